@@ -13,13 +13,18 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
 
 
+def prepared(config: Dict[str, Any], tmp_path: Path) -> Preparation:
+    return prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
 def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    preparation = prepared(classifier_config(reviews), tmp_path)
     assert preparation.metrics == {"accuracy"}
     assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
     assert preparation.pool.targets == preparation.pool.official
@@ -29,19 +34,13 @@ def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(revie
     assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
 
 
-def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None:
-    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\n")
-    config = classifier_config(reviews)
-    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
-    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    ((original, filtered),) = preparation.vectors
-    assert original == str(reviews / "v.txt")
-    assert Path(filtered).read_text() == "food 1 2 3 4\n"
-
-
-def test_rows_of_the_unknown_and_the_padding_word_are_kept(reviews: Path) -> None:
+def test_vectors_are_filtered_to_the_pool_and_its_unknown_and_padding_words(reviews: Path, tmp_path: Path) -> None:
+    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n")
     config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
-    assert {"unk", "@@PADDING@@", "food"} <= read_pool(config, None).words
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
+    ((original, filtered),) = prepared(config, tmp_path).vectors
+    assert original == str(reviews / "v.txt")
+    assert Path(filtered).read_text() == "food 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n"
     assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
 
 
@@ -59,30 +58,30 @@ def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
     assert len(fingerprints) == 2
 
 
-def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    config = classifier_config(reviews, no_such_option=1)
-    with pytest.raises(TypeError, match="no_such_option"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    config = {**classifier_config(reviews), "no_such_section": 1}
-    with pytest.raises(ConfigurationError, match="no_such_section"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+NAN = {"regexes": [[".*weight", {"type": "constant", "val": math.nan}]]}
+WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
 
 
 @pytest.mark.parametrize(
-    ("trainer", "message"),
+    ("key", "changes", "kind", "message"),
     [
-        ({"patiense": 3}, "'patiense' is not a key of 'trainer'. Did you mean 'patience'"),
-        ({"validation_metric": "+acc"}, r"'trainer.validation_metric' is '\+acc' .*It reports: accuracy, loss"),
-        ({"validation_metric": ["+accuracy", "-los"]}, "'trainer.validation_metric' is '-los'"),
+        ("model", {"no_such_option": 1}, TypeError, "no_such_option"),
+        ("no_such_section", {"a": 1}, ConfigurationError, "no_such_section"),
+        ("trainer", {"patiense": 3}, ConfigError, "'patiense' is not a key of 'trainer'. Did you mean 'patience'"),
+        ("trainer", {"validation_metric": "+acc"}, ConfigError, r"is '\+acc' .*It reports: accuracy, loss"),
+        ("trainer", {"validation_metric": ["+accuracy", "-los"]}, ConfigError, "'trainer.validation_metric' is '-los'"),
+        ("model", {"initializer": NAN}, ConfigError, "the loss of its first batch is nan before any training"),
+        ("model", {"seq2vec_encoder": WIDE}, ModelError, r"the model fails on the first batch: RuntimeError: .* 50 "),
+        ("data_loader", {"batch_size": 41, "drop_last": True}, ConfigError, r"'data_loader' makes no batch of the tr"),
     ],
 )
-def test_trainer_keys_and_metrics_that_do_not_exist_are_found_before_training(
-    reviews: Path, tmp_path: Path, trainer: Dict[str, Any], message: str
+def test_what_is_wrong_is_found_before_training(
+    reviews: Path, tmp_path: Path, key: str, changes: Dict[str, Any], kind: Any, message: str
 ) -> None:
-    config = classifier_config(reviews)
-    config["trainer"].update(trainer)
-    with pytest.raises(ConfigError, match=message):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
+    config[key] = {**config.get(key, {}), **changes}
+    with pytest.raises(kind, match=message):
+        prepared(config, tmp_path)
 
 
 def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_instances(reviews: Path) -> None:
@@ -92,21 +91,6 @@ def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_ins
     first, second = read_pool(config, None), read_pool(other, None)
     assert first.fingerprint == second.fingerprint
     assert first.words != second.words
-
-
-def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    weights = [[".*weight", {"type": "constant", "val": math.nan}]]
-    config = classifier_config(reviews, initializer={"regexes": weights})
-    with pytest.raises(ConfigError, match="the loss of its first batch is nan before any training"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-
-
-def test_a_model_that_does_not_fit_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    wide = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
-    config = classifier_config(reviews, seq2vec_encoder=wide)
-    message = r"the model fails on the first batch: RuntimeError: .* 50 "
-    with pytest.raises(ModelError, match=message):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path)
 
 
 def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
@@ -121,13 +105,6 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
     assert read_pool(alone, None).size == 72, "no batch holds two of them"
     with pytest.raises(DataError, match="'dataset_reader': .*train.jsonl: instance 1 has no field 'label', but"):
         read_pool(classifier_config(reviews), None)
-
-
-def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
-    config["data_loader"] = {"batch_size": 41, "drop_last": True}
-    with pytest.raises(ConfigError, match=r"'data_loader' makes no batch of the training set.*smaller 'batch_size',"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
 @pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
