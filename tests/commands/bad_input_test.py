@@ -2,48 +2,21 @@
 
 import argparse
 import re
-from contextlib import nullcontext, redirect_stderr, redirect_stdout
-from io import StringIO
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, List
 
 import pytest
 
-import fiesta_allennlp.trainings.preparation
 from fiesta_allennlp import select
 from fiesta_allennlp.commands import COMMANDS
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
 
 NO_PACKAGE = "--include-package no_such_package cannot be imported: No module .*PYTHON"
 ACCURACY = ("--metric", "accuracy")
-
-
-@pytest.fixture(autouse=True)
-def checks_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks of the candidates without a process for each, save for the tests marked with `real_processes`."""
-
-    def run_here(work: Callable[..., Any], tasks: Dict[str, Any], **kwargs: Any) -> Dict[str, Any]:
-        results: Dict[str, Any] = {}
-        for name, task in tasks.items():
-            try:
-                with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # AllenNLP's progress
-                    results[name] = work(*task)
-            except BaseException as error:
-                results[name] = error
-        return results
-
-    if "real_processes" not in request.fixturenames:
-        assert fiesta_allennlp.trainings.preparation.run_apart is run_apart
-        monkeypatch.setattr(fiesta_allennlp.trainings.preparation, "run_apart", run_here)
-
-
-@pytest.fixture
-def real_processes() -> None:
-    """For tests that check the candidates as a user's selection does."""
 
 
 @pytest.fixture
@@ -67,6 +40,11 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
         ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no metadata"),
         ([*ACCURACY, "--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         ([*ACCURACY, "--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
+        (
+            [*ACCURACY, "--overrides", '{"model.type": "basic_clasifier"}'],
+            r"'able'.*[Dd]id you mean 'basic_classifier'",
+        ),
+        ([*ACCURACY, "--overrides", '{"model.seq2vec": "red"}'], r"'able'.*'seq2vec' is not a key of Model"),
         (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss. Choose.*--metric"),
         (["--metric", "loss"], r"--metric=-loss"),
         (["--metric", "-loss"], r"--metric: expected one argument.*--metric=-perplexity"),
@@ -172,7 +150,7 @@ def test_a_missing_data_file_and_vectors_of_another_width(
     refused(message, *ACCURACY, candidates=[three, write_config("four")])
 
 
-def test_a_package_that_is_not_there(run: Path, refused: Callable[..., str], real_processes: None) -> None:
+def test_a_package_that_is_not_there(run: Path, refused: Callable[..., str]) -> None:
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
     refused(r"'able'.*no_such_package", *ACCURACY, "--config", run.parent / "settings.jsonnet")
 
@@ -193,23 +171,3 @@ def test_packages_are_imported_only_where_there_is_something_to_read(name: str, 
 def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], run: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere.jsonnet: there is no such config file"):
         select([trained[0], "nowhere.jsonnet"], directory=run, metric="accuracy", include_package="no_such_package")
-
-
-def test_a_settings_file_is_named(run: Path, refused: Callable[..., str]) -> None:
-    (run.parent / "settings.jsonnet").write_text("{ workrs: 2 }")
-    message = r"settings.jsonnet: 'workrs' is an unknown setting. Did you mean 'workers'"
-    refused(message, "--config", run.parent / "settings.jsonnet")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"type": "basic_clasifier"}, r"'able'.*'basic_clasifier'.*[Dd]id you mean 'basic_classifier'"),
-        ({"seq2vec_encodre": "red"}, r"'able'.*'seq2vec_encodre' is not a key of Model"),
-    ],
-)
-def test_bad_configs(
-    write_config: Callable[..., Path], trained: List[str], refused: Callable[..., str], changes: Any, message: str
-) -> None:
-    write_config("able", **changes)
-    refused(message, *ACCURACY)

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
 
@@ -13,8 +12,6 @@ import pytest
 import fiesta_allennlp
 from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.screening import FRONT
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from tests.commands.conftest import Call, history_of
@@ -51,25 +48,20 @@ def start(*arguments: Any) -> Command:
     return Command(["-m", "fiesta_allennlp", "search", *arguments])
 
 
-@dataclass
-class Done:
-    """A search that was not disturbed. The first test that needs it makes it, once for all."""
-
-    files: List[str] = field(default_factory=list)
-    run: Path = Path()
-
-
 @pytest.fixture(scope="module")
-def done() -> Done:
-    return Done()
+def done() -> List[Any]:
+    """The files and the directory of a search that was not disturbed, and its result. The first test that needs it
+    makes it, once for all, by a call with the space as plain data."""
+    return []
 
 
 @pytest.fixture
-def undisturbed(done: Done, files: List[str], run: Path, search: Call) -> Path:
-    if not done.files:
-        search.done(*files, *OPTIONS, "-s", run)
-        done.files, done.run = files, run
-    return done.run
+def undisturbed(done: List[Any], files: List[str], run: Path) -> Path:
+    if not done:
+        options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
+        directory = run.with_name("undisturbed")
+        done.extend([files, directory, fiesta_allennlp.search(files[0], SPACE, directory=directory, **options)])
+    return Path(done[1])
 
 
 @pytest.fixture
@@ -127,21 +119,6 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
         report(undisturbed / "screening")
 
 
-def test_seconds_can_be_a_second_objective(
-    files: List[str], run: Path, search: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(drawing, "FIGURES", (FRONT,))
-    search.done(*files, *OPTIONS, "--second-objective", "seconds", "-s", run)
-    found = report(run, output=tmp_path / "report").screening
-    assert found is not None and found.searcher == "gp_ehvi"
-    runs = list(zip(found.scores, found.run_seconds, strict=True))
-    for row, (score, seconds) in enumerate(runs):
-        beaten = any(s >= score and t <= seconds and (s, t) != (score, seconds) for s, t in runs)
-        assert (row in found.front) is not beaten
-    assert found.finalists[0].score_before == max(found.scores)
-    assert (tmp_path / "report" / "figures" / "pareto_front.png").is_file()
-
-
 @pytest.mark.parametrize(("stage", "how"), [("screening", signal.SIGINT), ("", signal.SIGKILL)])
 def test_a_search_that_is_stopped_goes_on_to_the_same_runs(
     undisturbed: Path, files: List[str], run: Path, search: Call, stage: str, how: signal.Signals
@@ -175,10 +152,10 @@ def test_force_replaces_both_stages_once_the_checks_have_passed(
     assert len(stages(changeable)[0]) == 3 and stages(changeable)[1].isdisjoint(before[1])
 
 
-def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search: Call) -> None:
+def test_a_template_that_changed_is_refused(changeable: Path, done: Any, search: Call) -> None:
     (changeable / "store.sqlite").unlink()  # as where the second stage has not begun
     shutil.rmtree(changeable / "evaluations")
-    template = Path(done.files[0])
+    template = Path(done[0][0])
     before = template.read_text()
     template.write_text(before + " + { model+: { dropout: 0.5 } }")
     status, output = search("-s", changeable, "--recover")
@@ -186,18 +163,17 @@ def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search
     assert status == 2 and "has changed" in output and "'model.dropout'" in output
 
 
-def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> None:
-    """With the space as plain data and the options of the other tests, which make the same runs."""
-    options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
-    found = fiesta_allennlp.search(files[0], SPACE, directory=run / "call", **options)
-    assert stages(run / "call") == stages(undisturbed)
+def test_a_call_has_a_result_and_refuses_what_is_wrong(
+    files: List[str], run: Path, undisturbed: Path, done: Any
+) -> None:
+    found = done[2]
     assert found.selection is not None and found.selection.num_evaluations == BUDGET
     assert len(found.screening["candidates"]) == CONFIGS
     assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
     with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
-        fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run / "other", configs=3)
+        fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run, configs=3)
     with pytest.raises(ConfigError, match="--configs N"):
-        fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
+        fiesta_allennlp.search(files[0], SPACE, directory=run)
 
 
 def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Call, tmp_path: Path) -> None:

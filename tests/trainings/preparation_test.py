@@ -1,22 +1,28 @@
 import hashlib
 import math
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, ModelError
+from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.pool import Preparation
+from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+from fiesta_allennlp.trainings.preparation import with_metric
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
+from tests.selections import facts
 
 
 def prepared(config: Dict[str, Any], tmp_path: Path) -> Preparation:
@@ -42,10 +48,6 @@ def test_vectors_are_filtered_to_the_pool_and_its_unknown_and_padding_words(revi
     assert original == str(reviews / "v.txt")
     assert Path(filtered).read_text() == "food 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n"
     assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
-
-
-def data_fingerprint(config: Dict[str, Any]) -> str:
-    return mark_data(official_paths(config)).fingerprint
 
 
 def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
@@ -107,25 +109,11 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
         read_pool(classifier_config(reviews), None)
 
 
-@pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
-def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> None:
-    shards = reviews / "shards"
-    shards.mkdir()
-    (reviews / "train.jsonl").rename(shards / "0.jsonl")
-    config = {**classifier_config(reviews), "train_data_path": path.format(shards)}
-    before = data_fingerprint(config)
-    (reviews / "copy").mkdir()
-    (reviews / "copy" / "0.jsonl").write_bytes((shards / "0.jsonl").read_bytes())
-    assert data_fingerprint({**config, "train_data_path": path.format(reviews / "copy")}) == before
-    (shards / "0.jsonl").write_text((shards / "0.jsonl").read_text().replace("food", "fare", 1))
-    assert data_fingerprint(config) != before
-
-
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_path": "none://example.org/x"}
     wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
     wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'none://example.org/x'")
-    assert data_fingerprint(config) == wanted.hexdigest()
+    assert mark_data(official_paths(config)).fingerprint == wanted.hexdigest()
 
 
 def test_the_package_of_the_strategy_is_imported(
@@ -138,11 +126,46 @@ def test_the_package_of_the_strategy_is_imported(
         "class OfAUser(TopTwo):\n    pass\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    settings = Settings(
-        candidates=tuple(str(write_config(name)) for name in ("one", "two")),
-        metric="accuracy",
-        strategy="planned_by_a_user",
-        include_package=("planned_by_a_user",),
-    )
+    given = {"candidates": tuple(str(write_config(name)) for name in ("one", "two")), "metric": "accuracy"}
+    settings = Settings(**given, strategy="planned_by_a_user", include_package=("planned_by_a_user",))
     checked = TRAININGS.check(settings, Resumed(RunDirectory(tmp_path)), allow_removed=False)
     assert type(checked.strategy).__name__ == "OfAUser"
+
+
+def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
+    """The metric of candidates that report these, and what the console says."""
+    out = StringIO()
+    config: Dict[str, Any] = {"trainer": {"validation_metric": trainer}}
+    candidates = {str(k): Candidate(str(k), "a.jsonnet", config) for k, _ in enumerate(reported)}
+    preparation = preparation_of(facts())
+    built = {str(k): replace(preparation, metrics=frozenset(names)) for k, names in enumerate(reported)}
+    found = with_metric(Settings(metric=given), candidates, built, Console(file=out, width=200))
+    return found.metric, out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("reported", "given", "expected"),
+    [
+        ([["accuracy", "f1"], ["accuracy"]], None, ("accuracy", "Comparing by accuracy, the only metric that all can")),
+        ([["macro_f1"], ["macro_f1", "accuracy"]], None, ("macro_f1", "")),
+        ([["accuracy", "f1"], ["accuracy", "f1"]], "f1", ("f1", "")),
+        ([["accuracy"], ["accuracy"]], "-loss", ("-loss", "")),
+    ],
+)
+def test_the_metric_is_the_given_one_or_the_default_or_the_only_one(reported: Any, given: Any, expected: Any) -> None:
+    found, told = metric_of(*reported, given=given)
+    assert (found, told[:51]) == expected
+
+
+@pytest.mark.parametrize(
+    ("reported", "given", "trainer", "message"),
+    [
+        (["accuracy", "f1"], None, None, r"'0': .*'macro_f1'\. It reports: accuracy, f1, loss\. Choose"),
+        (["accuracy"], "-ppl", None, r"'0': .* not report the metric 'ppl'"),
+        (["perplexity"], None, None, r"Write --metric=-perplexity for the lowest"),
+        (["cost"], None, "-cost", r"'trainer.validation_metric' is \"-cost\".* Write --metric=-cost"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(reported: List[str], given: Any, trainer: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        metric_of(reported, reported, given=given, trainer=trainer)

@@ -15,7 +15,7 @@ from typing import Any, List, Set, Tuple
 import pytest
 
 from tests.commands.conftest import Call, kinds_of_failures
-from tests.commands.documents.conftest import LEARNED, Choices
+from tests.commands.documents.conftest import Choices
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents
 from tests.run_files import entry_of, rows_of, summary_of
@@ -92,19 +92,6 @@ def test_a_failing_program_is_named_and_withdrawn(choices: Choices, run: Path) -
     assert set(asked(choices.root, "bad").values()) == {2}
 
 
-def test_a_fault_now_and_then_loses_nothing(choices: Choices, run: Path) -> None:
-    faults = {"d7": ["crash"], "d30": ["crash"]}
-    systems = [choices.program("a", wrong=20, faults=faults, cost=1.0), choices.program("b", wrong=2)]
-    choices.begin(systems, *EQUALLY, "--budget", 110)
-    entry = entry_of(run, "a")
-    assert (entry["withdrawn"], entry["num_evaluations"]) == (False, 55)
-    finished = [row for row in rows_of(run) if row["candidate"] == "a" and row["status"] == "finished"]
-    # Right but for each twentieth document: no answer was taken for another document's.
-    assert sum(float(row["score"]) for row in finished) >= 52
-    assert {asked(choices.root, "a")[word] for word in faults} <= {0, 2}
-    assert entry["num_queries"] == entry["cost"] == 55
-
-
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_system(
     choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
@@ -150,24 +137,6 @@ def test_the_key_is_written_nowhere(choices: Choices, run: Path, monkeypatch: py
     assert "sk-very-secret" not in output
     for path in run.rglob("*"):
         assert not path.is_file() or b"sk-very-secret" not in path.read_bytes(), path
-
-
-def test_spans_of_tags(tmp_path: Path, run: Path, call: Call) -> None:
-    rng = random.Random(4)
-    documents, good, poor = [], [], []
-    for i in range(60):
-        tags = [rng.choice(["O", "B-PER", "B-LOC"]) for _ in range(5)]
-        documents.append({"key": i, "tokens": list("abcde"), "ner": tags})
-        good.append({"id": i, "tags": tags if i % 10 else ["O"] * 5})
-        poor.append({"id": i, "tags": [tag if rng.random() < 0.3 else "O" for tag in tags]})
-    for name, lines in (("documents", documents), ("good", good), ("poor", poor)):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    options = ["--documents", tmp_path / "documents.jsonl", "--task", "spans", "--fields", "id=key,tags=ner"]
-    call.done(tmp_path / "good.jsonl", tmp_path / "poor.jsonl", *options, "-s", run)
-    summary = summary_of(run)
-    assert (summary["best"], summary["metric"], summary["num_queries"]) == ("good", "f_measure", 0)
-    assert summary["belief"] == {**LEARNED, "average": "binary"}
-    assert all(row["metric:count:tn"] == "0.0" for row in rows_of(run))
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(choices: Choices) -> None:

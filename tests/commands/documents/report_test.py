@@ -11,7 +11,6 @@ from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
@@ -37,7 +36,7 @@ def change_store(run: Path, change: Callable[[RunStore], None]) -> None:
         change(store)
 
 
-def test_a_report_tells_what_the_selection_told(made: Path) -> None:
+def test_a_report_tells_what_the_selection_told(made: Path, in_process: Callable[[str], Call]) -> None:
     before = files(made)
     told = report(made)
     assert files(made) == before
@@ -54,31 +53,14 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
         assert candidate.prob_best == entry["prob_best"]
         assert candidate.interval is not None and 0 <= candidate.interval[0] < candidate.interval[1] <= 1
     assert told.path[-1].prob_best == {entry["name"]: entry["prob_best"] for entry in summary["candidates"]}
-    checklist = dict(told.checklist)
-    assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
-    assert checklist["command to repeat it all"].endswith(
-        "--max-evaluations 40 --documents " + " ".join([summary["documents"]["file"], "--seed", "4"])
-    )
-
-
-def test_the_command_writes_every_file(made: Path, in_process: Callable[[str], Call]) -> None:
     in_process("report").done(made)
     there = {path.name for path in (made / "report").rglob("*") if path.is_file()}
     figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
-    assert "| system | documents | macro\\_f1 | 95% interval | P(best) |" in (made / "report" / "report.md").read_text()
-
-
-def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = sum(entry["num_documents"] for entry in summary_of(made)["candidates"])
-    RunDirectory(made).selection_json.unlink()
-    more = {"max_evaluations": 1000, "confidence": 0.9999999}
-    change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
-    assert report(made).stopped_by == "interrupted"
-    monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
-    told = report(made)
-    assert told.running and told.stopped_by is None
-    assert told.decision[0].startswith(f"The selection is running. After {number} answered documents of 2 systems, a ")
+    checklist = dict(told.checklist)
+    assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
+    typed = f"--max-evaluations 40 --documents {summary['documents']['file']} --seed 4"
+    assert checklist["command to repeat it all"].endswith(typed)
 
 
 def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:

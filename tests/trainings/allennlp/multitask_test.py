@@ -83,7 +83,7 @@ def test_a_run_is_what_plain_allennlp_train_makes_of_its_config(
     assert len(evaluator.files(request)) == 6
 
 
-def test_a_change_in_the_data_of_one_task_is_noticed_from_any_directory(
+def test_the_data_of_every_task_are_found_from_any_directory(
     config: Dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = json.loads(json.dumps(config))
@@ -91,9 +91,7 @@ def test_a_change_in_the_data_of_one_task_is_noticed_from_any_directory(
         config[f"{part}_data_path"] = {task: f"{task}_{part}.jsonl" for task in TASKS}
     monkeypatch.chdir(tmp_path)
     assert with_absolute_paths(config) == wanted
-    before = mark_data(wanted["test_data_path"]).fingerprint
-    (tmp_path / "hotels_test.jsonl").write_text("")
-    assert mark_data(wanted["test_data_path"]).fingerprint != before
+    assert {file.path for file in mark_data(wanted["test_data_path"]).files} == set(wanted["test_data_path"].values())
 
 
 @pytest.mark.parametrize("division", [AT_OFFICIAL_RATIOS, Division(ratios=(0.8, 0.2), scored="validation")])

@@ -1,13 +1,17 @@
 """A config with a `validation_dataset_reader` that reads other instances than its `dataset_reader`."""
 
+import itertools
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.dataset_readers import TextClassificationJsonReader
+from allennlp.data.fields import MetadataField
+from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Request
@@ -20,9 +24,43 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import evaluation_config
 from fiesta_allennlp.trainings.config_checks import check_config
 from tests.conftest import classifier_config
-from tests.trainings import own_readers  # noqa: F401
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
+
+
+@DatasetReader.register("reviews_with_ids")
+class ReviewsWithIds(TextClassificationJsonReader):
+    """Reviews with an id and two other keys.
+
+    # Parameters
+
+    skip : leave out every review whose number in its file is a multiple of this.
+    copies : give each review so many times.
+    label : give all reviews this label.
+    """
+
+    def __init__(self, skip: int = 0, copies: int = 1, label: str = "", **kwargs: Any) -> None:
+        super().__init__(tokenizer=WhitespaceTokenizer(), **kwargs)
+        self._skip = skip
+        self._copies = copies
+        self._label = label
+        self._running = itertools.count()
+
+    def _read(self, file_path: Any) -> Iterator[Instance]:
+        for number, review in enumerate(super()._read(file_path)):
+            if self._skip and number % self._skip == 0:
+                continue
+            for copy in range(self._copies):
+                label = self._label or review["label"].label  # type: ignore[attr-defined]
+                text = " ".join(token.text for token in review["tokens"].tokens)  # type: ignore[attr-defined]
+                instance = self.text_to_instance(text, label)
+                keys = {
+                    "id": f"{file_path}:{number}",
+                    "copy": f"{file_path}:{number}:{copy}",
+                    "run": next(self._running),
+                }
+                instance.add_field("metadata", MetadataField(keys))
+                yield instance
 
 
 def config_of(reviews: Path, training: Dict[str, Any], evaluating: Optional[Dict[str, Any]]) -> Dict[str, Any]:
