@@ -72,10 +72,12 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
         ("c=c.jsonnet", {**GOOD, "body": {"q": "${txt}"}}, r"'c' .*no field 'txt' for 'body'; .*Did you mean 'text'"),
         ("p.jsonl", '{"id": "d0", "label": "good"}', r"p.jsonl has no prediction for 59 of 60 .* the first of them"),
         ("p.jsonl", '{"id": "d0"}\n{"id": "d0"}', r"p.jsonl, line 2: the id 'd0' appears twice"),
+        ("c=none.jsonnet", None, r"'c': none.jsonnet: there is no such config file"),
+        ("p.jsonl", '{"label": "good"}', r"p.jsonl, line 1: there is no 'id'"),
         ("p.jsonl", '{"id": "d0"', r"p.jsonl, line 1: is not valid JSON"),
         ("p.jsonl", UNREADABLE, r"document 'd0': expected an object with 'label' but it answered .*\"answer\":"),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_bad_systems(
     choices: Choices, systems: List[str], monkeypatch: pytest.MonkeyPatch, text: str, content: Any, message: str

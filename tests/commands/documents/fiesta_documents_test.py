@@ -15,7 +15,7 @@ from typing import Any, List, Set, Tuple
 import pytest
 
 from tests.commands.conftest import Call, kinds_of_failures
-from tests.commands.documents.conftest import Choices
+from tests.commands.documents.conftest import LEARNED, Choices
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents
 from tests.run_files import entry_of, rows_of, summary_of
@@ -137,6 +137,21 @@ def test_the_key_is_written_nowhere(choices: Choices, run: Path, monkeypatch: py
     assert "sk-very-secret" not in output
     for path in run.rglob("*"):
         assert not path.is_file() or b"sk-very-secret" not in path.read_bytes(), path
+
+
+def test_predicted_spans_need_no_query(tmp_path: Path, run: Path, call: Call) -> None:
+    rng = random.Random(4)
+    gold = [[rng.choice(["O", "B-PER", "B-LOC"]) for _ in range(5)] for _ in range(60)]
+    good = [tags if i % 10 else ["O"] * 5 for i, tags in enumerate(gold)]
+    poor = [[tag if rng.random() < 0.3 else "O" for tag in tags] for tags in gold]
+    for name, known in (("documents", gold), ("good", good), ("poor", poor)):
+        lines = [json.dumps({"id": i, "tokens": list("abcde"), "tags": tags}) for i, tags in enumerate(known)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    options = ["--documents", tmp_path / "documents.jsonl", "--task", "spans", "-s", run]
+    assert "all answers are in files already" in call.done(tmp_path / "good.jsonl", tmp_path / "poor.jsonl", *options)
+    summary = summary_of(run)
+    assert (summary["best"], summary["metric"], summary["num_queries"]) == ("good", "f_measure", 0)
+    assert summary["belief"] == {**LEARNED, "average": "binary"}
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(choices: Choices) -> None:
