@@ -39,6 +39,7 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
     assert len({r["split_seed"] for r in rows if r["replicate"] == "0"}) == 1
     assert len({r["random_seed"] for r in rows}) == len(rows)
     config = json.loads((run / "evaluations" / "able-0" / "config.json").read_text())
+    assert config["trainer"]["optimizer"] == {"type": "adam", "lr": 0.1}
     assert str(config["dataset_reader"]["split_seed"]) in {r["split_seed"] for r in rows}
     (archive,) = run.glob("evaluations/*/model.tar.gz")
     assert max(able) in [float(r["score"]) for r in rows if f"{r['candidate']}-{r['replicate']}" == archive.parent.name]
@@ -46,7 +47,9 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
 
 def test_independent_splits_are_all_different(trained: List[str], run: Path, call: Call) -> None:
     """By a metric to minimise, which is told and kept with its natural sign."""
-    output = call.done(*trained, "-s", run, "--metric=-loss", "--budget", 4, "--splits", "independent")
+    output = call.done(
+        *trained, "-s", run, "--metric=-loss", "--budget", 4, "--splits", "independent", "--keep", "best"
+    )
     assert re.search(r"able is the best.*, by loss \(lower is better\), after 4", output)
     rows = rows_of(run)
     assert len({row["split_seed"] for row in rows}) == len(rows) == 4
@@ -54,6 +57,9 @@ def test_independent_splits_are_all_different(trained: List[str], run: Path, cal
     summary = summary_of(run)
     assert (summary["metric"], summary["best"]) == ("-loss", "able")
     assert summary["candidates"][0]["mean"] < summary["candidates"][1]["mean"]
+    (archive,) = run.glob("evaluations/*/model.tar.gz")
+    losses = {f"able-{row['replicate']}": float(row["score"]) for row in rows if row["candidate"] == "able"}
+    assert archive.parent.name == min(losses, key=lambda name: losses[name])
 
 
 def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews: Path, call: Call) -> None:

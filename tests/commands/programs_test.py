@@ -9,9 +9,7 @@ import psutil
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.records import Failure, Outcome
-from tests.commands.conftest import BLIND, GOOD, POOR, Call, Selections, kinds_of_failures
+from tests.commands.conftest import BLIND, GOOD, POOR, Call, Selections
 from tests.conftest import still_runs, until
 from tests.run_files import scores_of, summary_of
 
@@ -141,31 +139,3 @@ def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program
     output = selections.refused(*candidates)
     assert "--metric is missing. What a program reports is not known before its first run" in output
     assert not (selections.run / "evaluations").exists()
-
-
-def test_data_that_are_away_for_a_moment_cost_no_candidate(
-    selections: Selections, run: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are away once both candidates have finished a run, until seven failures have been told."""
-    options = [*EQUALLY, "--seed", 5, "--budget", 6]
-    selections.begin(*options)
-    whole = scores_of(run)
-    data, away, original = reviews / "train.jsonl", reviews / "train.away", Progress.on_outcome
-    told: List[Outcome] = []
-
-    def on_outcome(progress: Progress, outcome: Outcome) -> None:
-        original(progress, outcome)
-        told.append(outcome)
-        failures = [each for each in told if isinstance(each, Failure)]
-        finished = {each.request.candidate for each in told if each not in failures}
-        if len(failures) < 7 and len(finished) == 2 and data.exists():
-            data.rename(away)
-        if len(failures) == 7 and away.exists():
-            away.rename(data)
-
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
-    monkeypatch.setattr(Progress, "on_outcome", on_outcome)
-    selections.begin(*options, "--workers", 2, "--force")
-    assert scores_of(run) == whole
-    kinds = kinds_of_failures(run)
-    assert set(kinds) == {"machine"} and len(kinds) >= 7

@@ -1,0 +1,39 @@
+"""A machine that lacks something for a while: real runs, from which their data are taken away."""
+
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.records import Failure, Outcome
+from tests.commands.conftest import Selections, kinds_of_failures
+from tests.run_files import scores_of
+
+
+def test_data_that_are_away_for_a_moment_cost_no_candidate(
+    selections: Selections, run: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are away once both candidates have finished a run, until seven failures have been told."""
+    options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
+    selections.begin(*options)
+    whole = scores_of(run)
+    data, away, original = reviews / "train.jsonl", reviews / "train.away", Progress.on_outcome
+    told: List[Outcome] = []
+
+    def on_outcome(progress: Progress, outcome: Outcome) -> None:
+        original(progress, outcome)
+        told.append(outcome)
+        failures = [each for each in told if isinstance(each, Failure)]
+        finished = {each.request.candidate for each in told if each not in failures}
+        if len(failures) < 7 and len(finished) == 2 and data.exists():
+            data.rename(away)
+        if len(failures) == 7 and away.exists():
+            away.rename(data)
+
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
+    monkeypatch.setattr(Progress, "on_outcome", on_outcome)
+    selections.begin(*options, "--workers", 2, "--force")
+    assert scores_of(run) == whole
+    kinds = kinds_of_failures(run)
+    assert set(kinds) == {"machine"} and len(kinds) >= 7
