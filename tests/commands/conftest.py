@@ -4,11 +4,14 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, Tuple
 
 import pytest
 
 from fiesta_allennlp.commands import add_command
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import History
+from fiesta_allennlp.selection.store import reading
 from tests.programs import program_config
 
 GOOD = 'echo "accuracy 0.9$4"'
@@ -43,34 +46,45 @@ def candidates(write_program: Callable[..., str]) -> List[str]:
     return [write_program("able", GOOD), write_program("blind", POOR)]
 
 
-Call = Callable[..., Tuple[int, str]]
-"""Runs a command with these arguments. Returns its exit status and all it wrote."""
+@dataclass(frozen=True)
+class Call:
+    """A command, which is run in this process with arguments: by itself for its exit status and all it wrote."""
 
+    name: str
+    capsys: pytest.CaptureFixture
 
-@pytest.fixture
-def in_process(capsys: pytest.CaptureFixture) -> Callable[..., Call]:
-    """Makes of a command's name what runs it in this process."""
-
-    def run(name: str, arguments: Sequence[Any]) -> None:
+    def __call__(self, *arguments: Any) -> Tuple[int, str]:
         commands = argparse.ArgumentParser().add_subparsers()
-        parser = add_command(commands, name, called=f"fiesta-{name}", program="allennlp")
-        args = parser.parse_args([str(a) for a in arguments])
-        args.func(args)
+        parser = add_command(commands, self.name, called=f"fiesta-{self.name}", program="allennlp")
+        with pytest.raises(SystemExit) as stopped:  # noqa: PT012
+            args = parser.parse_args([str(a) for a in arguments])
+            args.func(args)
+        captured = self.capsys.readouterr()
+        return stopped.value.code, captured.out + captured.err
 
-    def make(name: str) -> Call:
-        def call(*arguments: Any) -> Tuple[int, str]:
-            with pytest.raises(SystemExit) as stopped:
-                run(name, arguments)
-            captured = capsys.readouterr()
-            return stopped.value.code, captured.out + captured.err
+    def done(self, *arguments: Any) -> str:
+        """What it wrote where it must end well."""
+        status, output = self(*arguments)
+        assert status == 0, output
+        return output
 
-        return call
-
-    return make
+    def refused(self, *arguments: Any, code: int = 2) -> str:
+        """What it wrote where it must end with one message about an error of the user's."""
+        status, output = self(*arguments)
+        assert status == code, output
+        assert "Traceback" not in output and "Logging error" not in output
+        assert len(output.splitlines()) < 12 and len(output) < 12 * 160, "an error has to fit a screen"
+        return output
 
 
 @pytest.fixture
-def call(in_process: Callable[..., Call]) -> Call:
+def in_process(capsys: pytest.CaptureFixture) -> Callable[[str], Call]:
+    """Makes of a command's name what runs it in this process."""
+    return lambda name: Call(name, capsys)
+
+
+@pytest.fixture
+def call(in_process: Callable[[str], Call]) -> Call:
     return in_process("select")
 
 
@@ -79,36 +93,43 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+def history_of(run: Path) -> History:
+    """What the store of a selection holds."""
+    with reading(RunDirectory(run)) as store:
+        return store.history(max_failures=3)
+
+
+def kinds_of_failures(run: Path) -> List[str]:
+    """The kinds of all failures of a selection in which no candidate failed for good."""
+    history = history_of(run)
+    assert not history.withdrawn
+    return [failure.kind for failure in history.failures]
+
+
 @dataclass(frozen=True)
 class Selections:
-    """Selections of the two candidates by accuracy in one directory. Each call returns what the command wrote."""
+    """Selections of candidates by accuracy in one directory. Each method returns what the command wrote."""
 
     candidates: List[str]
     run: Path
     call: Call
 
-    def begin(self, *options: Any, more: Sequence[Any] = ()) -> str:
-        """A new selection, of `more` candidates too, that must end well."""
-        return self._ended(0, *self.candidates, *more, "--metric", "accuracy", *options)
+    def begin(self, *options: Any) -> str:
+        return self.call.done(*self.candidates, *options, "--metric", "accuracy", "-s", self.run)
 
     def resume(self, *options: Any) -> str:
-        return self._ended(0, "--recover", *options)
+        return self.call.done("--recover", *options, "-s", self.run)
 
     def refused(self, *options: Any) -> str:
-        """The command with these options alone, which must end with an error of the user's."""
-        return self._ended(2, *options)
-
-    def _ended(self, wanted: int, *options: Any) -> str:
-        status, output = self.call(*options, "-s", self.run)
-        assert status == wanted, output
-        return output
+        """The command with these options alone."""
+        return self.call.refused(*options, "-s", self.run)
 
 
 @pytest.fixture
-def selections(candidates: List[str], run: Path, call: Any) -> Selections:
+def selections(candidates: List[str], run: Path, call: Call) -> Selections:
     return Selections(candidates, run, call)
 
 
 @pytest.fixture
-def selections_of_trained(trained: List[str], run: Path, call: Any) -> Selections:
+def selections_of_trained(trained: List[str], run: Path, call: Call) -> Selections:
     return Selections(trained, run, call)

@@ -30,11 +30,6 @@ CHECKING = "import pathlib, os, sys, time; (pathlib.Path(sys.argv[1]) / str(os.g
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-@pytest.fixture
 def detach(run: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., "int | str | None"]:
     """Calls `fiesta-select --detach` while another program stands for the command. Returns the exit status."""
 

@@ -1,17 +1,18 @@
 """A disk that fills up in the middle of a run, and one that cannot be written to: real small filesystems."""
 
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.selection.store import RunStore
+from tests.commands.conftest import GOOD, POOR, Selections, history_of
 from tests.conftest import until
 from tests.run_files import scores_of
 
-OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", "5"]
+OPTIONS = ["--strategy", "non_adaptive_fb", "--seed", "5"]
 
 
 def mount(*arguments: Any) -> None:
@@ -40,52 +41,44 @@ def fill(disk: Path, *, leave: int) -> Path:
 
 
 def test_a_full_disk_is_told_and_costs_nothing_that_finished(
-    trained: List[str], call: Callable[..., Any], small_disk: Path, tmp_path: Path
+    selections: Selections, write_program: Callable[..., str], small_disk: Path
 ) -> None:
-    run = small_disk / "run"
-    assert call(*trained, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
-    finished = scores_of(run)
+    write = 'head -c 300000 /dev/zero > "$5/large"'
+    for name, script in (("able", GOOD), ("blind", POOR)):
+        write_program(name, f"{write}; {script}")
+    on_disk = replace(selections, run=small_disk / "run")
+    on_disk.begin(*OPTIONS, "--budget", 2)
+    finished = scores_of(on_disk.run)
     filler = fill(small_disk, leave=700_000)
-    status, output = call("-s", run, "--recover", "--budget", 40)
+    status, output = on_disk.call("-s", on_disk.run, "--recover", "--budget", 12)
     assert status == 2, output
-    assert "disk" in output and "free some space" in output.lower() and "--recover" in output
+    assert "disk" in output and re.search("free some (disk )?space", output.lower()) and "--recover" in output
     assert "Traceback" not in output and "Logging error" not in output
     filler.unlink()
-    store = RunStore(RunDirectory(run), create=False)
-    history = store.history(max_failures=3)
-    store.close()
+    history = history_of(on_disk.run)
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}
-    status, output = call("-s", run, "--recover", "--budget", 12)
-    assert status == 0, output
-    budget = max(12, len(scores_of(run)))
-    call(*trained, "-s", tmp_path / "whole", *OPTIONS, "--budget", budget)
-    assert len(scores_of(run)) == budget
-    assert scores_of(run) == scores_of(tmp_path / "whole")
+    on_disk.resume("--budget", 12)
+    selections.begin(*OPTIONS, "--budget", 12)
+    assert scores_of(on_disk.run) == scores_of(selections.run) and len(scores_of(selections.run)) == 12
 
 
-def test_a_disk_that_is_full_at_the_start(trained: List[str], call: Callable[..., Any], small_disk: Path) -> None:
+def test_a_disk_that_is_full_at_the_start(selections: Selections, small_disk: Path) -> None:
+    on_disk = replace(selections, run=small_disk / "run")
     filler = fill(small_disk, leave=0)
-    status, output = call(*trained, "-s", small_disk / "run", *OPTIONS, "--budget", 4)
-    assert status == 2, output
-    assert "Traceback" not in output
+    output = on_disk.refused(*on_disk.candidates, "--metric", "accuracy", *OPTIONS, "--budget", 4)
     assert "full" in output or "No space left" in output
     filler.unlink()
-    assert call(*trained, "-s", small_disk / "run", *OPTIONS, "--budget", 4)[0] == 0
+    on_disk.begin(*OPTIONS, "--budget", 4)
 
 
-def test_a_read_only_disk(trained: List[str], call: Callable[..., Any], small_disk: Path) -> None:
-    run = small_disk / "run"
-    assert call(*trained, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
+def test_a_read_only_disk(selections: Selections, small_disk: Path) -> None:
+    on_disk, new = (replace(selections, run=small_disk / name) for name in ("run", "new"))
+    on_disk.begin(*OPTIONS, "--budget", 2)
     mount("-o", "remount,ro", small_disk)
-    for where, options in [
-        (run, ["--recover", "--budget", 4]),
-        (small_disk / "new", [*trained, *OPTIONS, "--budget", 2]),
-    ]:
-        status, output = call("-s", where, *options)
-        assert status == 2, output
-        assert f"{where}: cannot be written to" in output
-        assert "Give another directory with -s" in output
-    assert len(scores_of(run)) == 2
+    for where, options in ((on_disk, ["--recover", "--budget", 4]), (new, [*new.candidates, "--metric", "accuracy"])):
+        output = where.refused(*options)
+        assert f"{where.run}: cannot be written to" in output and "Give another directory with -s" in output
+    assert len(scores_of(on_disk.run)) == 2
     mount("-o", "remount,rw", small_disk)
-    assert call("-s", run, "--recover", "--budget", 4)[0] == 0
+    on_disk.resume("--budget", 4)

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
 
@@ -12,13 +11,10 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp.commands.command import EXIT_NO_DECISION
-from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.runs import FRONT
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
-from fiesta_allennlp.selection.store import reading
+from tests.commands.conftest import Call, history_of
 from tests.conftest import until
 from tests.programs import program_config
 from tests.run_files import num_finished, scores_of
@@ -34,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("search")  # one search that is not disturb
 
 
 @pytest.fixture
-def search(in_process: Callable[..., Any]) -> Callable[..., Tuple[int, str]]:
+def search(in_process: Callable[[str], Call]) -> Call:
     return in_process("search")
 
 
@@ -52,26 +48,20 @@ def start(*arguments: Any) -> Command:
     return Command(["-m", "fiesta_allennlp", "search", *arguments])
 
 
-@dataclass
-class Done:
-    """A search that was not disturbed. The first test that needs it makes it, once for all."""
-
-    files: List[str] = field(default_factory=list)
-    run: Path = Path()
-
-
 @pytest.fixture(scope="module")
-def done() -> Done:
-    return Done()
+def done() -> List[Any]:
+    """The files and the directory of a search that was not disturbed, and its result. The first test that needs it
+    makes it, once for all, by a call with the space as plain data."""
+    return []
 
 
 @pytest.fixture
-def undisturbed(done: Done, files: List[str], run: Path, search: Any) -> Path:
-    if not done.files:
-        status, output = search(*files, *OPTIONS, "-s", run)
-        assert status == 0, output
-        done.files, done.run = files, run
-    return done.run
+def undisturbed(done: List[Any], files: List[str], run: Path) -> Path:
+    if not done:
+        options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
+        directory = run.with_name("undisturbed")
+        done.extend([files, directory, fiesta_allennlp.search(files[0], SPACE, directory=directory, **options)])
+    return Path(done[1])
 
 
 @pytest.fixture
@@ -84,14 +74,10 @@ def stages(run: Path) -> Tuple[Any, Any]:
     return scores_of(run / "screening"), scores_of(run)
 
 
-def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, search: Any) -> None:
-    with reading(RunDirectory(undisturbed).screening) as store:
-        screened = store.history(max_failures=3)
-        points = {candidate.name for candidate in store.candidates()}
-    with reading(RunDirectory(undisturbed)) as store:
-        selected = store.history(max_failures=3)
+def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, search: Call) -> None:
+    screened, selected = history_of(undisturbed / "screening"), history_of(undisturbed)
     assert len({e.request.candidate for e in screened.evaluations}) == len(screened.evaluations) == CONFIGS
-    assert points == {f"#{number}" for number in range(1, POOL + 1)}
+    assert screened.candidates == tuple(f"#{number}" for number in range(1, POOL + 1))
     best_first = sorted(screened.evaluations, key=lambda evaluation: -evaluation.score)
     assert list(selected.candidates) == [evaluation.request.candidate for evaluation in best_first[:2]]
     assert len(selected.evaluations) == BUDGET
@@ -106,13 +92,12 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
     assert config["evaluate_on_test"] is False and config["dataset_reader"].get("has_test", True)
     assert metrics["best_validation_accuracy"] == best_first[0].score and "test_accuracy" not in metrics
 
-    status, output = search("-s", undisturbed, "--recover")  # there is nothing left to do
-    assert status == 0 and f"Screened {CONFIGS} configs" in output
-    assert all(
-        re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M) for name in selected.candidates
-    )
-    status, output = search("-s", undisturbed, "--recover", "--configs", 9)
-    assert status == 2 and "the screening is over, so --configs no longer has an effect" in output
+    output = search.done("-s", undisturbed, "--recover")  # there is nothing left to do
+    assert f"Screened {CONFIGS} configs" in output
+    for name in selected.candidates:
+        assert re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M)
+    output = search.refused("-s", undisturbed, "--recover", "--configs", 9)
+    assert "the screening is over, so --configs no longer has an effect" in output
 
 
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
@@ -134,75 +119,43 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
         report(undisturbed / "screening")
 
 
-def test_seconds_can_be_a_second_objective(
-    files: List[str], run: Path, search: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("stage", "how"), [("screening", signal.SIGINT), ("", signal.SIGKILL)])
+def test_a_search_that_is_stopped_goes_on_to_the_same_runs(
+    undisturbed: Path, files: List[str], run: Path, search: Call, stage: str, how: signal.Signals
 ) -> None:
-    monkeypatch.setattr(drawing, "FIGURES", (FRONT,))
-    status, output = search(*files, *OPTIONS, "--second-objective", "seconds", "-s", run)
-    assert status == 0, output
-    found = report(run, output=tmp_path / "report").screening
-    assert found is not None and found.searcher == "gp_ehvi"
-    front = {(found.scores[row], found.run_seconds[row]) for row in found.front}
-    for score, seconds in zip(found.scores, found.run_seconds, strict=True):
-        beaten = any(s >= score and t <= seconds and (s, t) != (score, seconds) for s, t in front)
-        assert ((score, seconds) in front) is not beaten
-    assert found.finalists[0].score_before == max(found.scores)
-    assert (tmp_path / "report" / "figures" / "pareto_front.png").is_file()
-
-
-@pytest.mark.parametrize("stage", ["screening", "selection"])
-def test_a_search_that_is_killed_goes_on_to_the_same_runs(
-    undisturbed: Path, files: List[str], tmp_path: Path, search: Any, stage: str
-) -> None:
-    wanted = stages(undisturbed)
-    killed = tmp_path / "killed"
-    at = killed / "screening" if stage == "screening" else killed
-    command = start(*files, *OPTIONS, "-s", killed)
-    until(lambda: (at / "store.sqlite").exists() and num_finished(at) >= 2)
-    command.kill()
-    command.wait()
-    if stage == "screening":
-        with pytest.raises(StoreError, match="The search here is still screening configs"):
-            report(killed)
-    status, output = search("-s", killed, "--recover")
-    assert status == 0, output
-    assert stages(killed) == wanted
-
-
-def test_an_interrupted_screening_says_how_to_go_on(files: List[str], tmp_path: Path) -> None:
-    stopped = tmp_path / "stopped"
-    command = start(*files, *OPTIONS, "-s", stopped)
-    until(lambda: (stopped / "screening" / "store.sqlite").exists() and num_finished(stopped / "screening") >= 1)
-    command.send_signal(signal.SIGINT)
+    command = start(*files, *OPTIONS, "-s", run)
+    until(lambda: (run / stage / "store.sqlite").exists() and num_finished(run / stage) >= 2)
+    command.send_signal(how)
     output, _ = command.communicate()
-    assert command.wait() == 130, output
-    assert "Interrupted in the screening; nothing that finished is lost." in output
-    assert f"search -s {stopped} --recover" in output
-    assert not (stopped / "store.sqlite").exists()
-    status = status_of(stopped)
-    assert status.sentences[0] == "The screening is interrupted." and not status.running
-    assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
+    if stage:
+        assert command.returncode == 130, output
+        assert "Interrupted in the screening; nothing that finished is lost." in output
+        assert f"search -s {run} --recover" in output
+        assert not (run / "store.sqlite").exists()
+        status = status_of(run)
+        assert status.sentences[0] == "The screening is interrupted." and not status.running
+        assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
+        with pytest.raises(StoreError, match="The search here is still screening configs"):
+            report(run)
+    search.done("-s", run, "--recover")
+    assert stages(run) == stages(undisturbed)
 
 
 def test_force_replaces_both_stages_once_the_checks_have_passed(
-    changeable: Path, files: List[str], search: Any
+    changeable: Path, files: List[str], search: Call
 ) -> None:
     before = stages(changeable)
-    status, output = search(*files, *OPTIONS, "-s", changeable)
-    assert status == 2 and "this directory already has a selection" in output
-    status, output = search(*files, *OPTIONS, "-s", changeable, "--force", "--searcher", "gp_ie")
-    assert status == 2 and "gp_ie" in output
+    assert "this directory already has a selection" in search.refused(*files, *OPTIONS, "-s", changeable)
+    assert "gp_ie" in search.refused(*files, *OPTIONS, "-s", changeable, "--force", "--searcher", "gp_ie")
     assert stages(changeable) == before
-    more = ["--force", "--configs", 3, "--seed", 6]
-    status, output = search(*files, *OPTIONS, "-s", changeable, *more)
-    assert status == 0, output
+    search.done(*files, *OPTIONS, "-s", changeable, "--force", "--configs", 3, "--seed", 6)
     assert len(stages(changeable)[0]) == 3 and stages(changeable)[1].isdisjoint(before[1])
 
 
-def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search: Any) -> None:
+def test_a_template_that_changed_is_refused(changeable: Path, done: Any, search: Call) -> None:
     (changeable / "store.sqlite").unlink()  # as where the second stage has not begun
     shutil.rmtree(changeable / "evaluations")
-    template = Path(done.files[0])
+    template = Path(done[0][0])
     before = template.read_text()
     template.write_text(before + " + { model+: { dropout: 0.5 } }")
     status, output = search("-s", changeable, "--recover")
@@ -210,38 +163,32 @@ def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search
     assert status == 2 and "has changed" in output and "'model.dropout'" in output
 
 
-def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> None:
-    """With the space as plain data and the options of the other tests, which make the same runs."""
-    options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
-    found = fiesta_allennlp.search(files[0], SPACE, directory=run / "call", **options)
-    assert stages(run / "call") == stages(undisturbed)
+def test_a_call_has_a_result_and_refuses_what_is_wrong(
+    files: List[str], run: Path, undisturbed: Path, done: Any
+) -> None:
+    found = done[2]
     assert found.selection is not None and found.selection.num_evaluations == BUDGET
     assert len(found.screening["candidates"]) == CONFIGS
     assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
     with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
-        fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run / "other", configs=3)
+        fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run, configs=3)
     with pytest.raises(ConfigError, match="--configs N"):
-        fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
+        fiesta_allennlp.search(files[0], SPACE, directory=run)
 
 
-def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Any) -> None:
+def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Call, tmp_path: Path) -> None:
     """The template is a program, so that no model is built."""
-    config = json.dumps(program_config(Path(files[0]).parent, "true"))
+    config = json.dumps(program_config(tmp_path, "true"))
     Path(files[0]).write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
     Path(files[1]).write_text('{"lr": {"low": 0.001, "high": 0.3}}')
-    many = [*files, "--configs", 100_000, "--metric", "accuracy", "--dry-run"]
-    status, output = search(*many)
-    assert status == 2 and "--searcher gp_ei compares all pairs of points" in output
-    status, output = search(*many, "--searcher", "random")
-    assert status == 0, output
+    given = [*files, "--metric", "accuracy", "--dry-run"]
+    output = search.refused(*given, "--configs", 100_000)
+    assert "--searcher gp_ei compares all pairs of points" in output
+    output = search.done(*given, "--configs", 100_000, "--searcher", "random")
     assert "Checked 100 of 100,000 points" in output
     assert "The screening would run 100000 of 100000 configs once" in output
     assert re.search(r"^The data of the screening: \d+ instances, no groups\.$", output, re.M)
-
-
-def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
-    status, output = search(*files, "--runs", 12, "--metric", "accuracy", "--dry-run")
-    assert status == 0, output
+    output = search.done(*given, "--runs", 12)
     assert "The screening would run 10 of 50 configs once" in output
     assert "The 2 best would then be the candidates of a selection" in output
     assert not list(tmp_path.rglob("*.sqlite"))
@@ -250,30 +197,22 @@ def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, sea
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--configs", 5, "--finalists", 4, "--budget", 3], "budget must be at least"),
-        (["--configs", 5, "--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
-        (["--configs", 5, "--metric", "loss"], "--metric=-loss"),
-        (["--configs", 5, "--metric", "f1"], "does not report the metric 'f1'"),
-        (["--configs", 5, "-o", '{"trainer.num_epoch": 3}'], "num_epoch"),
+        (["--finalists", 4, "--budget", 3], "budget must be at least"),
+        (["--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
+        (["--metric", "f1"], "does not report the metric 'f1'"),
+        (["-o", '{"trainer.num_epoch": 3}'], "num_epoch"),
+        ([], "never reads the variable 'layers'"),
     ],
 )
 def test_bad_input_is_refused_before_the_first_run(
-    files: List[str], run: Path, search: Any, options: List[Any], said: str
+    files: List[str], run: Path, search: Call, options: List[Any], said: str
 ) -> None:
-    metric = [] if "--metric" in options else ["--metric", "accuracy"]
-    status, output = search(*files, "--pool", 5, *options, *metric, "-s", run)
-    assert status == 2, output
-    assert said in output
-    assert not (run / "screening" / "store.sqlite").exists()
+    Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]} if not options else SPACE))
+    assert said in search.refused(*files, "--pool", 5, "--configs", 5, "--metric", "accuracy", *options, "-s", run)
+    assert not (run / "screening" / "store.sqlite").exists() and not (run / "store.sqlite").exists()
 
 
-def test_a_variable_that_the_template_never_reads_is_named(files: List[str], run: Path, search: Any) -> None:
-    Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]}))
-    status, output = search(*files, *OPTIONS, "-s", run)
-    assert status == 2 and "never reads the variable 'layers'" in output
-
-
-def test_a_screening_of_failures_decides_nothing(files: List[str], run: Path, search: Any) -> None:
+def test_a_screening_of_failures_decides_nothing(files: List[str], run: Path, search: Call) -> None:
     Path(files[0]).write_text(json.dumps(program_config(Path(files[0]).parent, "exit 1")))
     Path(files[1]).write_text('{".environment": [{"LR": "1"}, {"LR": "2"}, {"LR": "3"}]}')
     status, output = search(*files, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)

@@ -30,8 +30,7 @@ def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> A
 )
 def test_a_selection_is_shown_and_left_as_it_is(status: Any, name: str, said: List[str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in (RUNS / name).rglob("*")}
-    code, output = status(RUNS / name, "--follow", "--every", 1000)
-    assert code == 0
+    output = status.done(RUNS / name, "--follow", "--every", 1000)
     for words in said:
         assert words in output
     assert ("pending" in output) == (name == "interrupted"), "no column without a number"
@@ -50,10 +49,8 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Pa
 
 
 def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
-    code, output = status(tmp_path)
-    assert code == 2 and "there is no selection: 'store.sqlite' is missing" in output
-    code, output = status(tmp_path, "--every", 0)
-    assert code == 2 and "--every must be above 0 but got 0" in output
+    assert "there is no selection: 'store.sqlite' is missing" in status.refused(tmp_path)
+    assert "--every must be above 0 but got 0" in status.refused(tmp_path, "--every", 0)
 
 
 @pytest.mark.parametrize("prefix", ["fiesta ", "python -m fiesta_allennlp ", "allennlp fiesta-"])

@@ -8,15 +8,18 @@ import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 import pytest
 from rich.console import Console
 
 import fiesta_allennlp
+from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.documents.select import select_system
+from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.summary import number_text
+from fiesta_allennlp.trainings import preparation
 from tests.run_files import rows_of
 
 RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
@@ -119,3 +122,52 @@ def test_a_replay_gives_what_it_gave(runs: Path) -> None:
     expected = summary_of(EXPECTED / "replay.json")
     del summary["seconds"], expected["seconds"]
     assert json.loads(json.dumps(summary)) == about(expected)
+
+
+@pytest.fixture
+def finished(runs: Path) -> Path:
+    """A selection with what its checks left."""
+    for name in ("checks/able.log", "checks/old.log", "vectors/old-123.txt"):
+        (runs / "finished" / name).parent.mkdir(exist_ok=True)
+        (runs / "finished" / name).write_text("old")
+    return runs / "finished"
+
+
+def files(root: Path) -> Dict[str, bytes]:
+    found = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if name != "store.lock"}
+
+
+def test_force_deletes_nothing_for_one_that_cannot_begin(finished: Path) -> None:
+    before = files(finished)
+    Path("bad.jsonnet").write_text(Path("able.jsonnet").read_text().replace("basic_classifier", "basic_classifer"))
+    with pytest.raises(ConfigError, match="candidate 'bad' .*basic_classifier"):
+        select(["able.jsonnet", "bad.jsonnet"], directory=finished, force=True, metric="accuracy")
+    assert files(finished) == before
+
+
+def test_force_leaves_nothing_of_the_old_one(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: List[List[str]] = []
+
+    def prepare_all(candidates: Mapping[str, Any], *args: Any) -> Any:
+        prepared.append(sorted(candidates))
+        return preparation.prepare_all(candidates, *args)
+
+    monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_all", prepare_all)
+    result = select(["able.jsonnet", "blind.jsonnet"], directory=finished, force=True, metric="accuracy", budget=2)
+    assert result.num_evaluations == 2
+    assert prepared == [["able", "blind"]], "once"
+    logs = {path.name: path.read_text() for path in (finished / "checks").iterdir()}
+    assert set(logs) == {"able.log", "blind.log"} and "old" not in logs.values()
+    assert not (finished / "vectors" / "old-123.txt").exists()
+    assert not (finished / "next").exists()
+
+
+def test_answers_that_cannot_be_used_delete_no_selection_by_documents(runs: Path) -> None:
+    before = files(runs / "documents")
+    Path("junk.sqlite").write_text("no database")
+    given = {"documents": "documents.jsonl", "answers": "junk.sqlite"}
+    with pytest.raises(StoreError, match="the file of answers cannot be used"):
+        choose_system(["b=b.jsonl", "c=c.jsonl"], directory=runs / "documents", force=True, **given)
+    assert files(runs / "documents") == before
+    assert report(runs / "documents").best == "a"

@@ -1,69 +1,39 @@
-"""A machine that lacks something for a while: real trainings, from which their data are taken away."""
+"""A machine that lacks something for a while: real runs, from which their data are taken away."""
 
 from pathlib import Path
-from typing import Any, List, Set, Tuple
+from typing import List
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Failure, Outcome
-from fiesta_allennlp.selection.store import RunStore
-from tests.commands.conftest import Selections
+from tests.commands.conftest import Selections, kinds_of_failures
 from tests.run_files import scores_of
-
-EQUALLY = ("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6)
-
-
-class Taken:
-    """The data are away once both candidates have finished a training, until so many failures have been told."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, data: Path, *, until_failures: int) -> None:
-        self._data, self._away = data, data.with_suffix(".away")
-        self._left = until_failures
-        self._finished: Set[str] = set()
-        original = Progress.on_outcome
-
-        def on_outcome(progress: Progress, outcome: Outcome) -> None:
-            original(progress, outcome)
-            self._note(outcome)
-
-        monkeypatch.setattr(Progress, "on_outcome", on_outcome)
-
-    def _note(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Failure):
-            self._left -= 1
-            if not self._left:
-                self._away.rename(self._data)
-            return
-        self._finished.add(outcome.request.candidate)
-        if self._left > 0 and self._data.exists() and len(self._finished) == 2:
-            self._data.rename(self._away)
-
-
-def failures_of(run: Path) -> Tuple[List[str], List[str]]:
-    """The kinds of all failures, and who is withdrawn."""
-    store = RunStore(RunDirectory(run), create=False)
-    history = store.history(max_failures=3)
-    store.close()
-    return [failure.kind for failure in history.failures], sorted(history.withdrawn)
-
-
-@pytest.fixture
-def whole(candidates: List[str], tmp_path: Path, call: Any) -> Path:
-    """What an undisturbed selection leaves."""
-    path = tmp_path / "whole"
-    assert call(*candidates, "-s", path, "--metric", "accuracy", *EQUALLY)[0] == 0
-    return path
 
 
 def test_data_that_are_away_for_a_moment_cost_no_candidate(
-    selections: Selections, run: Path, whole: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
+    selections: Selections, run: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They are away once both candidates have finished a run, until seven failures have been told."""
+    options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
+    selections.begin(*options)
+    whole = scores_of(run)
+    data, away, original = reviews / "train.jsonl", reviews / "train.away", Progress.on_outcome
+    told: List[Outcome] = []
+
+    def on_outcome(progress: Progress, outcome: Outcome) -> None:
+        original(progress, outcome)
+        told.append(outcome)
+        failures = [each for each in told if isinstance(each, Failure)]
+        finished = {each.request.candidate for each in told if each not in failures}
+        if len(failures) < 7 and len(finished) == 2 and data.exists():
+            data.rename(away)
+        if len(failures) == 7 and away.exists():
+            away.rename(data)
+
     monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
-    Taken(monkeypatch, reviews / "train.jsonl", until_failures=7)
-    selections.begin(*EQUALLY, "--workers", 2)
-    assert scores_of(run) == scores_of(whole)
-    kinds, withdrawn = failures_of(run)
+    monkeypatch.setattr(Progress, "on_outcome", on_outcome)
+    selections.begin(*options, "--workers", 2, "--force")
+    assert scores_of(run) == whole
+    kinds = kinds_of_failures(run)
     assert set(kinds) == {"machine"} and len(kinds) >= 7
-    assert withdrawn == []

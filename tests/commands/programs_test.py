@@ -2,30 +2,27 @@
 
 import json
 import re
-import signal
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Callable, List
 
 import psutil
 import pytest
 
 from fiesta_allennlp import report
-from tests.commands.conftest import BLIND, GOOD, POOR
-from tests.commands.fiesta_select_test import start
+from tests.commands.conftest import BLIND, GOOD, POOR, Call, Selections
 from tests.conftest import still_runs, until
-from tests.run_files import num_finished, scores_of, summary_of
+from tests.run_files import scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
+EQUALLY = ("--strategy", "non_adaptive_fb")
 Write = Callable[..., str]
 
 
 def test_programs_and_a_config_share_a_selection_and_its_report(
-    candidates: List[str], write_config: Callable[..., Path], run: Path, call: Any
+    selections: Selections, write_config: Callable[..., Path], run: Path
 ) -> None:
-    given = [*candidates, write_config("stock", BLIND)]
-    status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 6)
-    assert status == 0, output
+    output = selections.begin(write_config("stock", BLIND), *EQUALLY, "--budget", 6)
     assert "able is the best" in output
     rows = scores_of(run)
     assert {name for name, _, _ in rows} == {"able", "blind", "stock"} and len(rows) == 6
@@ -42,49 +39,39 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     assert "fiesta_allennlp.trainings.programs.repeat" in checklist["command to repeat one run of able, blind"]
 
 
-def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(candidates: List[str], run: Path, call: Any) -> None:
-    status, output = call(*candidates, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
-    assert status == 0, output
-    assert "Checking 2 candidates: reading the data ..." in output
+def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(selections: Selections, run: Path) -> None:
+    assert "Checking 2 candidates: reading the data ..." in selections.begin(*EQUALLY, "--budget", 4)
     checklist = dict(report(run).checklist)
     assert checklist["metric"] == "accuracy on the test set, as the programs report it"
     assert "command to repeat one run" not in checklist
     assert "records and groups" in checklist["data fingerprint (SHA-256)"]
 
 
-def test_each_way_to_fail_is_told_and_the_others_go_on(
-    candidates: List[str], write_program: Write, run: Path, call: Any
-) -> None:
-    """One that hangs, with its child, is killed; one that leaves a child behind keeps its score."""
+def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, write_program: Write, run: Path) -> None:
+    """One that hangs, with its child, is killed; one that leaves a child behind, with its output, keeps its score."""
     hang = 'sleep 601 & echo $! > "$5/../../../hung"; wait'
-    leave = f'setsid sleep 602 >/dev/null 2>&1 & echo $! > "$5/../../../left"; {POOR}'
+    leave = f'setsid sleep 602 & echo $! > "$5/../../../left"; {POOR}'
     bad = [
-        write_program("silent", "true"),
+        write_program("broken", "echo no such layer >&2; exit 3"),
         write_program("nan", "echo accuracy nan"),
         write_program("other", 'echo \'{"f1": 0.5, "loss": 1}\''),
-        write_program("broken", "echo no such layer >&2; exit 3"),
         write_program("hanging", hang),
-        write_program("unwritten", "true", metrics="{directory}/metrics.json"),
         write_program("outside", f'echo x > "$5/../../../outside"; {POOR}'),
         write_program("leaving", leave),
     ]
-    options = ["--strategy", "non_adaptive_fb", "--budget", 20, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
-    status, output = call(*candidates, *bad, "-s", run, *METRIC, *options)
-    assert status == 0, output
-    said = [
-        r"failed: silent-0 error: the last line of the program's standard output is missing: it printed nothing",
+    options = ["--budget", 16, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
+    output = selections.begin(*bad, *EQUALLY, *options)
+    for message in (
+        r"failed: broken-0 error: the program ended with exit status 3. The end of its output: no such layer",
         r"failed: nan-0 error: the program reported accuracy = nan, which is not a finite number",
         r"failed: other-0 metric: .* no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1, loss",
-        r"failed: broken-0 error: the program ended with exit status 3. The end of its output: no such layer",
         r"failed: hanging-0 timeout: out of time: it ran longer than --time-limit 2 seconds",
-        r"failed: unwritten-0 error: the program ended with exit status 0 but did not write its metrics to .*/metrics",
-    ]
-    for message in said:
+    ):
         assert re.search(message, output), output
-    withdrawn = {"silent", "nan", "other", "broken", "hanging", "unwritten"}
     summary = summary_of(run)
-    assert {entry["name"] for entry in summary["candidates"] if entry["withdrawn"]} == withdrawn
     assert summary["best"] == "able"
+    withdrawn = {entry["name"] for entry in summary["candidates"] if entry["withdrawn"]}
+    assert withdrawn == {"nan", "other", "broken", "hanging"}
     assert "no such layer" in next((run / "failures").glob("broken-0.*.log")).read_text()
     assert (run / "outside").exists(), "nothing prevents it"
     assert not list(run.glob("evaluations/*/data"))
@@ -93,78 +80,51 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(
         until(lambda pid=pid: not psutil.pid_exists(pid) or not still_runs(psutil.Process(pid)))
 
 
-def test_a_killed_selection_recovers_to_the_uninterrupted_one(candidates: List[str], run: Path, call: Any) -> None:
-    slow = [f"able={candidates[0]}", candidates[1]]
-    for path in candidates:
-        config = json.loads(Path(path).read_text())
-        config["command"][2] = f"sleep 0.15; {config['command'][2]}"
-        Path(path).write_text(json.dumps(config))
-    options = [*METRIC, "--strategy", "non_adaptive_fb", "--budget", "8", "--seed", "77"]
-    process = start(*slow, "-s", run, *options)
-    until(lambda: num_finished(run) >= 2 or process.poll() is not None)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=120)
-    assert 2 <= num_finished(run) < 8
-    status, output = call("-s", run, "--recover")
-    assert status == 0, output
-    call(*slow, "-s", run.with_name("whole"), *options)
-    assert scores_of(run) == scores_of(run.with_name("whole")) and len(scores_of(run)) == 8
-
-
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
-    candidates: List[str], write_program: Write, run: Path, call: Any
+    candidates: List[str], write_program: Write, run: Path, call: Call
 ) -> None:
     die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
-    given = [candidates[0], write_program("dying", f"{die_once}; {POOR}")]
-    status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
-    assert status == 0, output
+    options = [*METRIC, *EQUALLY, "--budget", 4, "--seed", 3]
+    output = call.done(candidates[0], write_program("dying", f"{die_once}; {POOR}"), "-s", run, *options)
     assert "dying-0 killed: the program was killed by signal 9 (SIGKILL), on Linux often for lack of memory" in output
-    assert {(name, replicate) for name, replicate, _ in scores_of(run)} >= {("dying", "0"), ("dying", "1")}
+    calm = run.with_name("calm")
+    assert "killed" not in call.done(candidates[0], f"dying={candidates[1]}", "-s", calm, *options)
+    assert scores_of(run) == scores_of(calm) and len(scores_of(run)) == 4
 
 
 def test_an_edited_script_is_noted_and_edited_data_are_refused(
-    write_program: Write, reviews: Path, run: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+    write_program: Write, reviews: Path, run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(reviews)
     (reviews / "score.sh").write_text('echo "accuracy 0.$4"')
     given = [write_program(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
-    options = ["--strategy", "non_adaptive_fb", *METRIC]
-    status, output = call(*given, "-s", run, *options, "--budget", 2)
-    assert status == 0, output
+    output = call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 2)
     assert "the configs of one and other are equal apart from seeds" in output
-    status, output = call("-s", run, "--recover", "--budget", 4)
-    assert "the code of" not in output
+    assert "the code of" not in call.done("-s", run, "--recover", "--budget", 4)
     (reviews / "score.sh").write_text('echo "accuracy 0.5$4"')
-    status, output = call("-s", run, "--recover", "--budget", 6)
-    assert status == 0, output
+    output = call.done("-s", run, "--recover", "--budget", 6)
     assert "Note: the code of score.sh has changed since this selection last ran." in output
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
-    status, output = call("-s", run, "--recover", "--budget", 8)
-    assert status == 2 and "scores on different data cannot be compared" in output
+    output = call.refused("-s", run, "--recover", "--budget", 8)
+    assert "scores on different data cannot be compared" in output
     assert f"{reviews / 'test.jsonl'} changed after the selection" in output and "Restore the original data" in output
 
 
-def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Any) -> None:
+def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Call) -> None:
     save = 'mkdir "$5/model"; echo x > "$5/model/weights"'
     given = [write_program(name, f"{save}; {script}") for name, script in (("good", GOOD), ("poor", POOR))]
-    status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 6, "--keep", "best")
-    assert status == 0, output
+    call.done(*given, "-s", run, *METRIC, *EQUALLY, "--budget", 6, "--keep", "best")
     best = max((row for row in scores_of(run) if row[0] == "good"), key=lambda row: float(row[2]))
     assert [path.parent.parent.name for path in run.glob("evaluations/*/output/model")] == [f"good-{best[1]}"]
 
 
-def test_a_dry_run_tells_the_command_and_runs_nothing(
-    candidates: List[str], reviews: Path, run: Path, call: Any
-) -> None:
+def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, reviews: Path, run: Path) -> None:
     with (reviews / "test.jsonl").open("a") as test:
         test.write('{"text": "nobody", "label": "knows"}\n')
     before = sorted(reviews.rglob("*"))
-    status, output = call(*candidates, "-s", run, *METRIC, "--dry-run")
-    assert status == 0, output
-    assert (
-        "Note: some labels occur in a single record, so a run can train or test on them, but never both: 'knows'."
-        in output
-    )
+    output = selections.begin("--dry-run")
+    said = "Note: some labels occur in a single record, so a run can train or test on them, but never both: 'knows'."
+    assert said in output
     assert re.search(r"blind +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 21; no groups." in output
     sets = " ".join(f"{run}/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
@@ -172,15 +132,10 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(
     assert sorted(reviews.rglob("*")) == before
 
 
-def test_a_program_of_no_known_type_is_refused(
-    candidates: List[str], write_program: Write, run: Path, call: Any
-) -> None:
-    status, output = call(candidates[0], write_program("misnamed", GOOD, type="progam"), "-s", run, *METRIC)
-    assert status == 2, output
+def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program: Write, candidates: List[str]) -> None:
+    misnamed = write_program("misnamed", GOOD, type="progam")
+    output = selections.refused(candidates[0], misnamed, *METRIC)
     assert 'With a \'command\' it is a program: add "type": "program"' in output
-    assert not (run / "evaluations").exists()
-
-
-def test_the_metric_must_be_named(candidates: List[str], run: Path, call: Any) -> None:
-    status, output = call(*candidates, "-s", run)
-    assert status == 2 and "--metric is missing. What a program reports is not known before its first run" in output
+    output = selections.refused(*candidates)
+    assert "--metric is missing. What a program reports is not known before its first run" in output
+    assert not (selections.run / "evaluations").exists()

@@ -1,5 +1,6 @@
 """Going on with a selection: with other candidates, in another place, after an interruption at the worst moments."""
 
+import json
 import re
 import shutil
 import signal
@@ -7,20 +8,23 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, List
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
-import fiesta_allennlp.selection.session
+from fiesta_allennlp import select
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
-from tests.commands.conftest import POOR, Selections
+from tests.commands.conftest import POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.run_files import entry_of, num_finished, rows_of, scores_of, summary_of
+from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
+
+EQUALLY = ("--strategy", "non_adaptive_fb")
 
 
 @pytest.fixture
@@ -28,16 +32,20 @@ def third(write_program: Callable[..., str]) -> str:
     return write_program("third", POOR)
 
 
+def outcomes_of(run: Path) -> "dict[str, int]":
+    """When the outcome of each run was written."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in run.glob("evaluations/*/outcome.json")}
+
+
 def test_a_budget_must_have_room_for_an_added_candidate(
     selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 4)
+    selections.begin(*EQUALLY, "--seed", 5, "--budget", 4)
     before = (run / "evaluations.csv").read_bytes()
     output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
-    assert "budget must be at least 5" in output
-    assert "4 runs so far" in output
-    assert "Give a larger --budget" in output
+    for said in ("budget must be at least 5", "4 runs so far", "Give a larger --budget"):
+        assert said in output
     assert (run / "evaluations.csv").read_bytes() == before
     selections.resume(*candidates, third, "--budget", 6)
     assert entry_of(run, "third")["num_evaluations"] == 2
@@ -46,10 +54,11 @@ def test_a_budget_must_have_room_for_an_added_candidate(
 def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, more=[third])
+    selections.begin(third, *EQUALLY, "--budget", 6)
     of_blind = {row for row in scores_of(run) if row[0] == "blind"}
     given = [candidates[0], third]
 
+    assert "Add --recover" in selections.refused(*candidates, "--allow-removed")
     output = selections.refused(*given, "--recover")
     assert re.search(r"candidate 'blind' \(.*blind.jsonnet\) belongs to the selection .* --allow-removed", output)
 
@@ -72,187 +81,38 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     assert (blind["withdrawn"], blind["withdrawn_because"], blind["num_evaluations"]) == (False, None, 3)
 
 
-def test_allow_removed_belongs_to_recover(selections: Selections, candidates: List[str]) -> None:
-    output = selections.refused(*candidates, "--allow-removed")
-    assert "Add --recover" in output
-
-
 def test_a_directory_that_was_moved_goes_on_where_it_is(
-    write_config: Callable[..., Path], reviews: Path, call: Any, run: Path, tmp_path: Path
+    write_config: Callable[..., Path], reviews: Path, call: Call, run: Path, tmp_path: Path
 ) -> None:
     (reviews / "vectors.txt").write_text("food 1 2 3 4\nand 3 4 5 6\ngreat 0 1 0 1\n")
     tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}
-    configs = [write_config(name, **model) for name in ("one", "two")]
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", 5]
-    assert call(*configs, "-s", run, *options, "--budget", 4)[0] == 0
-    store = RunStore(RunDirectory(run), create=False)
-    store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
-    store.close()
+    given = [*(write_config(name, **model) for name in ("one", "two")), "--metric", "accuracy", *EQUALLY, "--seed", 5]
+    call.done(*given, "-s", run, "--budget", 4)
+    with closing(RunStore(RunDirectory(run), create=False)) as store:  # as after a kill
+        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
     moved = tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
     shutil.move(run, moved)
-    outcomes = {path: path.stat().st_mtime_ns for path in moved.glob("evaluations/*/outcome.json")}
-    status, output = call("-s", moved, "--recover", "--budget", 6)
-    assert status == 0, output
+    before = outcomes_of(moved)
+    call.done("-s", moved, "--recover", "--budget", 6)
     assert not run.exists()
     assert len(scores_of(moved)) == 6
     with reading(RunDirectory(moved)) as store:
         assert store.meta().changes == ({"option": "budget", "before": 4, "now": 6, "num_done": 2},)
-    assert {path: path.stat().st_mtime_ns for path in outcomes} == outcomes, "what had finished is not trained again"
-    call(*configs, "-s", run, *options, "--budget", 6)
+    assert before.items() <= outcomes_of(moved).items(), "what had finished is not trained again"
+    call.done(*given, "-s", run, "--budget", 6)
     assert scores_of(moved) == scores_of(run)
 
 
-def test_two_readers_have_the_same_split_after_a_kill(
-    write_config: Callable[..., Path], call: Any, run: Path, tmp_path: Path
-) -> None:
-    reader = {"type": "reviews_with_ids"}
-    readers = {"dataset_reader": {**reader, "copies": 3}, "validation_dataset_reader": reader}
-    configs = [write_config("augmented", readers), write_config("plain", {"dataset_reader": reader})]
-    settings = tmp_path / "settings.jsonnet"
-    settings.write_text("{ include_package: ['tests.trainings.own_readers'], strategy: 'non_adaptive_fb', budget: 4 }")
-    status, output = call(*configs, "-s", run, "--metric", "accuracy", "--group-by", "id", "--config", settings)
-    assert status == 0, output
-    before, config = scores_of(run), (run / "evaluations" / "augmented-1" / "config.json").read_text()
-    with closing(RunStore(RunDirectory(run), create=False)) as store:
-        # As after a kill: that of plain had finished and was not recorded, that of augmented had not finished.
-        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
-    shutil.rmtree(run / "evaluations" / "augmented-1")
-    status, output = call("-s", run, "--recover")
-    assert status == 0, output
-    assert scores_of(run) == before
-    assert (run / "evaluations" / "augmented-1" / "config.json").read_text() == config
-
-
-def test_a_clock_that_jumps_back_does_no_harm(
-    selections_of_trained: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every worker's clock runs a day earlier than that of the one before."""
-    package = tmp_path / "jumping"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        f"""
-import datetime, time
-from pathlib import Path
-
-counter = Path({str(tmp_path)!r}) / "jumps"
-jumps = int(counter.read_text()) if counter.exists() else 1
-counter.write_text(str(jumps + 1))
-true = time.time
-time.time = lambda: true() - 86400 * jumps
-
-import fiesta_allennlp.trainings.candidate_run as training
-
-class Jumped(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return super().now(tz) - datetime.timedelta(days=jumps)
-
-training.datetime = Jumped
-"""
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
-    selections_of_trained.begin("--config", config)
-    selections_of_trained.resume("--budget", 6)
-    rows = rows_of(run)
-    assert [row["candidate"] for row in rows] == ["able", "blind"] * 3
-    assert [row["replicate"] for row in rows] == list("001122")
-    assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
-    assert all(0 < float(row["seconds"]) < 3600 for row in rows)
-
-
-def test_a_second_selection_is_kept_out_of_a_directory_in_use(
+def test_a_selection_keeps_others_out_until_two_signals_in_one_moment_end_it(
     selections: Selections, candidates: List[str], run: Path
 ) -> None:
-    process = start(*candidates, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "400")
-    until(lambda: num_finished(run) >= 1 or process.poll() is not None, seconds=120)
+    process = start(*candidates, "-s", run, *EQUALLY, "--budget", "400")
+    until(lambda: num_finished(run) >= 1 or process.poll() is not None)
     for options in ([], ["--recover"], ["--force"]):
         output = selections.refused(*candidates, "--metric", "accuracy", *options)
         assert "another selection is running in this directory" in output
-    assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 130
-    selections.resume("--budget", 2)
-
-
-def children_of(process: Command) -> List[psutil.Process]:
-    return psutil.Process(process.pid).children(recursive=True)
-
-
-def test_an_interruption_during_the_checks_leaves_nothing_behind(
-    selections_of_trained: Selections, trained: List[str], run: Path
-) -> None:
-    process = start(*trained, "-s", run, "--metric", "accuracy", "--budget", "2")
-    until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
-    workers = children_of(process)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, output
-    assert "Interrupted before the first run. Start it again." in output
-    assert "Traceback" not in output
-    until(lambda: not any(map(still_runs, workers)))
-    assert not RunDirectory(run).store.exists()
-    selections_of_trained.begin("--budget", 2)
-
-
-def test_a_kill_during_the_checks_needs_no_force(
-    selections_of_trained: Selections, trained: List[str], call: Any, run: Path
-) -> None:
-    process = start(*trained, "-s", run, "--metric", "accuracy", "--budget", "2", "--seed", "5")
-    until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
-    process.kill()
-    process.communicate()
-    assert RunDirectory(run).store.exists()
-    shutil.copytree(run, run.with_name("copy"))
-    status, output = call("-s", run.with_name("copy"), "--recover")
-    assert status == 2
-    assert "the selection was stopped before its first run" in output
-    selections_of_trained.begin("--budget", 2, "--seed", 6)
-    assert summary_of(run)["seed"] == "6"
-
-
-def test_an_interruption_of_the_last_write_costs_nothing(
-    selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*args: Any, **kwargs: Any) -> None:
-        raise KeyboardInterrupt
-
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 4]
-    with monkeypatch.context() as patched:
-        patched.setattr("fiesta_allennlp.selection.session.write_json", interrupted)
-        status, output = call(*candidates, "-s", run, *options)
-    assert status == 130
-    assert f"nothing that finished is lost. Continue with: allennlp fiesta-select -s {run} --recover" in output
-    trained = {path: path.stat().st_mtime_ns for path in run.glob("evaluations/*/outcome.json")}
-    assert len(trained) == 4
-    selections.resume()
-    assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == 4
-    assert {path: path.stat().st_mtime_ns for path in trained} == trained
-
-
-def test_results_that_cannot_be_written_are_told_and_written_later(
-    selections: Selections, candidates: List[str], run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.selection.session, "write_csv", full)
-        output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
-    assert "the results cannot be written" in output and "No space left on device" in output
-    assert "safe in store.sqlite: free some space, then write them with --recover" in output
-    selections.resume()
-    assert len(scores_of(run)) == 2
-
-
-def test_two_signals_in_one_moment_quit_and_leave_no_worker(
-    selections_of_trained: Selections, trained: List[str], run: Path
-) -> None:
-    process = start(*trained, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "40")
-    until(lambda: num_finished(run) >= 1 or process.poll() is not None, seconds=120)
     workers = children_of(process)
     assert workers
     begin = time.monotonic()
@@ -262,30 +122,85 @@ def test_two_signals_in_one_moment_quit_and_leave_no_worker(
     assert process.returncode == 130, output
     assert "Traceback" not in output
     until(lambda: not any(map(still_runs, workers)))
-    selections_of_trained.resume("--budget", 8)  # the store is whole
+    selections.resume("--budget", 2)  # the store is whole
 
 
-def test_edited_code_is_told_and_written_down(
-    selections: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def children_of(process: Command) -> List[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_force(
+    selections_of_trained: Selections, trained: List[str], call: Call, run: Path, how: signal.Signals
 ) -> None:
-    code = tmp_path / "code_of_mine.py"
-    code.write_text("SCALE = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['code_of_mine'] }")
-    assert "Note:" not in selections.begin("--config", config)
-    assert "Note:" not in selections.resume()
-    code.write_text("SCALE = 2\n")
-    assert "the code of code_of_mine has changed" in selections.resume()
-    assert "Note:" not in selections.resume()
-    with reading(RunDirectory(run)) as store:
-        digests = [found["code"]["code_of_mine"] for found in store.meta().environments]
-    assert len(digests) == 2 and digests[0] != digests[1]
+    process = start(*trained, "-s", run, "--budget", "2", "--seed", "5")
+    until(lambda: (run / "checks").exists() or process.poll() is not None)
+    workers = children_of(process)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=120)
+    if how == signal.SIGINT:
+        assert process.returncode == 130, output
+        assert "Interrupted before the first run. Start it again." in output
+        assert "Traceback" not in output
+        until(lambda: not any(map(still_runs, workers)))
+        assert not RunDirectory(run).store.exists()
+    else:
+        assert RunDirectory(run).store.exists()
+        copy = shutil.copytree(run, run.with_name("copy"))
+        assert "the selection was stopped before its first run" in call.refused("-s", copy, "--recover")
+    selections_of_trained.begin("--budget", 2, "--seed", 6)
+    assert summary_of(run)["seed"] == "6"
 
 
-def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> None:
+def test_results_that_were_not_written_are_written_later(
+    selections: Selections, call: Call, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers = "fiesta_allennlp.selection.session"
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{writers}.write_json", Mock(side_effect=KeyboardInterrupt))
+        given = [*selections.candidates, "--metric", "accuracy", *EQUALLY, "--budget", 4]
+        status, output = call(*given, "-s", run)
+    assert status == 130
+    assert f"nothing that finished is lost. Continue with: allennlp fiesta-select -s {run} --recover" in output
+    before = outcomes_of(run)
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{writers}.write_csv", Mock(side_effect=OSError(28, "No space left on device")))
+        output = selections.refused("--recover")
+    assert "the results cannot be written" in output and "No space left on device" in output
+    assert "safe in store.sqlite: free some space, then write them with --recover" in output
+    selections.resume()
+    assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == len(before) == 4
+    assert outcomes_of(run) == before
+
+
+def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> None:
     with closing(RunStore(RunDirectory(run), create=True)) as store:
         store.set_meta(settings=as_json(DocumentSettings()))
-    status, output = call("-s", run, "--recover")
-    assert status == 2
+    output = call.refused("-s", run, "--recover")
     assert "the selection there was made by allennlp fiesta-documents. Resume it with that command." in output
+
+
+def test_points_are_selected_among_resumed_with_more_and_repeated(
+    write_config: Callable[..., Path], call: Any, run: Path, tmp_path: Path
+) -> None:
+    template = str(write_config("plain").with_name("template.jsonnet"))
+    Path(template).write_text("(import 'plain.jsonnet') + { trainer+: { num_epochs: std.parseJson(std.extVar('n')) } }")
+    points = tmp_path / "points.jsonl"
+    points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n')
+    settings = {"candidates": [template], "points": str(points), "metric": "accuracy", "budget": 2}
+    config = tmp_path / "settings.jsonnet"
+    config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
+    output = call.done("-s", run, "--config", config)
+    assert "Note: the configs of n=1 and n=1,trainer.optimizer.lr=0.02 are equal apart from seeds" in output
+    assert (run / "evaluations" / "n=1-0" / "config.json").exists()
+
+    points.write_text('{"n": 1}\n{"n": 2}\n')
+    output = call.refused("-s", run, "--recover", "--budget", 3)
+    assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is not given" in output
+    both = f"'{template}?n=1' '{template}?n=1,trainer.optimizer.lr=0.02'"
+    assert f"{both}, with any new ones and --points none; or remove" in output
+
+    points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n{"n": 2}\n')
+    result = select(directory=run, recover=True, budget=3, points=points)
+    assert [candidate.num_evaluations for candidate in result.candidates] == [1, 1, 1]
+    assert num_finished(run) == 3

@@ -1,5 +1,6 @@
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -11,9 +12,17 @@ from fiesta_allennlp.trainings.config_checks import check_config, check_parts
 from fiesta_allennlp.trainings.data_files import mark_data, missing_file
 from tests.conftest import classifier_config
 
+ACCURACY = Metric("accuracy")
+
+
+def checked(config: Dict[str, Any], message: Optional[str], *, metric: Metric = ACCURACY, **options: Any) -> None:
+    """The config is refused with the message, or passes where there is none."""
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
+        check_config(config, metric=metric, **options)
+
 
 def same_data(config: Dict[str, Any], division: Division = AT_OFFICIAL_RATIOS) -> None:
-    check_config(config, metric=Metric("accuracy"), division=division)
+    checked(config, None, division=division)
     check_parts(config, division, mark_data(division.used(official_paths(config))))
 
 
@@ -25,6 +34,9 @@ def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
     same_data(config)
     (reviews / "train.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
     with pytest.raises(ConfigError, match="'train_data_path' and 'test_data_path' have equal contents"):
+        same_data(config)
+    config["validation_data_path"] = config["test_data_path"] = "none://example.org/test.jsonl"
+    with pytest.raises(ConfigError, match="'validation_data_path' and 'test_data_path' are the same data, none://"):
         same_data(config)
 
 
@@ -41,19 +53,12 @@ def test_a_file_that_is_next_to_both_is_no_data_and_a_link_is_the_file(reviews: 
         same_data(config)
 
 
-def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
-    url = "none://example.org/test.jsonl"
-    config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
-    with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
-        same_data(config)
-
-
 def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
     config = classifier_config(reviews)
     paths = {"train": config.pop("train_data_path"), "test": config.pop("test_data_path")}
     del config["validation_data_path"]
     config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
-    check_config(config, metric=Metric("accuracy"))
+    checked(config, None)
     paths["validation"] = paths["test"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
         same_data(config)
@@ -67,109 +72,57 @@ def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
     return {**config, "dataset_reader": reader, **{f"{part}_data_path": part for part in paths}}
 
 
-def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
-    config = with_resplit(reviews, group_by="author")
-    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric=Metric("accuracy"))
-    check_config(config, metric=Metric("accuracy"), group_by="author")
+OFFICIAL = Division(is_official=True)
+OF_THREE, OF_TWO = Division(ratios=(0.5, 0.2, 0.3)), Division(ratios=(0.8, 0.2), scored="validation")
+BY_VALIDATION, OFFICIAL_BY_VALIDATION = (Division(scored="validation", is_official=known) for known in (False, True))
+RATIOS = {"ratios": [0.5, 0.2, 0.3]}
+TOPIC = {"group_by": "topic"}
 
 
 @pytest.mark.parametrize(
-    ("keys", "message"),
+    ("keys", "second", "options", "message"),
     [
-        ({"max_instances": 5}, r"'dataset_reader.max_instances' would have no effect.*Move it into"),
-        ({"groupby": "author"}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
-        ({"reader": None}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
-        ({"reader": {"type": "resplit"}}, r"'dataset_reader.reader' must be the reader of the data files"),
-        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with one file per set but is \["),
-        ({"paths": {"test": "x"}}, r"the key 'dataset_reader.paths.train' is missing"),
-        ({"group_by": "none"}, r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by none"),
-        ({"group_by": ["a"]}, r"'dataset_reader.group_by' must be a metadata key but is \["),
-    ],
-)
-def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        check_config(with_resplit(reviews, **keys), metric=Metric("accuracy"))
-
-
-@pytest.mark.parametrize(
-    ("group_by", "second", "message"),
-    [
-        ("author", {}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leave one of them out"),
-        ("none", {}, r"but --group-by is 'none'"),
-        (None, {"group_by": "author"}, r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
+        ({"group_by": "author"}, {}, {"group_by": "author"}, None),
+        ({"max_instances": 5}, None, {}, r"'dataset_reader.max_instances' would have no effect.*Move it into"),
+        ({"groupby": "author"}, None, {}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
+        ({"reader": None}, None, {}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
+        ({"paths": ["train.jsonl"]}, None, {}, r"'dataset_reader.paths' must be an object with one file per set but"),
+        ({"paths": {"test": "x"}}, None, {}, r"the key 'dataset_reader.paths.train' is missing"),
         (
+            {"group_by": "none"},
             None,
-            {"paths": {"train": "a", "test": "b"}},
-            r"'validation_dataset_reader.paths' is .*, but a run of this selection has",
+            {},
+            r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by",
         ),
-        ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
+        (
+            TOPIC,
+            {},
+            {"group_by": "author"},
+            r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leav",
+        ),
+        (TOPIC, {"group_by": "x"}, {}, r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
+        (TOPIC, {"paths": {"train": "a", "test": "b"}}, {}, r"'validation_dataset_reader.paths' is .*, but a run of"),
+        (TOPIC, {"max_instances": 3}, TOPIC, r"'validation_dataset_reader.max_instances' would have no effect"),
+        ({}, None, {"division": OFFICIAL}, r"'dataset_reader' is a resplit reader, .*--splits shared"),
+        (RATIOS, None, {"division": OF_THREE}, None),
+        (RATIOS, None, {}, r"'dataset_reader.ratios' is .* has null. Give"),
+        ({"ratios": [0.5, 0.3, 0.2]}, None, {"division": OF_THREE}, r"is .* has .0.5, 0.2, 0.3.. Give --split"),
+        ({"has_test": False}, None, {}, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
+        ({"has_test": False}, None, {"division": BY_VALIDATION}, None),
     ],
 )
-def test_readers_and_option_must_agree(
-    reviews: Path, group_by: Optional[str], second: Dict[str, Any], message: str
+def test_a_resplit_reader_must_agree_with_the_options_and_the_second_reader(
+    reviews: Path, keys: Any, second: Any, options: Any, message: Optional[str]
 ) -> None:
-    config = with_resplit(reviews, group_by="topic")
-    config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), group_by=group_by)
+    config = with_resplit(reviews, **keys)
+    if second is not None:
+        config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
+    checked(config, message, **options)
 
 
 def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
     config = {**with_resplit(reviews), "test_data_path": "validation"}
-    with pytest.raises(ConfigError, match="'test_data_path' is \"validation\" next to a resplit reader.*Write 'test',"):
-        check_config(config, metric=Metric("accuracy"))
-
-
-OFFICIAL = Division(is_official=True)
-AT_RATIOS = Division(ratios=(0.5, 0.2, 0.3))
-BY_VALIDATION = Division(scored="validation")
-
-
-@pytest.mark.parametrize(
-    ("division", "missing", "message"),
-    [
-        (AT_OFFICIAL_RATIOS, ("validation", "test"), r"neither 'validation_data_path' nor .*--split-ratios TRAIN,"),
-        (AT_RATIOS, ("validation", "test"), None),
-        (OFFICIAL, (), None),
-        (OFFICIAL, ("test",), r"'test_data_path' is missing, but --splits official .*--score validation.*--splits"),
-        (OFFICIAL, ("validation",), r"'validation_data_path' is missing, but --splits official .*Name the file; or"),
-        (Division(is_official=True, scored="validation"), ("test",), None),
-        (BY_VALIDATION, ("test",), None),
-        (BY_VALIDATION, ("validation",), r"'validation_data_path' is missing, and .*--split-ratios 0.8,0.2"),
-        (Division(ratios=(0.8, 0.2), scored="validation"), ("validation", "test"), None),
-    ],
-)
-def test_every_set_that_is_needed_has_a_file(
-    reviews: Path, division: Division, missing: Tuple[str, ...], message: Optional[str]
-) -> None:
-    config = {**classifier_config(reviews), **{f"{part}_data_path": None for part in missing}}
-    if message is None:
-        check_config(config, metric=Metric("accuracy"), division=division)
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), division=division)
-
-
-@pytest.mark.parametrize(
-    ("keys", "division", "message"),
-    [
-        ({}, OFFICIAL, r"'dataset_reader' is a resplit reader, .*--splits shared"),
-        ({"ratios": [0.5, 0.2, 0.3]}, AT_RATIOS, None),
-        ({"ratios": [0.5, 0.2, 0.3]}, AT_OFFICIAL_RATIOS, r"'dataset_reader.ratios' is .* has null. Give"),
-        ({"ratios": [0.5, 0.3, 0.2]}, AT_RATIOS, r"'dataset_reader.ratios' is .* has .0.5, 0.2, 0.3.. Give --split"),
-        ({"has_test": False}, AT_OFFICIAL_RATIOS, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
-        ({"has_test": False}, BY_VALIDATION, None),
-    ],
-)
-def test_a_resplit_reader_and_the_options_must_agree(
-    reviews: Path, keys: Dict[str, Any], division: Division, message: Optional[str]
-) -> None:
-    config = with_resplit(reviews, **keys)
-    if message is None:
-        check_config(config, metric=Metric("accuracy"), division=division)
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), division=division)
+    checked(config, "'test_data_path' is \"validation\" next to a resplit reader.*Write 'test',")
 
 
 def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
@@ -177,7 +130,7 @@ def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
     with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
         same_data(config, OFFICIAL)
     same_data({**config, "test_data_path": None}, BY_VALIDATION)
-    same_data(config, Division(is_official=True, scored="validation"))
+    same_data(config, OFFICIAL_BY_VALIDATION)
 
 
 def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:
@@ -189,50 +142,58 @@ def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
 WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
+NO_VALIDATION, NO_TEST = {"validation_data_path": None}, {"test_data_path": None}
+ONE_FILE = {**NO_VALIDATION, **NO_TEST}
+
+
+def wanting(metric: Any) -> Dict[str, Any]:
+    return {"trainer": {"validation_metric": metric}}
 
 
 @pytest.mark.parametrize(
-    ("loaders", "message"),
+    ("changes", "options", "message"),
     [
-        ({"data_loader": {"batch_size": 4, "batches_per_epoch": 2}}, r"'data_loader.batches_per_epoch' is 2, and"),
-        ({"data_loader": {"batch_size": 4, "drop_last": True}}, r"'data_loader.drop_last' is true, .*Give a"),
-        ({"data_loader": BUCKETS}, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'"),
+        (ONE_FILE, {}, r"neither 'validation_data_path' nor .*--split-ratios TRAIN,"),
+        (ONE_FILE, {"division": OF_THREE}, None),
+        (ONE_FILE, {"division": OF_TWO}, None),
+        ({}, {"division": OFFICIAL}, None),
         (
-            {"data_loader": WHOLE, "validation_data_loader": BUCKETS},
-            r"'validation_data_loader.batch_sampler.drop_last' is true, .*on a fraction of the test set. Remove it.",
+            NO_TEST,
+            {"division": OFFICIAL},
+            r"'test_data_path' is missing, but --splits official .*--score val.*--splits",
         ),
-        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, None),
-        ({"data_loader": WHOLE, "validation_data_loader": None}, None),
+        (NO_VALIDATION, {"division": OFFICIAL}, r"'validation_data_path' is missing, but --splits official .*Name the"),
+        (NO_TEST, {"division": OFFICIAL_BY_VALIDATION}, None),
+        (NO_TEST, {"division": BY_VALIDATION}, None),
+        (
+            NO_VALIDATION,
+            {"division": BY_VALIDATION},
+            r"'validation_data_path' is missing, and .*--split-ratios 0.8,0.2",
+        ),
+        ({"data_loader": {"batches_per_epoch": 2}}, {}, r"'data_loader.batches_per_epoch' is 2, and"),
+        ({"data_loader": {"drop_last": True}}, {}, r"'data_loader.drop_last' is true, .*Give a"),
+        (
+            {"data_loader": BUCKETS},
+            {},
+            r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'",
+        ),
+        ({"validation_data_loader": BUCKETS}, {}, r"drop_last' is true, .*on a fraction of the test set. Remove it."),
+        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, {}, None),
+        ({"data_loader": WHOLE, "validation_data_loader": None}, {}, None),
+        (
+            wanting("-perplexity"),
+            {"metric": Metric("perplexity")},
+            "less of 'perplexity' is better, but .* highest mean",
+        ),
+        (wanting(["+a", "-perplexity"]), {"metric": Metric("perplexity")}, "is .*less of 'perplexity' is better"),
+        (wanting("+accuracy"), {"metric": Metric.of("-accuracy")}, r"lowest mean. Write --metric=\+accuracy"),
+        (wanting("-perplexity"), {"metric": Metric.of("-perplexity")}, None),
+        (wanting("-loss"), {"metric": Metric("perplexity")}, None),
+        (wanting(None), {"metric": Metric.of("-perplexity")}, None),
     ],
 )
-def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
-    config = {**classifier_config(reviews), **loaders}
-    if message is None:
-        check_config(config, metric=Metric("accuracy"))
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "metric", "refused"),
-    [
-        ("-perplexity", "perplexity", "less of 'perplexity' is better, but .* highest mean. Write"),
-        (["+accuracy", "-perplexity"], "+perplexity", "less of 'perplexity' is better"),
-        ("+accuracy", "-accuracy", r"more of 'accuracy' is better, but .* lowest mean. Write --metric=\+accuracy"),
-        ("-perplexity", "-perplexity", None),
-        ("+perplexity", "perplexity", None),
-        ("-loss", "perplexity", None),
-        (None, "-perplexity", None),
-    ],
-)
-def test_a_metric_of_which_the_trainer_wants_the_opposite_is_refused(
-    reviews: Path, wanted: Any, metric: str, refused: Optional[str]
+def test_sets_loaders_and_the_trainer_must_go_with_the_options(
+    reviews: Path, changes: Dict[str, Any], options: Dict[str, Any], message: Optional[str]
 ) -> None:
-    config = classifier_config(reviews)
-    config["trainer"]["validation_metric"] = wanted
-    if refused is None:
-        check_config(config, metric=Metric.of(metric))
-        return
-    with pytest.raises(ConfigError, match=f"'trainer.validation_metric' is .*{refused}"):
-        check_config(config, metric=Metric.of(metric))
+    """Every set that is needed has a file, the whole test set is scored, and the trainer wants the same direction."""
+    checked({**classifier_config(reviews), **changes}, message, **options)

@@ -9,7 +9,7 @@ import pytest
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, given_points, read_candidates, read_place
-from fiesta_allennlp.trainings.candidates import candidate_of, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.candidates import equal_candidates, load_candidates
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -42,18 +42,11 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     assert list(made) == ["lr=0.1,opt=adam", "lr=0.2,opt=sgd,trainer.num_epochs=3", "plain"]
     trainers = [candidate.config["trainer"] for candidate in made.values()]
     assert [trainer["num_epochs"] for trainer in trainers] == [7, 3, 7], "a point's overrides lie above --overrides"
-    assert [trainer["optimizer"] for trainer in trainers[:2]] == [
-        {"type": "adam", "lr": 0.1},
-        {"type": "sgd", "lr": 0.2},
-    ]
+    assert trainers[0]["optimizer"] == {"type": "adam", "lr": 0.1}
     assert loaded(template, f"{plain}?", points=tuple(points), overrides='{"trainer.num_epochs": 7}') == made
     one = made["lr=0.1,opt=adam"]
     assert one.source == f"{template}?lr=0.1,opt=adam"
     assert loaded(f"{plain}?", f"a={one.source}", overrides='{"trainer.num_epochs": 7}')["a"].config == one.config
-    assert (
-        candidate_of(CandidateSpec(Path(template), Point(points[1])), Settings()).name
-        == "lr=0.2,opt=sgd,trainer.num_epochs=3"
-    )
 
 
 def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
@@ -73,21 +66,15 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"lr": 1\n', r"p.jsonl, line 2: is not valid JSON: Expecting ',' delimiter at column 9"),
         ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
         ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is not a JSON value"),
-        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
         ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a string without"),
+        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
         ("", r"at least 2 candidates but got 1: lr=0.1,opt=adam"),
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
         ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
         ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
-        (
-            '{"opt": "a", "lr": 1, "modle.x": 2}',
-            r"modle.x=2: the override 'modle.x' does not apply: the config has no 'modle'",
-        ),
-        (
-            '{"opt": "a", "lr": "large"}',
-            r"lr=large: cannot be read as Jsonnet(.|\n)*Read a string with std.extVar alone",
-        ),
+        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: the override 'modle.x' does not apply: the config has no"),
+        ('{"opt": "a", "lr": "large"}', r"lr=large: cannot be read as Jsonnet(.|\n)*Read a string with std.extVar al"),
     ],
 )
 def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Path, added: str, message: str) -> None:
@@ -104,10 +91,9 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["name=a"], [{}], "Leave the name of the template 'name=a' out"),
         (["a"], [], "the list is empty"),
         (["a"], [3], "point 1: must be an object"),
+        (["a", "b?x=[1"], None, r"candidate 'b\?x=\[1': 'x' begins like JSON"),
         (["a"], [{"x": 1}, {"x": 1.0}], "point 2: its values are those of point 1: x=1"),
         (["a"], 3, "must be a JSONL file or a list of objects but is 3"),
-        (["a"], "nowhere.jsonl", "nowhere.jsonl: cannot be read: No such file"),
-        (["a", "b?x=[1"], None, r"candidate 'b\?x=\[1': 'x' begins like JSON"),
         (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name without spaces in front: 'NAME=python"),
         (["a=python train.py", "b=python train.py"], None, "no such config file. A command names what it is given"),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "split into words: No closing quotation"),

@@ -1,25 +1,36 @@
 import hashlib
 import math
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, ModelError
+from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+from fiesta_allennlp.trainings.preparation import with_metric
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
+from tests.selections import facts
+
+
+def prepared(config: Dict[str, Any], tmp_path: Path) -> Preparation:
+    return prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
 def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    preparation = prepared(classifier_config(reviews), tmp_path)
     assert preparation.metrics == {"accuracy"}
     assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
     assert preparation.pool.targets == preparation.pool.official
@@ -29,24 +40,14 @@ def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(revie
     assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
 
 
-def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None:
-    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\n")
-    config = classifier_config(reviews)
-    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
-    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    ((original, filtered),) = preparation.vectors
-    assert original == str(reviews / "v.txt")
-    assert Path(filtered).read_text() == "food 1 2 3 4\n"
-
-
-def test_rows_of_the_unknown_and_the_padding_word_are_kept(reviews: Path) -> None:
+def test_vectors_are_filtered_to_the_pool_and_its_unknown_and_padding_words(reviews: Path, tmp_path: Path) -> None:
+    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n")
     config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
-    assert {"unk", "@@PADDING@@", "food"} <= read_pool(config, None).words
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
+    ((original, filtered),) = prepared(config, tmp_path).vectors
+    assert original == str(reviews / "v.txt")
+    assert Path(filtered).read_text() == "food 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n"
     assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
-
-
-def data_fingerprint(config: Dict[str, Any]) -> str:
-    return mark_data(official_paths(config)).fingerprint
 
 
 def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
@@ -59,30 +60,30 @@ def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
     assert len(fingerprints) == 2
 
 
-def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    config = classifier_config(reviews, no_such_option=1)
-    with pytest.raises(TypeError, match="no_such_option"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    config = {**classifier_config(reviews), "no_such_section": 1}
-    with pytest.raises(ConfigurationError, match="no_such_section"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+NAN = {"regexes": [[".*weight", {"type": "constant", "val": math.nan}]]}
+WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
 
 
 @pytest.mark.parametrize(
-    ("trainer", "message"),
+    ("key", "changes", "kind", "message"),
     [
-        ({"patiense": 3}, "'patiense' is not a key of 'trainer'. Did you mean 'patience'"),
-        ({"validation_metric": "+acc"}, r"'trainer.validation_metric' is '\+acc' .*It reports: accuracy, loss"),
-        ({"validation_metric": ["+accuracy", "-los"]}, "'trainer.validation_metric' is '-los'"),
+        ("model", {"no_such_option": 1}, TypeError, "no_such_option"),
+        ("no_such_section", {"a": 1}, ConfigurationError, "no_such_section"),
+        ("trainer", {"patiense": 3}, ConfigError, "'patiense' is not a key of 'trainer'. Did you mean 'patience'"),
+        ("trainer", {"validation_metric": "+acc"}, ConfigError, r"is '\+acc' .*It reports: accuracy, loss"),
+        ("trainer", {"validation_metric": ["+accuracy", "-los"]}, ConfigError, "'trainer.validation_metric' is '-los'"),
+        ("model", {"initializer": NAN}, ConfigError, "the loss of its first batch is nan before any training"),
+        ("model", {"seq2vec_encoder": WIDE}, ModelError, r"the model fails on the first batch: RuntimeError: .* 50 "),
+        ("data_loader", {"batch_size": 41, "drop_last": True}, ConfigError, r"'data_loader' makes no batch of the tr"),
     ],
 )
-def test_trainer_keys_and_metrics_that_do_not_exist_are_found_before_training(
-    reviews: Path, tmp_path: Path, trainer: Dict[str, Any], message: str
+def test_what_is_wrong_is_found_before_training(
+    reviews: Path, tmp_path: Path, key: str, changes: Dict[str, Any], kind: Any, message: str
 ) -> None:
-    config = classifier_config(reviews)
-    config["trainer"].update(trainer)
-    with pytest.raises(ConfigError, match=message):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
+    config[key] = {**config.get(key, {}), **changes}
+    with pytest.raises(kind, match=message):
+        prepared(config, tmp_path)
 
 
 def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_instances(reviews: Path) -> None:
@@ -92,21 +93,6 @@ def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_ins
     first, second = read_pool(config, None), read_pool(other, None)
     assert first.fingerprint == second.fingerprint
     assert first.words != second.words
-
-
-def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    weights = [[".*weight", {"type": "constant", "val": math.nan}]]
-    config = classifier_config(reviews, initializer={"regexes": weights})
-    with pytest.raises(ConfigError, match="the loss of its first batch is nan before any training"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-
-
-def test_a_model_that_does_not_fit_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    wide = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
-    config = classifier_config(reviews, seq2vec_encoder=wide)
-    message = r"the model fails on the first batch: RuntimeError: .* 50 "
-    with pytest.raises(ModelError, match=message):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path)
 
 
 def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
@@ -123,32 +109,11 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
         read_pool(classifier_config(reviews), None)
 
 
-def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
-    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
-    config["data_loader"] = {"batch_size": 41, "drop_last": True}
-    with pytest.raises(ConfigError, match=r"'data_loader' makes no batch of the training set.*smaller 'batch_size',"):
-        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-
-
-@pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
-def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> None:
-    shards = reviews / "shards"
-    shards.mkdir()
-    (reviews / "train.jsonl").rename(shards / "0.jsonl")
-    config = {**classifier_config(reviews), "train_data_path": path.format(shards)}
-    before = data_fingerprint(config)
-    (reviews / "copy").mkdir()
-    (reviews / "copy" / "0.jsonl").write_bytes((shards / "0.jsonl").read_bytes())
-    assert data_fingerprint({**config, "train_data_path": path.format(reviews / "copy")}) == before
-    (shards / "0.jsonl").write_text((shards / "0.jsonl").read_text().replace("food", "fare", 1))
-    assert data_fingerprint(config) != before
-
-
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_path": "none://example.org/x"}
     wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
     wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'none://example.org/x'")
-    assert data_fingerprint(config) == wanted.hexdigest()
+    assert mark_data(official_paths(config)).fingerprint == wanted.hexdigest()
 
 
 def test_the_package_of_the_strategy_is_imported(
@@ -161,11 +126,46 @@ def test_the_package_of_the_strategy_is_imported(
         "class OfAUser(TopTwo):\n    pass\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    settings = Settings(
-        candidates=tuple(str(write_config(name)) for name in ("one", "two")),
-        metric="accuracy",
-        strategy="planned_by_a_user",
-        include_package=("planned_by_a_user",),
-    )
+    given = {"candidates": tuple(str(write_config(name)) for name in ("one", "two")), "metric": "accuracy"}
+    settings = Settings(**given, strategy="planned_by_a_user", include_package=("planned_by_a_user",))
     checked = TRAININGS.check(settings, Resumed(RunDirectory(tmp_path)), allow_removed=False)
     assert type(checked.strategy).__name__ == "OfAUser"
+
+
+def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
+    """The metric of candidates that report these, and what the console says."""
+    out = StringIO()
+    config: Dict[str, Any] = {"trainer": {"validation_metric": trainer}}
+    candidates = {str(k): Candidate(str(k), "a.jsonnet", config) for k, _ in enumerate(reported)}
+    preparation = preparation_of(facts())
+    built = {str(k): replace(preparation, metrics=frozenset(names)) for k, names in enumerate(reported)}
+    found = with_metric(Settings(metric=given), candidates, built, Console(file=out, width=200))
+    return found.metric, out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("reported", "given", "expected"),
+    [
+        ([["accuracy", "f1"], ["accuracy"]], None, ("accuracy", "Comparing by accuracy, the only metric that all can")),
+        ([["macro_f1"], ["macro_f1", "accuracy"]], None, ("macro_f1", "")),
+        ([["accuracy", "f1"], ["accuracy", "f1"]], "f1", ("f1", "")),
+        ([["accuracy"], ["accuracy"]], "-loss", ("-loss", "")),
+    ],
+)
+def test_the_metric_is_the_given_one_or_the_default_or_the_only_one(reported: Any, given: Any, expected: Any) -> None:
+    found, told = metric_of(*reported, given=given)
+    assert (found, told[:51]) == expected
+
+
+@pytest.mark.parametrize(
+    ("reported", "given", "trainer", "message"),
+    [
+        (["accuracy", "f1"], None, None, r"'0': .*'macro_f1'\. It reports: accuracy, f1, loss\. Choose"),
+        (["accuracy"], "-ppl", None, r"'0': .* not report the metric 'ppl'"),
+        (["perplexity"], None, None, r"Write --metric=-perplexity for the lowest"),
+        (["cost"], None, "-cost", r"'trainer.validation_metric' is \"-cost\".* Write --metric=-cost"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(reported: List[str], given: Any, trainer: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        metric_of(reported, reported, given=given, trainer=trainer)

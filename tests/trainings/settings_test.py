@@ -2,7 +2,7 @@ import argparse
 import json
 import tempfile
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Dict, List, cast
 
@@ -25,20 +25,12 @@ from fiesta_allennlp.trainings.settings import Settings, merge
 RATIOS_CHANGED = "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]"
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
-        {"confidence": 0.95},
-        {"strategy": "top_two"},
-        {"strategy": {"type": "top_two"}},
-        {"belief": "split_paired"},
-        {"stop": "rule_of_three"},
-        {"margin": 0.0},
-        {"workers": 7},
-    ],
-)
-def test_a_default_that_is_typed_decides_nothing_else(same: Dict[str, Any]) -> None:
-    assert Settings(**same).deciding() == Settings().deciding()
+TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "rule_of_three", "margin": 0.0, "workers": 7}
+
+
+@pytest.mark.parametrize("strategy", ["top_two", {"type": "top_two"}])
+def test_a_default_that_is_typed_decides_nothing_else(strategy: Any) -> None:
+    assert Settings(strategy=strategy, **TYPED).deciding() == Settings().deciding()
 
 
 def test_what_decides_has_the_defaults_of_the_strategy() -> None:
@@ -61,9 +53,7 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
         ((CONFIDENT, {"budget": 20}), {"budget": 20, "metric": "f1"}),
         ((CONFIDENT, {"confidence": 0.99}), {**CONFIDENT, "confidence": 0.99}),
         (({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}), {"confidence": 0.8}),
-        (({"stop": "glr"}, {"budget": 30}), {"budget": 30}),
         ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
-        ((ON_RAY, {"executor": "ray", "workers": "auto"}), {**ON_RAY, "workers": "auto"}),
         (({"ray_address": "local"}, {"executor": "ray"}), {"executor": "ray", "ray_address": "local"}),
         (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
     ],
@@ -72,20 +62,6 @@ def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, 
     found = merge(*layers)
     assert found == Settings(**merged)
     assert merge(json.loads(json.dumps(as_json(found)))) == found
-
-
-def test_a_file_may_use_dashes(tmp_path: Path) -> None:
-    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, metric: 'f1', candidates: ['a', 'b'] }")
-    settings = merge(settings_from_file(tmp_path / "s.jsonnet", Settings))
-    assert (settings.max_evaluations, settings.candidates) == (12, ("a", "b"))
-
-
-def test_ratios_survive_a_command_line_and_a_store() -> None:
-    settings = merge({"split_ratios": [0.64, 0.16, 0.2], "candidates": ["a"]})
-    assert as_typed(settings, positional="candidates") == ["a", "--split-ratios", "0.64,0.16,0.2"]
-    parser = argparse.ArgumentParser()
-    add_options(parser, Settings)
-    assert parser.parse_args(["--split-ratios", "0.64,0.16,0.2"]).split_ratios == settings.split_ratios
 
 
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -100,17 +76,16 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         (tmp_path / "bad.jsonnet").write_text(content)
         with pytest.raises(ConfigError, match=f"bad.jsonnet: {message}"):
             settings_from_file(tmp_path / "bad.jsonnet", Settings)
-    (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
-    assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
+    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, cuda_devices: [0, 1], entropy: 5 }")
+    read = settings_from_file(tmp_path / "s.jsonnet", Settings)
+    assert read == {"max_evaluations": 12, "cuda_devices": "0,1", "seed": 5}
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"workrs": 1}, "'workrs' is an unknown setting. Did you mean 'workers'"),
         ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
         ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 2 numbers"),
-        ({"split_ratios": [0.8, 0.1, 0.05, 0.05]}, "--split-ratios with --score test"),
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios must be numbers .* but got "x"'),
         ({"split_ratios": [10**400, 0.5, 0.5]}, "--split-ratios must be numbers .* but got 1000"),
         ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
@@ -122,7 +97,6 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
         ({"seed": -1}, "--seed must not be negative but got -1"),
         ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
-        ({"include_package": None}, "--include-package must be a list but got null"),
         ({"cuda_devices": "0", "runs_per_gpu": 0}, "--runs-per-gpu must be at least 1 but got 0"),
         ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
         ({"strategy": {"type": "top_two", "stop": "bayesian"}, "stop": "glr"}, "--stop .* contradicts 'stop'"),
@@ -132,11 +106,8 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"budget": 1}, "budget must be at least 2"),
         ({"belief": "student"}, "--belief student.*Did you mean 'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
-        ({"belief": {"type": "dirichlet_f_measure", "beta": "half"}}, "'beta' must be a number"),
-        ({"stop": "glrr"}, "glrr.*glr"),
         ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --strategy sequential_halving"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
-        ({"strategy": {"type": "top_two", "beta": 2}}, "beta"),
         ({"strategy": "sequential_halving"}, "--budget N"),
         ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
         ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin cannot be combined with"),
@@ -147,24 +118,20 @@ def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str
         build_strategy(merge(given), ["able", "blind"])
 
 
+X, OF_X, GLR = {"belief": "x"}, {"belief": {"type": "x"}}, {"stop": "glr"}
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"type": "top_two", "belief": {"type": "split_paired"}}),
         ({"confidence": 0.9}, {"type": "top_two", "confidence": 0.9, "belief": {"type": "split_paired"}}),
         ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}),
+        ({"stop": '{"type": "glr"}', **X}, {"type": "top_two", **OF_X, "stop": {"type": "glr"}}),
         (
-            {"strategy": '{"type": "top_two", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
-            {"type": "top_two", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},
+            {"strategy": '{"type": "bts", "beta": 0.3}', "margin": 0.0, **X},
+            {"type": "bts", "beta": 0.3, "margin": 0.0, **OF_X},
         ),
-        (
-            {"stop": '{"type": "glr"}', "belief": "x"},
-            {"type": "top_two", "belief": {"type": "x"}, "stop": {"type": "glr"}},
-        ),
-        (
-            {"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"},
-            {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}},
-        ),
+        ({"strategy": {"type": "bts", "stop": "glr"}, **GLR, **X}, {"type": "bts", **OF_X, "stop": {"type": "glr"}}),
     ],
 )
 def test_options_become_the_strategys_config(given: Dict[str, Any], expected: Dict[str, Any]) -> None:
@@ -175,7 +142,6 @@ def test_options_become_the_strategys_config(given: Dict[str, Any], expected: Di
     ("changes", "said"),
     [
         ({"workers": 8, "confidence": 0.99}, []),
-        ({"splits": "independent"}, ['--splits was "shared" and is now "independent"']),
         ({"score": "validation"}, ['--score was "test" and is now "validation"']),
         (
             {"metric": "f1", "split_ratios": (0.6, 0.2, 0.2)},
@@ -229,33 +195,23 @@ def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, messag
 
 ANYTHING = some.recursive(
     some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
-    lambda inner: some.one_of(
-        some.lists(inner, max_size=3), some.dictionaries(some.text(max_size=5), inner, max_size=3)
-    ),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
 
 
+NAMES = [*(field.name for field in fields(Settings)), "max-evaluations", "nonsense"]
+
+
 @limits(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(
-    some.dictionaries(
-        some.sampled_from([*(f.name for f in fields(Settings)), "max-evaluations", "nonsense"]), ANYTHING, max_size=5
-    )
-)
+@given(some.dictionaries(some.sampled_from(NAMES), ANYTHING, max_size=5))
 def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "s.jsonnet"
-        path.write_text(json.dumps(values, allow_nan=False, default=str) if _is_json(values) else "{ a: ")
+        with suppress(ValueError):  # JSON has no such number
+            path.write_text(json.dumps(values, allow_nan=False))
         with suppress(ConfigError):  # any other error would be a traceback
             merge(settings_from_file(path, Settings)).strategy_params()
-
-
-def _is_json(values: Any) -> bool:
-    try:
-        json.dumps(values, allow_nan=False)
-    except ValueError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("record", [Settings, ReplaySettings])
@@ -272,44 +228,32 @@ def test_on_official_splits_nothing_is_paired(record: Any) -> None:
     ("given", "now"),
     [
         (None, None),
-        ("thompson", "thompson"),
         ("ttts", {"type": "top_two"}),
         ('{"type": "ttts", "num_starts": 4}', {"type": "top_two", "num_starts": 4}),
-        ({"type": "ttts", "beta": 0.3}, {"type": "top_two", "beta": 0.3}),
         ({"type": "ttts", "challenger": "posterior"}, {"type": "ttts", "challenger": "posterior"}),
     ],
 )
 def test_a_strategy_of_an_earlier_version_stays_what_it_was(given: Any, now: Any) -> None:
-    assert of_earlier_version({"strategy": given, "metric": "f1"}) == {
-        "strategy": now,
-        "metric": "f1",
-        "stop": "bayesian",
-    }
+    assert of_earlier_version({"strategy": given, "a": 1}) == {"strategy": now, "a": 1, "stop": "bayesian"}
     for kept in ({"budget": 9}, {"stop": "glr"}, {"strategy": {"type": "thompson", "stop": "glr"}, "budget": None}):
         assert of_earlier_version(kept) == kept
 
 
-def test_the_seed_has_an_earlier_name(tmp_path: Path) -> None:
+def test_the_seed_has_an_earlier_name() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
-    for name in ("--seed", "--entropy"):
-        assert typed_options(parser.parse_args([name, "5"]), Settings) == {"seed": 5}
-    (tmp_path / "options.jsonnet").write_text("{ entropy: 5 }")
-    assert settings_from_file(tmp_path / "options.jsonnet", Settings) == {"seed": 5}
+    assert typed_options(parser.parse_args(["--entropy", "5"]), Settings) == {"seed": 5}
     assert as_typed(merge({"seed": 5}), positional="candidates") == ["--seed", "5"]
-    with pytest.raises(ConfigError, match="'sed' is an unknown setting"):
-        merge({"sed": 5})
 
 
-def test_options_of_sbatch_are_typed_one_by_one_and_typed_again() -> None:
+def test_options_are_typed_and_typed_again() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
-    args = parser.parse_args(
-        ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
-    )
-    settings = merge(typed_options(args, Settings))
+    typed = ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
+    settings = merge(typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings))
+    assert settings.split_ratios == (0.64, 0.16, 0.2)
     expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
     assert settings.executor_params() == expected
     assert merge(as_json(settings)).executor_params() == expected
-    words = as_typed(settings, positional="candidates")
-    assert typed_options(parser.parse_args(words), Settings) == typed_options(args, Settings)
+    again = as_typed(replace(settings, candidates=("a",)), positional="candidates")
+    assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])

@@ -45,8 +45,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
     documents.write_text("\n".join(json.dumps({"id": i, **line}) for i, line in enumerate(lines)))
     given = [f"{name}={path}" for name, path in archives.items()]
     options = ["--documents", documents, "-s", tmp_path / "run", "--positive-label", "good", "--workers", 2]
-    status, output = call(*given, *options)
-    assert status == 0, output
+    call.done(*given, *options)
     summary = summary_of(tmp_path / "run")
     assert (summary["best"], summary["metric"]) == ("able", "f_measure")
     assert summary["belief"] == {**LEARNED, "average": "binary"}

@@ -1,12 +1,13 @@
 """What the tests of `fiesta-documents` share."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable, List, Sequence
 
 import pytest
 
 from tests.commands.conftest import Call
-from tests.document_systems import write_documents
+from tests.document_systems import write_documents, write_program
 
 QUICK = ["--belief", "student_t", "--metric", "accuracy", "--seed", "1"]
 """A belief that is fast, a metric that is easy to work out, and always the same order of documents."""
@@ -16,10 +17,38 @@ LEARNED = {"type": "dirichlet_f_measure", "learn_concentration": True}
 
 
 @pytest.fixture
-def call(in_process: Callable[..., Call]) -> Call:
+def call(in_process: Callable[[str], Call]) -> Call:
     return in_process("documents")
 
 
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
     return write_documents(tmp_path / "documents.jsonl", 60)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Selections among systems over the documents in one directory."""
+
+    root: Path
+    documents: Path
+    run: Path
+    call: Call
+
+    def program(self, name: str, **options: Any) -> str:
+        return write_program(self.root, name, **options)
+
+    def programs(self, *, a: int = 20, b: int = 2, **options: Any) -> List[str]:
+        """`a` and `b`, each wrong for the documents whose number this divides."""
+        return [self.program("a", wrong=a, **options), self.program("b", wrong=b, **options)]
+
+    def typed(self, systems: Sequence[Any], *options: Any) -> List[Any]:
+        return [*systems, "--documents", self.documents, "-s", self.run, *QUICK, *options]
+
+    def begin(self, systems: Sequence[Any], *options: Any) -> str:
+        return self.call.done(*self.typed(systems, *options))
+
+
+@pytest.fixture
+def choices(tmp_path: Path, documents: Path, run: Path, call: Call) -> Choices:
+    return Choices(tmp_path, documents, run, call)

@@ -3,7 +3,7 @@
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Callable, Dict
 
 import pytest
 
@@ -11,20 +11,18 @@ from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
-from tests.commands.documents.conftest import QUICK
-from tests.document_systems import write_program
+from tests.commands.documents.conftest import Choices
 from tests.run_files import summary_of
 
 
 @pytest.fixture
-def made(tmp_path: Path, documents: Path, run: Path, call: Any) -> Path:
+def made(choices: Choices, documents: Path, run: Path, call: Call) -> Path:
     """A selection with the default belief, which is about measures."""
-    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("a", 20), ("b", 2))]
-    status, output = call(*systems, "--documents", documents, "-s", run, "--seed", 4, "--max-evaluations", 40)
+    options = ["--documents", documents, "-s", run, "--seed", 4, "--max-evaluations", 40]
+    status, output = call(*choices.programs(cost=0.5), *options)
     assert status in (0, 1), output
     return run
 
@@ -38,7 +36,7 @@ def change_store(run: Path, change: Callable[[RunStore], None]) -> None:
         change(store)
 
 
-def test_a_report_tells_what_the_selection_told(made: Path) -> None:
+def test_a_report_tells_what_the_selection_told(made: Path, in_process: Callable[[str], Call]) -> None:
     before = files(made)
     told = report(made)
     assert files(made) == before
@@ -55,33 +53,14 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
         assert candidate.prob_best == entry["prob_best"]
         assert candidate.interval is not None and 0 <= candidate.interval[0] < candidate.interval[1] <= 1
     assert told.path[-1].prob_best == {entry["name"]: entry["prob_best"] for entry in summary["candidates"]}
-    checklist = dict(told.checklist)
-    assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
-    assert checklist["command to repeat it all"].endswith(
-        "--max-evaluations 40 --documents " + " ".join([summary["documents"]["file"], "--seed", "4"])
-    )
-
-
-def test_the_command_writes_every_file(made: Path, in_process: Callable[..., Call]) -> None:
-    call = in_process("report")
-    status, output = call(made)
-    assert status == 0, output
+    in_process("report").done(made)
     there = {path.name for path in (made / "report").rglob("*") if path.is_file()}
     figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
-    assert "| system | documents | macro\\_f1 | 95% interval | P(best) |" in (made / "report" / "report.md").read_text()
-
-
-def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = sum(entry["num_documents"] for entry in summary_of(made)["candidates"])
-    RunDirectory(made).selection_json.unlink()
-    more = {"max_evaluations": 1000, "confidence": 0.9999999}
-    change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
-    assert report(made).stopped_by == "interrupted"
-    monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
-    told = report(made)
-    assert told.running and told.stopped_by is None
-    assert told.decision[0].startswith(f"The selection is running. After {number} answered documents of 2 systems, a ")
+    checklist = dict(told.checklist)
+    assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
+    typed = f"--max-evaluations 40 --documents {summary['documents']['file']} --seed 4"
+    assert checklist["command to repeat it all"].endswith(typed)
 
 
 def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
@@ -92,10 +71,8 @@ def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
     assert not any("queries" in sentence or "query" in sentence for sentence in told.decision)
 
 
-def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    options = ["--documents", documents, "-s", run, *QUICK, "--batch-size", 25, "--budget", 6]
-    assert call(*systems, *options)[0] == 0
+def test_another_belief_has_no_interval(choices: Choices, tmp_path: Path, run: Path) -> None:
+    choices.begin(choices.programs(), "--batch-size", 25, "--budget", 6)
     told = report(run, output=tmp_path / "out")
     asked = told.candidate("a").asked
     assert asked is not None and (asked.num_documents, told.candidate("a").interval) == (60, None)
@@ -112,7 +89,7 @@ def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
             report(source, compare=compare)
 
 
-def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Any) -> None:
+def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Call) -> None:
     change_store(made, lambda store: store.set_meta(document_facts=None))
     with pytest.raises(StoreError, match=r"made by an older version.* fiesta documents -s .* --recover"):
         report(made)

@@ -60,11 +60,14 @@ def config(tmp_path: Path) -> Dict[str, Any]:
 
 
 def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_path: Path) -> None:
+    with (tmp_path / "hotels_train.jsonl").open("a") as out:
+        out.write('{"text": "bedbugs", "label": "bad"}\n')
     check_config(config, metric=Metric("hotels_accuracy"), division=OFFICIAL)
     config["trainer"]["validation_metric"] = "+hotels_accuracy"
     preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v", division=OFFICIAL)
     assert preparation.metrics == {"food_accuracy", "hotels_accuracy"}
-    assert preparation.pool.official == {part: 2 * size for part, size in SIZES.items()}
+    assert preparation.pool.official == {"train": 41, "validation": 12, "test": 20}
+    assert "bedbugs" in preparation.pool.words
 
 
 def test_a_run_is_what_plain_allennlp_train_makes_of_its_config(
@@ -80,13 +83,7 @@ def test_a_run_is_what_plain_allennlp_train_makes_of_its_config(
     assert len(evaluator.files(request)) == 6
 
 
-def test_the_words_of_every_task_are_in_the_pool(config: Dict[str, Any], tmp_path: Path) -> None:
-    with (tmp_path / "hotels_train.jsonl").open("a") as out:
-        out.write('{"text": "bedbugs", "label": "bad"}\n')
-    assert "bedbugs" in read_pool(config, None, division=OFFICIAL).words
-
-
-def test_a_change_in_the_data_of_one_task_is_noticed_from_any_directory(
+def test_the_data_of_every_task_are_found_from_any_directory(
     config: Dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = json.loads(json.dumps(config))
@@ -94,9 +91,7 @@ def test_a_change_in_the_data_of_one_task_is_noticed_from_any_directory(
         config[f"{part}_data_path"] = {task: f"{task}_{part}.jsonl" for task in TASKS}
     monkeypatch.chdir(tmp_path)
     assert with_absolute_paths(config) == wanted
-    before = mark_data(wanted["test_data_path"]).fingerprint
-    (tmp_path / "hotels_test.jsonl").write_text("")
-    assert mark_data(wanted["test_data_path"]).fingerprint != before
+    assert {file.path for file in mark_data(wanted["test_data_path"]).files} == set(wanted["test_data_path"].values())
 
 
 @pytest.mark.parametrize("division", [AT_OFFICIAL_RATIOS, Division(ratios=(0.8, 0.2), scored="validation")])
@@ -110,10 +105,8 @@ def test_random_splits_of_several_tasks_are_refused(config: Dict[str, Any], divi
 @pytest.mark.parametrize("path", ["food_train.jsonl", {"food": "food_train.jsonl"}])
 def test_every_task_needs_a_path(config: Dict[str, Any], path: Any) -> None:
     config["train_data_path"] = path
-    wanted = re.escape(
-        f"'train_data_path' is {json.dumps(path)} but 'dataset_reader' reads the tasks food, hotels. Write"
-    )
-    with pytest.raises(ConfigError, match=wanted):
+    wanted = f"'train_data_path' is {json.dumps(path)} but 'dataset_reader' reads the tasks food, hotels. Write"
+    with pytest.raises(ConfigError, match=re.escape(wanted)):
         read_pool(config, None, division=OFFICIAL)
     config["validation_dataset_reader"] = config["dataset_reader"]
     config["train_data_path"], config["test_data_path"] = config["test_data_path"], path

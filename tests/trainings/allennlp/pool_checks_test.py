@@ -1,13 +1,17 @@
 """A config with a `validation_dataset_reader` that reads other instances than its `dataset_reader`."""
 
+import itertools
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.dataset_readers import TextClassificationJsonReader
+from allennlp.data.fields import MetadataField
+from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Request
@@ -20,9 +24,43 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import evaluation_config
 from fiesta_allennlp.trainings.config_checks import check_config
 from tests.conftest import classifier_config
-from tests.trainings import own_readers  # noqa: F401
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
+
+
+@DatasetReader.register("reviews_with_ids")
+class ReviewsWithIds(TextClassificationJsonReader):
+    """Reviews with an id and two other keys.
+
+    # Parameters
+
+    skip : leave out every review whose number in its file is a multiple of this.
+    copies : give each review so many times.
+    label : give all reviews this label.
+    """
+
+    def __init__(self, skip: int = 0, copies: int = 1, label: str = "", **kwargs: Any) -> None:
+        super().__init__(tokenizer=WhitespaceTokenizer(), **kwargs)
+        self._skip = skip
+        self._copies = copies
+        self._label = label
+        self._running = itertools.count()
+
+    def _read(self, file_path: Any) -> Iterator[Instance]:
+        for number, review in enumerate(super()._read(file_path)):
+            if self._skip and number % self._skip == 0:
+                continue
+            for copy in range(self._copies):
+                label = self._label or review["label"].label  # type: ignore[attr-defined]
+                text = " ".join(token.text for token in review["tokens"].tokens)  # type: ignore[attr-defined]
+                instance = self.text_to_instance(text, label)
+                keys = {
+                    "id": f"{file_path}:{number}",
+                    "copy": f"{file_path}:{number}:{copy}",
+                    "run": next(self._running),
+                }
+                instance.add_field("metadata", MetadataField(keys))
+                yield instance
 
 
 def config_of(reviews: Path, training: Dict[str, Any], evaluating: Optional[Dict[str, Any]]) -> Dict[str, Any]:
@@ -33,6 +71,7 @@ def config_of(reviews: Path, training: Dict[str, Any], evaluating: Optional[Dict
     return config
 
 
+READERS = ("dataset_reader", "validation_dataset_reader")
 FILTERED, AUGMENTED = {"skip": 4}, {"copies": 3}
 
 
@@ -52,8 +91,9 @@ def id_of(instance: Instance) -> str:
     return instance["metadata"]["id"]
 
 
-@pytest.mark.parametrize("training", [FILTERED, AUGMENTED])
-@pytest.mark.parametrize("division", [Division(), Division(ratios=(0.5, 0.5), scored="validation")])
+@pytest.mark.parametrize(
+    ("training", "division"), [(FILTERED, Division()), (AUGMENTED, Division(ratios=(0.5, 0.5), scored="validation"))]
+)
 def test_each_set_has_the_items_of_the_split_as_its_own_reader_reads_them(
     reviews: Path, training: Dict[str, Any], division: Division
 ) -> None:
@@ -76,15 +116,13 @@ def test_the_pool_is_what_the_validation_reader_reads(reviews: Path, training: D
 
 def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: Path) -> None:
     config = config_of(reviews, {}, {"max_sequence_length": 2})
-    pool = read_pool(config, None)
-    assert pool == read_pool(config_of(reviews, {}, None), None)
+    plain = config_of(reviews, {}, None)
+    assert read_pool(config, None) == read_pool(plain, None)
+    assert read_pool({**plain, "validation_dataset_reader": None}, None) == read_pool(plain, None)
     made = evaluation_config(config, REQUEST)
     assert "split_reader" not in made["dataset_reader"]
-    sets = [
-        [len(i["tokens"]) for i in reader_of(made[k]).read(p)]
-        for k, p in zip(("dataset_reader", "validation_dataset_reader"), PARTS, strict=False)
-    ]
-    assert sets == [[4] * 40, [2] * 12]
+    read = {part: reader_of(made[key]).read(part) for key, part in zip(READERS, PARTS, strict=False)}
+    assert [[len(i["tokens"]) for i in read[part]] for part in PARTS[:2]] == [[4] * 40, [2] * 12]
 
 
 @pytest.mark.parametrize(
@@ -129,13 +167,6 @@ def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) ->
     assert pool.official == pool.targets == {"train": 90, "validation": 9, "test": 15}
     made = evaluation_config(config, REQUEST, division=division)
     assert {key: made[key] for key in config if key != "trainer"} == {k: v for k, v in config.items() if k != "trainer"}
-
-
-def test_a_null_validation_reader_is_none(reviews: Path) -> None:
-    config = {**config_of(reviews, {}, None), "validation_dataset_reader": None}
-    check_config(config, metric=Metric("accuracy"))
-    assert read_pool(config, "id") == read_pool(config_of(reviews, {}, None), "id")
-    assert evaluation_config(config, REQUEST)["validation_dataset_reader"] is None
 
 
 def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) -> None:

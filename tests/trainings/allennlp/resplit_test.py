@@ -36,11 +36,11 @@ def test_the_parts_have_the_official_sizes_and_together_they_are_the_pool(review
     assert {part: len(found) for part, found in parts.items()} == {"train": 40, "validation": 12, "test": 20}
     official = [json.loads(line)["text"] for part in PARTS for line in (reviews / f"{part}.jsonl").open()]
     assert sorted(itertools.chain.from_iterable(parts.values())) == sorted(official)
-
-
-def test_a_missing_validation_part_comes_out_of_the_training_part(reviews: Path) -> None:
-    reader = make_reader(reviews, parts=("train", "test"))
+    reader = make_reader(reviews, parts=("train", "test"))  # the validation set comes out of the training set
     assert [len(list(reader.read(part))) for part in PARTS] == [20, 20, 20]
+    limited = make_reader(reviews)
+    limited._reader.max_instances = 9
+    assert sum(len(list(limited.read(part))) for part in PARTS) == 27
 
 
 def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
@@ -62,12 +62,9 @@ def test_instances_with_equal_lists_are_one_group() -> None:
         groups_of(instances, "metadata")
 
 
-def test_a_group_key_without_metadata_is_an_error(reviews: Path) -> None:
+def test_an_unknown_part_or_group_is_an_error(reviews: Path) -> None:
     with pytest.raises(DataError, match="--group-by nonsense: an instance has no metadata. Make the dataset reader"):
         list(make_reader(reviews, group_by="nonsense").read("train"))
-
-
-def test_an_unknown_part_is_an_error(reviews: Path) -> None:
     with pytest.raises(ConfigurationError, match="must be one of train, validation, test but is 'dev'"):
         list(make_reader(reviews).read("dev"))
     with pytest.raises(ConfigurationError, match="must have the key 'train'"):
@@ -80,12 +77,6 @@ def test_data_workers_read_the_same_instances(reviews: Path) -> None:
     assert sorted(texts(list(alone.iter_instances()))) == sorted(texts(list(shared.iter_instances())))
     shared.index_with(Vocabulary.from_instances(alone.iter_instances()))
     assert sum(len(batch["label"]) for batch in shared) == 40
-
-
-def test_max_instances_of_the_wrapped_reader_hold_for_every_part(reviews: Path) -> None:
-    reader = make_reader(reviews)
-    reader._reader.max_instances = 9
-    assert sum(len(list(reader.read(part))) for part in PARTS) == 27
 
 
 def test_prediction_goes_through_the_wrapped_reader(reviews: Path) -> None:

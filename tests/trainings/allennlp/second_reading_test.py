@@ -42,9 +42,8 @@ def pool_of(reviews: Path, **reader: Any) -> None:
 
 @pytest.mark.parametrize("reader", [{}, {"drop": "labels"}])
 def test_a_reader_that_draws_without_a_seed_is_named(reviews: Path, reader: Any) -> None:
-    with pytest.raises(
-        ConfigError, match=r"'dataset_reader' \(Drawing\) reads different instances from \S+train.jsonl "
-    ):
+    message = r"'dataset_reader' \(Drawing\) reads different instances from \S+train.jsonl "
+    with pytest.raises(ConfigError, match=message):
         pool_of(reviews, **reader)
 
 

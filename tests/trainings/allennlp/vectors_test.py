@@ -26,13 +26,10 @@ def vectors(tmp_path: Path) -> Path:
 
 
 def test_rows_of_the_words_are_kept_as_they_are_and_in_order(vectors: Path, tmp_path: Path) -> None:
-    made = filtered_vectors(str(vectors), {"food", "broken", "unheard"}, tmp_path / "run")
-    assert made.read_text() == "food 0.3 0.4\nbroken 1 2 3\nfood 0.7 0.8\n"
-
-
-def test_coverage_counts_tokens_and_not_types(vectors: Path, tmp_path: Path) -> None:
+    """Coverage counts tokens and not types."""
     counts = {"food": 6, "broken": 1, "unheard": 3}
     made = filtered_vectors(str(vectors), set(counts), tmp_path / "run")
+    assert made.read_text() == "food 0.3 0.4\nbroken 1 2 3\nfood 0.7 0.8\n"
     assert coverage_of(rows_of(made), counts) == pytest.approx(0.6)  # the row of `broken` has a number too many
     assert coverage_of(rows_of(made), {}) == 1.0
 
@@ -54,29 +51,14 @@ def test_a_model_gets_the_same_matrix(vectors: Path, tmp_path: Path) -> None:
     assert matrices[0][vocab.get_token_index("food")] == pytest.approx([0.7, 0.8])
 
 
-def test_the_original_is_read_once(vectors: Path, tmp_path: Path) -> None:
+def test_the_original_is_read_once_for_the_same_words(vectors: Path, tmp_path: Path) -> None:
     first = filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
     first.write_text("marked")
     assert filtered_vectors(str(vectors), {"food"}, tmp_path / "run").read_text() == "marked"
-
-
-def test_other_words_or_another_file_make_another_file(vectors: Path, tmp_path: Path) -> None:
-    first = filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
     assert filtered_vectors(str(vectors), {"food", "the"}, tmp_path / "run") != first
     with gzip.open(vectors, "wt") as out:
         out.write(ROWS * 2)
     assert filtered_vectors(str(vectors), {"food"}, tmp_path / "run") != first
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [("", "is empty"), ("Food 1 2\n", "none of its 1 rows is for a word of the data")],
-)
-def test_useless_files_are_errors_that_name_the_file(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "v.txt").write_text(content)
-    with pytest.raises(DataError, match=f"v.txt: .*{message}"):
-        filtered_vectors(str(tmp_path / "v.txt"), {"food"}, tmp_path / "run")
-    assert not list((tmp_path / "run").glob("*.txt"))
 
 
 def test_a_missing_and_a_truncated_file_are_errors_that_name_the_file(vectors: Path, tmp_path: Path) -> None:
@@ -104,15 +86,16 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("content", "message"),
     [
-        ("food 0.3", r"the row of 'food' has 1 numbers but the others have 2"),
-        ("food 0.3 x", r"in the row of 'food', could not convert string to float: 'x'"),
-        ("food ", r"the row of 'food' has 0 numbers"),
+        ("", "is empty"),
+        ("Food 1 2\n", "none of its 1 rows is for a word of the data"),
+        ("the 0.1 0.2\nfood 0.3\n", r"the row of 'food' has 1 numbers but the others have 2.*Fix or delete it"),
+        ("the 0.1 0.2\nfood 0.3 x\n", r"in the row of 'food', could not convert string to float: 'x'.*Fix or"),
     ],
 )
-def test_a_row_that_is_not_whole_is_an_error(tmp_path: Path, row: str, message: str) -> None:
-    (tmp_path / "v.txt").write_text(f"the 0.1 0.2\n{row}\nservice 0.5 0.6\n")
-    with pytest.raises(DataError, match=f"v.txt: {message}.*Fix or delete it"):
-        filtered_vectors(str(tmp_path / "v.txt"), {"the", "food", "service"}, tmp_path / "run")
+def test_useless_files_and_rows_are_errors_that_name_the_file(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "v.txt").write_text(content)
+    with pytest.raises(DataError, match=f"v.txt: .*{message}"):
+        filtered_vectors(str(tmp_path / "v.txt"), {"the", "food"}, tmp_path / "run")
     assert not list((tmp_path / "run").glob("*.txt"))

@@ -1,6 +1,7 @@
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -22,12 +23,15 @@ from tests.programs import program_config
 
 ACCURACY = Metric("accuracy")
 OFFICIAL, VALIDATION = Division(is_official=True), Division(scored="validation")
+OF_THREE, OF_TWO = Division(ratios=(0.6, 0.2, 0.2)), Division(ratios=(0.8, 0.2), has_validation=False)
 
 
-def checked(config: Dict[str, Any], **options: Any) -> None:
-    check_keys(config)
-    official_paths(config)
-    check_config(config, metric=ACCURACY, **options)
+def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
+    """The config is refused with the message, or passes where there is none."""
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
+        check_keys(config)
+        official_paths(config)
+        check_config(config, metric=ACCURACY, **options)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +49,7 @@ def checked(config: Dict[str, Any], **options: Any) -> None:
         ({"data": {"train": ["a"], "format": "csv"}}, r"'data.train' must be the path of one file"),
         ({"data": {"train": "a", "format": "csv"}}, r"names neither 'data.validation' nor 'data.test'.*--split-ratios"),
         ({"metrics": "metrics.json"}, r"'metrics' is \"metrics.json\", one file for all runs"),
-        (
-            {"metrics": "{directry}/m.json"},
-            r"'metrics': there is no placeholder \{directry\}. Did you mean 'directory'",
-        ),
+        ({"metrics": "{directry}/m"}, r"'metrics': there is no placeholder \{directry\}. Did you mean 'directory'"),
         ({"command": ["sh", "{train}"]}, r"'command' does not name \{validation\}, \{test\}"),
         ({"data": None}, r"'command' names \{train\}, but 'data' is missing"),
         ({"data": None, "command": ["sh", "{seed}"]}, r"'data' is missing, and 'command' does not name \{split_seed\}"),
@@ -57,88 +58,70 @@ def checked(config: Dict[str, Any], **options: Any) -> None:
     ids=str,
 )
 def test_what_is_wrong_with_a_program_is_named(reviews: Path, changes: Dict[str, Any], message: str) -> None:
-    config = {**program_config(reviews, "true"), **changes}
-    with pytest.raises(ConfigError, match=message):
-        checked(config)
+    checked({**program_config(reviews, "true"), **changes}, message)
 
 
+PYTHON = ["python", "-u", "train.py"]
 ALL = ["{train}", "{validation}", "{test}", "{seed}"]
 
 
 def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="begins with 'no-such', which is neither on the PATH"):
-        checked(program_config(reviews, "", command=["no-such", *ALL]))
-    with pytest.raises(ConfigError, match=r"'command' runs 'train.py', but there is no such file in the current dir"):
-        checked(program_config(reviews, "", command=["python", "-u", "train.py", *ALL]))
+    config, of_mine = (program_config(reviews, "", command=[*words, *ALL]) for words in (PYTHON, ["./run"]))
+    checked({**config, "command": ["no-such", *ALL]}, "begins with 'no-such', which is neither on the PATH")
+    checked(config, r"'command' runs 'train.py', but there is no such file in the current dir")
     (tmp_path / "run").write_text("#!/bin/sh\n")
-    with pytest.raises(ConfigError, match=r"'./run', .* The file is not executable: chmod"):
-        checked(program_config(reviews, "", command=["./run", *ALL]))
+    checked(of_mine, r"'./run', .* The file is not executable: chmod")
     (tmp_path / "train.py").write_text("")
-    config = program_config(reviews, "", command=["python", "-u", "train.py", *ALL])
     checked(config)
     assert code_of(config) == ["train.py"]
 
 
 def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     config = program_config(reviews, "", command=["sh", "{train}", "{test}", "{seed}"])
-    with pytest.raises(ConfigError, match=r"does not name \{validation\}.*leave '.*validation.jsonl' out"):
-        checked(config)
+    checked(config, r"does not name \{validation\}.*leave '.*validation.jsonl' out")
     del config["data"]["validation"]
     checked(config)
     checked(config, division=OFFICIAL)
-    checked(config, division=Division(ratios=(0.8, 0.2), has_validation=False))
+    checked(config, division=OF_TWO)
     assert division_for(config, AT_OFFICIAL_RATIOS).parts == ("train", "test")
-    with pytest.raises(ConfigError, match=r"does not name \{validation\}.*leave its share out of --split-ratios"):
-        checked(config, division=Division(ratios=(0.6, 0.2, 0.2)))
+    checked(config, r"does not name \{validation\}.*leave its share out of --split-ratios", division=OF_THREE)
     config["command"].append("{validation}")
-    with pytest.raises(ConfigError, match=r"names \{validation\}, but with --split-ratios of two numbers"):
-        checked(config, division=Division(ratios=(0.8, 0.2), has_validation=False))
+    checked(config, r"names \{validation\}, but with --split-ratios of two numbers", division=OF_TWO)
 
 
 def test_options_that_do_not_go_with_a_program(reviews: Path) -> None:
     config = program_config(reviews, "true")
-    with pytest.raises(ConfigError, match=r"names \{test\}, but with --score validation a run has no test set"):
-        checked(config, division=VALIDATION)
+    checked(config, r"names \{test\}, but with --score validation a run has no test set", division=VALIDATION)
     checked({**config, "command": ["sh", "{train}", "{validation}"]}, division=VALIDATION)
     checked(config, division=OFFICIAL)
     del config["data"]["validation"]
     checked(config)
-    with pytest.raises(ConfigError, match=r"'data.validation' is missing, but --splits official takes every set"):
-        checked(config, division=OFFICIAL)
+    checked(config, r"'data.validation' is missing, but --splits official takes every set", division=OFFICIAL)
     config["data"]["group_by"] = "id"
-    with pytest.raises(ConfigError, match=r"'data.group_by' is 'id' but --group-by is 'document'"):
-        checked(config, group_by="document")
+    checked(config, r"'data.group_by' is 'id' but --group-by is 'document'", group_by="document")
 
 
 def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: Path) -> None:
     config = program_config(reviews, "", data=None, command=["sh", "{split_seed}"])
     checked(config)
     checked(config, group_by="none")
-    with pytest.raises(ConfigError, match="--group-by is about the splits of the selection"):
-        checked(config, group_by="id")
-    with pytest.raises(ConfigError, match="--split-ratios is about the splits of the selection"):
-        checked(config, division=Division(ratios=(0.6, 0.2, 0.2)))
-    with pytest.raises(ConfigError, match=r"names \{split_seed\}, but with --splits official only seeds vary"):
-        checked(config, division=OFFICIAL)
+    checked(config, "--group-by is about the splits of the selection", group_by="id")
+    checked(config, "--split-ratios is about the splits of the selection", division=OF_THREE)
+    checked(config, r"names \{split_seed\}, but with --splits official only seeds vary", division=OFFICIAL)
     checked({**config, "command": ["sh", "{seed}"]}, division=OFFICIAL)
 
 
 def test_placeholders_are_filled_and_other_braces_stay() -> None:
-    config = {
-        "command": ["python", "{python}", '{"a": 1}', "${x}", "{{seed}}", "-{seed}-{seed}"],
-        "environment": {"SEED": "{seed}"},
-    }
+    command = ["python", "{python}", '{"a": 1}', "${x}", "{{seed}}", "-{seed}-{seed}"]
+    config = {"command": command, "environment": {"SEED": "{seed}"}}
     filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
     assert filled_command(config, {"seed": "3"}) == filled
     assert filled_environment(config, {"seed": "3"}) == {"SEED": "3"}
     data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
     config = {"command": ["x", "{test}"], "data": data}
-    assert (
-        example_command(config, AT_OFFICIAL_RATIOS, Path("DIR/evaluations/a-0"))
-        == "x DIR/evaluations/a-0/data/test.csv"
-    )
-    assert example_command(config, OFFICIAL, Path("DIR/evaluations/a-0")) == "x in/b.csv"
+    assert example_command(config, AT_OFFICIAL_RATIOS, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
+    assert example_command(config, OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_noted() -> None:

@@ -28,15 +28,11 @@ def test_records_keep_every_byte() -> None:
     assert texts("tsv") == [b'1\t"never closed\n', b"2\tx\n"]
     assert texts("conll") == [b"Ada B-PER\nspoke O\n", b"Hi O\n"]
     assert texts("lines") == [b"__label__a one\n", b"__label__b two\n"]
-
-
-@pytest.mark.parametrize("name", CONTENTS)
-def test_what_is_written_is_read_again(name: str) -> None:
-    file = made(name, CONTENTS[name])
-    content = FORMATS[name].written(file.head, file.records[::-1], by_document=False)
-    again = made(name, content)
-    assert again.head == file.head
-    assert [record.text for record in again.records] == [record.text for record in file.records][::-1]
+    for name, content in CONTENTS.items():
+        file = made(name, content)
+        again = made(name, FORMATS[name].written(file.head, file.records[::-1], by_document=False))
+        assert again.head == file.head
+        assert [record.text for record in again.records] == texts(name)[::-1]
 
 
 def test_fields_of_records() -> None:
@@ -66,9 +62,7 @@ def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> Non
 
 def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
     file = made("jsonl", b'{"doc": [1, 2]}\n{"doc": "b"}\n{"dok": "c"}\n')
-    with pytest.raises(
-        DataError, match=r"line 3: the record has no 'doc' .*Did you mean 'dok'\? Its fields are: dok. Give one that"
-    ):
+    with pytest.raises(DataError, match=r"line 3: the record has no 'doc' .*Did you mean 'dok'\? Its fields are: dok."):
         FORMATS["jsonl"].groups(file, "doc")
     with pytest.raises(DataError, match=r"line 1: the record has no 'doctor' to group by. Did you mean 'doc'"):
         FORMATS["jsonl"].groups(file, "doctor")
@@ -93,11 +87,8 @@ def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() ->
     assert conll.written(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
     with pytest.raises(DataError, match="can be grouped only by 'document'"):
         conll.groups(file, "paragraph")
-
-
-def test_without_documents_equal_sentences_are_one_group() -> None:
-    one, other, again = FORMATS["conll"].groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document")
-    assert one == again != other
+    one, other, again = conll.groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document")
+    assert one == again != other, "without documents each sentence is one"
 
 
 def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ def test_the_last_line_has_the_metrics(line: str, metrics: Any) -> None:
     [
         ("", "is missing: it printed nothing"),
         ("accuracy 0.5\ndone", "is 'done'. It must be a JSON object, or a name and a number"),
-        ("accuracy high", "is 'accuracy high'"),
         ("{accuracy}", "are not valid JSON"),
     ],
 )
@@ -47,6 +46,8 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     with pytest.raises(FiestaError, match=r"did not write its metrics to .*metrics.json"):
         metrics_in_file(path)
+    path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
+    assert metrics_in_file(path) == {"accuracy": 0.5}
     path.write_text("[0.5]")
     with pytest.raises(FiestaError, match=r"must be a JSON object but are \[0.5\]"):
         metrics_in_file(path)
@@ -58,9 +59,8 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
 
 def test_files_are_known_by_their_names_and_else_the_last_line_counts(tmp_path: Path) -> None:
     assert metrics_in_directory(tmp_path, "epoch 1\naccuracy 0.5") == {"accuracy": 0.5}
-    with pytest.raises(
-        FiestaError, match="wrote none of metrics.json, all_results.json, .* into .*, and the last line"
-    ):
+    message = "wrote none of metrics.json, all_results.json, .* into .*, and the last line"
+    with pytest.raises(FiestaError, match=message):
         metrics_in_directory(tmp_path, "")
     (tmp_path / "predict_results.json").write_text('{"predict_f1": 0.1, "f1": 0.1}')
     (tmp_path / "all_results.json").write_text('{"eval_f1": 0.2, "f1": 0.2}')
@@ -72,12 +72,6 @@ def test_invisible_characters_in_the_names_of_metrics_are_escapes(tmp_path: Path
     path.write_text(r'{"accuracy": 0.5, "\ud800x": 1, "a": {"\u001b": 2}}')
     assert metrics_in_file(path) == {"accuracy": 0.5, r"\ud800x": 1, r"a.\x1b": 2}
     assert metrics_in_line("a\x1b 1") == {r"a\x1b": 1.0}
-
-
-def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.json"
-    path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
-    assert metrics_in_file(path) == {"accuracy": 0.5}
 
 
 def test_anything_but_a_file_is_named_and_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,14 +87,6 @@ def test_anything_but_a_file_is_named_and_not_opened(tmp_path: Path, monkeypatch
             metrics_in_file(tmp_path / "file")
 
 
-def test_an_integer_beyond_floats_is_no_score_and_spoils_none() -> None:
-    metrics = {"accuracy": 0.5, "n": 10**400}
-    assert numbers_in(metrics) == {"accuracy": 0.5}
-    assert score_in(metrics, "accuracy", scored="test") == 0.5
-    with pytest.raises(FiestaError, match=r"n = 10{119} ..., which is larger than 1e\+100: the run has diverged"):
-        score_in(metrics, "n", scored="test")
-
-
 def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     metrics = {"f1": 0.1, "test_f1": 0.2, "test_em": 0.3, "validation_em": 0.4, "best_validation_em": 0.5}
     assert score_in(metrics, "f1", scored="test") == 0.1
@@ -110,9 +96,8 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
     assert score_in({"eval_em": 0.1, "predict_em": 0.2}, "em", scored="test") == 0.2
     assert score_in({"eval_em": 0.1}, "em", scored="test") == 0.1
-    with pytest.raises(
-        MetricError, match="no metric 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
-    ):
+    message = "no metric 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
+    with pytest.raises(MetricError, match=message):
         score_in({"em": 0.1}, "em", scored="validation", alone=False)
 
 
@@ -124,12 +109,12 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
         ('{"accuracy": -1e130}', r"accuracy = -1e\+130, which is larger than 1e\+100: the run has diverged"),
+        (f'{{"accuracy": {10**400}}}', r"accuracy = 10{119} ..., which is larger than 1e\+100: the run has diverged"),
         ('{"accuracy": "0.5"}', "accuracy = 0.5, which is not a number"),
         ('{"accuracy": true}', "which is not a number"),
-        ('{"accuracy": null}', "which is not a number"),
     ],
 )
 def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, message: str) -> None:
     with pytest.raises(FiestaError, match=message):
         score_in(json.loads(metrics), "accuracy", scored="test")
-    assert numbers_in({"a": float("nan"), "b": True, "c": 1}) == {"c": 1}
+    assert numbers_in({"a": float("nan"), "b": True, "c": 1, "d": 10**400}) == {"c": 1}

@@ -1,6 +1,6 @@
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 import pytest
 from allennlp.common import Params
@@ -28,9 +28,9 @@ def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = A
     return program_pool(config, group_by, data="d", division=division)
 
 
-def rewrite(reviews: Path, change: Any) -> None:
+def rewrite(reviews: Path, change: Any, *, parts: Sequence[str] = ("train", "validation", "test")) -> None:
     """Change every record of the reviews by its position in its file."""
-    for part in ("train", "validation", "test"):
+    for part in parts:
         rows = [json.loads(line) for line in (reviews / f"{part}.jsonl").open()]
         lines = [json.dumps({**row, **change(k, row)}) for k, row in enumerate(rows)]
         (reviews / f"{part}.jsonl").write_text("\n".join(lines))
@@ -74,18 +74,13 @@ OFFICIAL = Division(is_official=True)
 def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
     """A label of one test record, one of two test records, and one of a training record."""
     for part, rare in (("train", {1: "trained"}), ("test", {3: "one", 4: "two", 9: "two"})):
-        rows = [json.loads(line) for line in (reviews / f"{part}.jsonl").open()]
-        lines = [json.dumps({**row, "label": rare.get(k, row["label"])}) for k, row in enumerate(rows)]
-        (reviews / f"{part}.jsonl").write_text("\n".join(lines))
+        rewrite(reviews, lambda k, row: {"label": rare.get(k, row["label"])}, parts=(part,))  # noqa: B023
     for pool, official in (
         (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
         (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
     ):
         assert (set(pool.untrained), set(official.untrained)) == ({"one", "trained"}, {"one", "two"})
-        assert (
-            "some labels occur in a single record, so a run can train or test on them, but never both: "
-            in note_on_labels(pool, AT_OFFICIAL_RATIOS)
-        )
+        assert "some labels occur in a single record, so a run can" in note_on_labels(pool, AT_OFFICIAL_RATIOS)
         assert note_on_labels(official, OFFICIAL).startswith("the training set lacks labels of the other sets")
     untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
     assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == ()
@@ -103,33 +98,18 @@ def test_groups_are_whole_in_the_sets(reviews: Path) -> None:
 def test_tables_need_one_header(reviews: Path) -> None:
     (reviews / "a.csv").write_text("text,label\nx,y\n")
     (reviews / "b.csv").write_text("label,text\ny,x\n")
-    config = program_config(
-        reviews, "", data={"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
-    )
+    data = {"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
     with pytest.raises(DataError, match=r"b.csv: the header differs from that of .*a.csv"):
-        pool_of(config)
+        pool_of(program_config(reviews, "", data=data))
 
 
 # Programs and AllenNLP configs together.
 
 
-def check(reviews: Path, **changes: Any) -> None:
-    """A program and a stock config, whose reader is changed, over the same files."""
-    stock = classifier_config(reviews)
-    stock["dataset_reader"].update(changes)
-    check_same_pool({"stock": read_pool(stock, None, data="d"), "program": pool_of(program_config(reviews, ""))})
-
-
-def test_a_reader_that_gives_each_item_in_its_place_shares_a_selection_with_a_program(reviews: Path) -> None:
-    check(reviews)
-
-
 def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(tmp_path: Path) -> None:
     """Also where the reader writes the tags otherwise."""
-    documents = [
-        f"-DOCSTART- O\n\n{name} I-PER\nspoke O\n\nIn O\n{name} I-LOC\n" for name in ("Ada", "Eve", "Rome", "Oslo")
-    ]
-    (tmp_path / "a.conll").write_text("\n".join(documents))
+    document = "-DOCSTART- O\n\n{0} I-PER\nspoke O\n\nIn O\n{0} I-LOC\n"
+    (tmp_path / "a.conll").write_text("\n".join(document.format(name) for name in ("Ada", "Eve", "Rome", "Oslo")))
     data = {"train": str(tmp_path / "a.conll"), "format": "conll", "group_by": "document"}
     reader = {"type": "tagged_columns", "encoding": "IOB1", "convert_to": "BIOUL", "document_prefix": "-DOCSTART-"}
     stock = {"dataset_reader": reader, "train_data_path": data["train"]}
@@ -146,18 +126,15 @@ def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(t
         check_same_pool({**pools, "stock": read_pool(stock, None, data="d", division=division)})
 
 
-def test_labels_may_have_other_names_in_the_file(reviews: Path) -> None:
-    """The reader takes the label from the key `label` and a program from any field."""
-    config = program_config(reviews, "")
-    before = read_pool(classifier_config(reviews), None, data="d")
-    rewrite(reviews, lambda k, row: {"label": {"good": 1, "bad": 0}[row["label"]]})
-    check_same_pool({"stock": before, "program": pool_of(config)})
-
-
 def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
+    fewer = classifier_config(reviews)
+    fewer["dataset_reader"]["max_instances"] = 30
     with pytest.raises(ConfigError, match=r"the instances read are .*train 30.* in the other. Give both the same data"):
-        check(reviews, max_instances=30)
+        check_same_pool({"stock": read_pool(fewer, None, data="d"), "program": pool_of(program_config(reviews, ""))})
     stock = read_pool(classifier_config(reviews), None, data="d")
+    check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
+    rewrite(reviews, lambda k, row: {"label": {"good": 1, "bad": 0}[row["label"]]})  # the same labels by other names
+    check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
     lines = (reviews / "train.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["label"] != json.loads(lines[1])["label"]
     (reviews / "train.jsonl").write_text("\n".join([lines[1], lines[0], *lines[2:]]))

@@ -5,7 +5,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 
@@ -76,17 +76,23 @@ def programs(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return reviews
 
 
-def fiesta(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
-    """The exit status of a command."""
-    monkeypatch.setattr(sys, "argv", ["fiesta", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return stopped.value.code
+@pytest.fixture
+def fiesta(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Callable[..., Any]:
+    """Runs a command. Returns its exit status and all it wrote."""
+
+    def call(*words: str) -> Any:
+        monkeypatch.setattr(sys, "argv", ["fiesta", *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code, "".join(capsys.readouterr())
+
+    return call
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[-1])
-def test_a_recipe_runs_as_it_is_printed(words: List[str], programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fiesta(monkeypatch, *words[1:]) == 0
+def test_a_recipe_runs_as_it_is_printed(words: List[str], programs: Path, fiesta: Callable[..., Any]) -> None:
+    status, said = fiesta(*words[1:])
+    assert status == 0, said
     summary = json.loads((programs / words[-1] / "selection.json").read_text())
     assert (summary["best"], summary["num_failures"]) == (words[2].partition("=")[0], 0)
     assert 0.9 <= max(candidate["mean"] for candidate in summary["candidates"]) < 1
@@ -97,43 +103,41 @@ LIGHTNING = next(words for words in COMMANDS if words[-1] == "runs/lightning")
 """Its runs report `test_f1` alone."""
 
 
-def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_run(
-    programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+@pytest.mark.usefixtures("programs")
+def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_run(fiesta: Callable[..., Any]) -> None:
     wrong = [word.replace("f1", "accuracy") if word == "f1" else word for word in LIGHTNING[1:]]
-    assert fiesta(monkeypatch, *wrong, "--workers", "2") == 1
-    said = capsys.readouterr().out
-    assert (
-        "reported no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'; it reported: test_f1"
-        in said
-    )
+    status, said = fiesta(*wrong, "--workers", "2")
+    assert status == 1
+    names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
+    assert f"reported no metric {names}; it reported: test_f1" in said
     assert "its first run did not report the metric" in said
     assert "Read another metric from them: fiesta select -s runs/lightning --recover --metric NAME" in said
     scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
     made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/program.json")}
     assert 1 <= len(scored) <= 2
-    assert fiesta(monkeypatch, "select", "-s", "runs/lightning", "--recover", "--metric", "f1") == 0
-    said = capsys.readouterr().out
-    assert said.count("reports as 'test_f1'") == 1 and "cnn is the best" in said
+    resume = ("select", "-s", "runs/lightning", "--recover", "--metric")
+    status, said = fiesta(*resume, "f1")
+    assert status == 0 and said.count("reports as 'test_f1'") == 1 and "cnn is the best" in said
     assert all(path.stat().st_mtime_ns == made[path] for path in made if path.parent.name in scored)
-    assert fiesta(monkeypatch, "select", "-s", "runs/lightning", "--recover", "--metric", "test_f1") == 2
-    assert '--metric was "f1" and is now "test_f1"' in capsys.readouterr().err
+    status, said = fiesta(*resume, "test_f1")
+    assert status == 2 and '--metric was "f1" and is now "test_f1"' in said
 
 
 def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
-    programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    programs: Path, monkeypatch: pytest.MonkeyPatch, fiesta: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.trainings.workers.TRIAL_RECORDS", 12)
     before = sorted(programs.rglob("*"))
-    script = "wc -l < {test} > lines; echo accuracy 0.5"
-    given = [f'{name}=sh -c "{script}" {name} {{train}} {{test}} {{seed}}' for name in "ab"]
-    data = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official"]
-    assert fiesta(monkeypatch, "select", *given, *data, "--metric", "accuracy", "--trial") == 0
-    assert re.search(r"a +0\.5000 +\d+\.\d +0\.\d\d\n", capsys.readouterr().out)
+    given = [
+        f'{name}=sh -c "wc -l < {{test}} > lines; echo accuracy 0.5" {name} {{train}} {{test}} {{seed}}'
+        for name in "ab"
+    ]
+    options = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official", "--trial", "--metric"]
+    status, said = fiesta("select", *given, *options, "accuracy")
+    assert status == 0 and re.search(r"a +0\.5000 +\d+\.\d +0\.\d\d\n", said), said
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
-    Path("lines").unlink()
-    assert fiesta(monkeypatch, "select", *given, *data, "--metric", "f1", "--trial") == 1
-    assert "failed: b: the program reported no metric 'f1', 'test_f1'" in capsys.readouterr().out
+    status, said = fiesta("select", *given, *options, "f1")
+    assert status == 1 and "failed: b: the program reported no metric 'f1', 'test_f1'" in said
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before
 
