@@ -53,7 +53,7 @@ def read_own(path: Path) -> bytes:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
                 raise StoreError(
-                    f"{path}: is owned by user ID {owner}, and reading it would run that user's code. Copy the run "
+                    f"{path} is owned by user ID {owner}, and reading it would run that user's code. Copy the run "
                     "directory and continue with your copy."
                 )
         return file.read()
@@ -73,9 +73,9 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
+        raise DataError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
@@ -90,9 +90,9 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
             ) from error
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at column {error.colno}"
-            raise DataError(f"{path}, line {line}: is not valid JSON: {reason}.") from error
+            raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {line}: is not valid JSON: {error}.") from error
+            raise DataError(f"{path}, line {line}: not valid JSON: {error}.") from error
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")
         yield line, record

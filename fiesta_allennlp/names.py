@@ -71,4 +71,4 @@ def _check_name(name: str, of: str) -> None:
         rule = "be '.' or '..', or begin or end with a space"
     else:
         return
-    raise ConfigError(f"{of}: a name must not {rule}. Give another name with NAME=PLACE.")
+    raise ConfigError(f"{of}: a name must not {rule}. Choose another name with NAME=PLACE.")

@@ -21,7 +21,7 @@ def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
     [
         ("", "must not be empty"),
         ("a/b", "or contain any of /"),
-        ("a\nb", r"system 'a\\nb=x': a name must not contain line feeds, .* Give another name with NAME=PLACE."),
+        ("a\nb", r"system 'a\\nb=x': a name must not contain line feeds, .* Choose another name with NAME=PLACE."),
         ("\x1b[2J", r"'\\x1b\[2J=x': a name must not contain"),
         ("a\u202eb", r"'a\\u202eb=x'"),
         ("a\udcff", r"'a\\udcff=x'"),

@@ -94,7 +94,7 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 def directory_of(args: argparse.Namespace) -> Path:
     if args.serialization_dir is None:
         what = "of the selection to continue" if args.recover else "for the selection"
-        raise ConfigError(f"-s is missing: give the directory {what}.")
+        raise ConfigError(f"-s is missing: pass the directory {what}.")
     return args.serialization_dir
 
 
@@ -152,7 +152,7 @@ selection with the options of its start."""
             return super().work(args, console)
         other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if other is not None:
-            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Give only one.")
+            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use only one.")
         return self._try(args, console)
 
     def _try(self, args: argparse.Namespace, console: "Console") -> int:

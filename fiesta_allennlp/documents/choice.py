@@ -47,7 +47,7 @@ class LimitedDocuments(Strategy):
         if self.num_batches < needed:
             raise ConfigError(
                 f"at least {needed} documents, or batches of documents, are needed to begin with every system but "
-                f"there are {self.num_batches}. Give more documents, or a smaller --batch-size."
+                f"there are {self.num_batches}. Use more documents, or a smaller --batch-size."
             )
 
     def check_room(self, history: History) -> None:

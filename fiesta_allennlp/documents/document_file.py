@@ -112,7 +112,7 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
     if len(found) != 1:
         lack = "lacks the gold annotation" if not found else "has more than one gold annotation, one of"
         alike = [] if found else near(task.gold_fields[0], fields)
-        hint = f" Is it '{alike[0]}'? Then give --fields {task.gold_fields[0]}={alike[0]}." if alike else ""
+        hint = f" Is it '{alike[0]}'? Then use --fields {task.gold_fields[0]}={alike[0]}." if alike else ""
         raise DataError(f"{where}: {lack} {wanted}; the fields are {', '.join(record) or 'none'}.{hint}")
     ((name, value),) = found.items()
     try:

@@ -116,7 +116,7 @@ def _config(name: str, source: str) -> Dict[str, Any]:
 
 def _from_file(name: str, source: str) -> Dict[str, Any]:
     if not Path(source).is_file():
-        raise ConfigError(f"system '{name}': {source}: there is no such config file. Check the path.")
+        raise ConfigError(f"system '{name}': {source}: no such config file. Check the path.")
     config = read_jsonnet(Path(source), where=f"system '{name}': {source}")
     if not isinstance(config, dict) or "type" not in config:
         types = ", ".join(System.available())

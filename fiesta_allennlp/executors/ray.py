@@ -102,7 +102,7 @@ def connect(ray: Any, address: str) -> None:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"--ray-address {address}: there is no Ray cluster: {describe(error)}. Start one with `ray start --head` "
-            "on this machine, or give --ray-address local to use this machine alone."
+            "on this machine, or use --ray-address local to use this machine alone."
         ) from error
 
 

@@ -87,7 +87,7 @@ class SlurmExecutor(QueueingExecutor):
         super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
         if not isinstance(workers, int):
             raise ConfigError(
-                "--workers auto cannot be combined with --executor slurm: give the number of runs at once."
+                "--workers auto cannot be combined with --executor slurm: set the number of runs at once."
             )
         self.slots = workers
         self._runs_per_job = whole("runs-per-job", runs_per_job)

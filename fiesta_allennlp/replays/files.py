@@ -57,7 +57,7 @@ def _table_in(directory: Path) -> Path:
     if not path.is_file():
         raise ConfigError(
             f"{directory} is a directory without {path.relative_to(directory)}. Write it with "
-            f"{command('report')} {directory}, then give the directory again; or give a table of scores."
+            f"{command('report')} {directory}, then pass the directory again; or pass a table of scores."
         )
     return path
 
@@ -67,7 +67,7 @@ def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2)
     try:
         content = json.loads(text_of(path), object_pairs_hook=partial(_once, path))
     except ValueError as error:
-        raise DataError(f"{path}: is not valid JSON: {error}.") from error
+        raise DataError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
         raise DataError(f'{path}: expected an object, {{"candidate": [scores], ...}}, but got {as_json(content)}.')
     return table_of(content, evaluations_per_split, path, least_candidates)

@@ -58,7 +58,7 @@ def problem_of(settings: PlanSettings) -> Problem:
     if path.suffix in SCORE_ENDINGS:
         return _table(settings, path)
     what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
-    raise ConfigError(f"{path}: {what}. Give the directory of a selection or a table of scores; or --gap and --sd.")
+    raise ConfigError(f"{path}: {what}. Pass the directory of a selection or a table of scores; or --gap and --sd.")
 
 
 def _by_numbers(settings: PlanSettings) -> Problem:

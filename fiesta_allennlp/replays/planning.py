@@ -206,7 +206,7 @@ def _check_room(replayer: Replayer) -> None:
         margin = "" if found is None else f" With --margin {found.margin:g} it has decided for {found.best}."
         raise ConfigError(
             f"{replayer.source.name}: no run is left to plan, because it has {len(start.evaluations)} and the limit is "
-            f"{_limit(replayer)} (--max-evaluations, by default 50 for each candidate). Give a larger one.{margin}"
+            f"{_limit(replayer)} (--max-evaluations, by default 50 for each candidate). Use a larger one.{margin}"
         )
 
 

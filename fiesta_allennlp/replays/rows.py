@@ -201,8 +201,8 @@ def text_of(path: Path) -> str:
     """Return the text of a table."""
     if not path.is_file():
         presets = "" if path.suffix else f", or one of: {', '.join(PRESETS)}"
-        raise ConfigError(f"{path}: there is no such file. Give a table of scores{presets}.")
+        raise ConfigError(f"{path}: no such file. Pass a table of scores{presets}.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text: {error}.") from error
+        raise DataError(f"{path} cannot be read as text: {error}.") from error

@@ -180,7 +180,7 @@ class NextSettings(ChoiceSettings):
         super().__post_init__()
         if self.scores and Path(self.scores).suffix != ".csv":
             raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row. An empty table has "
+                f"'{self.scores}' is not a CSV file. Pass the table to which each run adds a row. An empty table has "
                 "only the line candidate,split,seed,score; name its candidates with --candidates."
             )
 
@@ -254,11 +254,11 @@ class PlanSettings(ChoiceSettings):
         given = [name for name in OF_NUMBERS if getattr(self, name) is not None]
         if self.source is not None and given:
             raise ConfigError(
-                f"{flag(given[0])} cannot be combined with {self.source}, which already gives it. Give only one."
+                f"{flag(given[0])} cannot be combined with {self.source}, which already gives it. Use only one."
             )
         if self.source is None and (self.gap is None or self.sd is None):
             raise ConfigError(
-                "give the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
+                "pass the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
                 "--sd 0.03 --candidates 4."
             )
         of_pilot = next((name for name in OF_PILOT if getattr(self, name)), None)

@@ -119,7 +119,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
                 f"--candidates: {source.name} has no candidate '{name}'.{hint} Candidates: {', '.join(known)}."
             )
         if list(names).count(name) > 1:
-            raise ConfigError(f"--candidates: '{name}' appears more than once. Give every candidate once.")
+            raise ConfigError(f"--candidates: '{name}' appears more than once. List every candidate once.")
     return source.restricted(names)
 
 

@@ -50,7 +50,7 @@ class ScoreTable(ScoreSource):
                 raise DataError(
                     f"{self.name}: with shared splits every candidate needs the same number of scores on every split, "
                     f"but on split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
-                    f"{counts[split]}. Complete the table, or give --splits independent."
+                    f"{counts[split]}. Complete the table, or use --splits independent."
                 )
 
     def fewest_scores(self, sampling: Sampling) -> Optional[int]:

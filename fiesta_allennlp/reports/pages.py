@@ -35,11 +35,11 @@ def check_output(directory: Path) -> None:
 def refuse_link(directory: Path) -> None:
     """Refuse a symbolic link, which somebody else may have put there to have files written elsewhere."""
     if directory.is_symlink():
-        raise ConfigError(f"{directory}: is a symbolic link. Delete it, or give another directory with --output.")
+        raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
+    return ConfigError(f"--output {directory} cannot be written to: {error}. Use another directory with --output.")
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:

@@ -181,7 +181,7 @@ def read_directory(root: Path) -> Reading:
     with opened(root) as stored:
         if stored.meta.kind == SCREENING:
             raise ConfigError(
-                f"{root}: this is the first stage of a search. Give the directory of the search, {root.parent}."
+                f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
             )
         return _by_documents(stored) if stored.meta.kind == "documents" else _by_trainings(stored)
 

@@ -65,7 +65,7 @@ def _read(
 ) -> Reading:
     if compare is None:
         if source is None:
-            raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
+            raise ConfigError("pass the directory of a selection or a table of scores, or two candidates to --compare.")
         if paired:
             raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
         return read_source(Path(source), options)

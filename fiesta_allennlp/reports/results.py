@@ -90,7 +90,7 @@ class SelectionResult(Shown):
             return cls.from_summary(json.loads(path.read_text(encoding="utf-8")), Path(directory))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{path}: cannot be read as the result of a selection: {error}. Give the directory of one that has "
+                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of one that has "
                 "ended, or resume it with recover=True."
             ) from error
 

@@ -48,7 +48,7 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
         return read_table(path, options, least_candidates=least_candidates)
     what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
     raise ConfigError(
-        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as "
+        f"{path}: {what}. Pass the directory of a selection, the one after -s, or a table of scores as "
         f"{command('replay')} reads it."
     )
 
@@ -102,7 +102,9 @@ def read_pair(
         if paired:
             raise ConfigError("--paired is for two tables of scores: in one source splits are known. Leave it out.")
         if first.name == second.name:
-            raise ConfigError(f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Give two.")
+            raise ConfigError(
+                f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Name two different ones."
+            )
         return first.source.restricted([first.name, second.name])
     return _joined(first, second, paired=paired)
 
@@ -133,7 +135,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
         raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on sets of one kind.")
     names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
     if names[0] == names[1]:
-        raise ConfigError(f"--compare: '{names[0]}' is given twice. Give two candidates.")
+        raise ConfigError(f"--compare: '{names[0]}' is given twice. Name two candidates.")
     splits = _splits_of_second(first.source, second.source, paired=paired)
     one, two = _renamed(first, names[0], {}), _renamed(second, names[1], splits)
     history = History(tuple(names), one.evaluations + two.evaluations, failures=one.failures + two.failures)

@@ -120,7 +120,7 @@ def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
     try:
         content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}. Restore it from a copy.") from error
+        raise StoreError(f"{path} cannot be read: {error}. Restore it from a copy.") from error
     return content
 
 

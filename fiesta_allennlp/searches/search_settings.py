@@ -101,7 +101,7 @@ class SearchSettings(Settings):
             rival = next((name for name in rivals if getattr(self, name) is not None), None)
             if rival is not None:
                 raise ConfigError(
-                    f"--runs already divides up all runs, so {flag(rival)} cannot be combined with it. Give only one."
+                    f"--runs already divides up all runs, so {flag(rival)} cannot be combined with it. Use only one."
                 )
             shared_out(self.runs)
         if self.template and self.configs is None and self.runs is None and self.points is None:

@@ -180,9 +180,9 @@ def _content(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}. Give the search space as a JSON file.") from error
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Pass the search space as a JSON file.") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: is not valid JSON: {error}") from error
+        raise ConfigError(f"{path} is not valid JSON: {error}") from error
 
 
 def _entries(content: Any) -> List[Tuple[str, Values]]:

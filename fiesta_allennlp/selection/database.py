@@ -60,7 +60,7 @@ def create_database(path: Path) -> sqlite3.Connection:
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
-            f"{path}: cannot be created: {error}. Free some space, or give another directory with -s."
+            f"{path} cannot be created: {error}. Free some space, or use another directory with -s."
         ) from error
 
 
@@ -106,7 +106,7 @@ def _checked(
     except sqlite3.DatabaseError as error:
         if str(error) in DISK_ERRORS or _is_locked(error):
             raise not_reached(path, error) from error
-        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
+        raise StoreError(f"{path} cannot be read as a store: {error}. Restore it from a copy.") from error
     return database
 
 

@@ -49,7 +49,7 @@ def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Var
         content = json.loads(_evaluated(source, variables or {}))
         return with_overrides(content, json.loads(_evaluated(overrides, variables or {}))) if overrides else content
     except (RuntimeError, ValueError) as error:
-        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+        raise ConfigError(f"{where} is not valid Jsonnet: {str(error).strip()}") from error
 
 
 def _evaluated(source: Source, variables: Variables) -> str:

@@ -56,7 +56,7 @@ def run_selection(
         allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
-        raise ConfigError("--recover continues a selection and --force deletes it. Give only one.")
+        raise ConfigError("--recover continues a selection and --force deletes it. Use only one.")
     if allow_removed and not recover:
         raise ConfigError("--allow-removed removes candidates from a resumed selection. Add --recover.")
     with ExitStack() as stack:

@@ -160,7 +160,7 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
         if value is not None:
             if name in params and params[name] != value:
                 raise ConfigError(
-                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Give only one."
+                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Use only one."
                 )
             params[name] = value
 
@@ -193,7 +193,7 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """Return the values of a `--config` file: Jsonnet with the names of options, with dashes or underscores. The class
     `of` checks whether they go together once flags are laid over them."""
     if not path.is_file():
-        raise ConfigError(f"--config {path}: there is no such file.")
+        raise ConfigError(f"--config {path}: no such file.")
     try:
         values = read_jsonnet(path, where=f"--config {path}")
     except ConfigError as error:

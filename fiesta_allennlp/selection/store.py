@@ -113,7 +113,7 @@ class StoreReader:
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
-        given = f"Give the directory that {command('select')} was given with -s."
+        given = f"Pass the directory that {command('select')} was given with -s."
         remedy = START_AGAIN if directory.ended_before_its_first_run else given
         if directory.screening.store.is_file():
             remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
@@ -138,7 +138,7 @@ def lock(directory: RunDirectory) -> "FileLock":
         ) from None
     except OSError as error:
         why = "it is a file" if directory.root.is_file() else error
-        raise StoreError(f"{directory.root}: cannot be written to: {why}. Give another directory with -s.") from error
+        raise StoreError(f"{directory.root} cannot be written to: {why}. Use another directory with -s.") from error
     return held
 
 

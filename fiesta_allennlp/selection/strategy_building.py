@@ -85,7 +85,7 @@ def _check_kind(params: Dict[str, Any]) -> None:
         return
     fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
     if fixed_budget and "budget" not in params:
-        raise ConfigError(f"--strategy {name} spends a budget: give the number of runs with --budget N.")
+        raise ConfigError(f"--strategy {name} spends a budget: set the number of runs with --budget N.")
     of_confidence = ("confidence", "margin", "max_evaluations", "stop")
     wrong = [key for key in of_confidence if key in params] if fixed_budget else []
     if wrong:

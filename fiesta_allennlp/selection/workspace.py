@@ -43,7 +43,7 @@ def check_nobody_elses(directory: RunDirectory) -> None:
     if others:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise StoreError(
-            f"{directory.root}: this directory has other files: {', '.join(others[:MOST_NAMED])}{more}. Give a new or "
+            f"{directory.root}: this directory has other files: {', '.join(others[:MOST_NAMED])}{more}. Use a new or "
             f"empty directory with -s, such as {directory.root / 'selection'}; or --force to use this one, which keeps "
             "them."
         )
@@ -58,7 +58,7 @@ def already_there(directory: RunDirectory) -> StoreError:
         )
     return StoreError(
         f"{directory.root}: this directory already has a selection. Continue it with --recover, delete "
-        "it with --force, or give another directory with -s."
+        "it with --force, or use another directory with -s."
     )
 
 
@@ -74,9 +74,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
             if path not in (keep, instead and instead.root):
                 delete(path)
                 if os.path.lexists(path):
-                    raise StoreError(
-                        f"{path}: cannot be deleted. Delete it yourself, or give another directory with -s."
-                    )
+                    raise StoreError(f"{path} cannot be deleted. Delete it yourself, or use another directory with -s.")
         for path in instead.prepared if instead is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)

@@ -68,7 +68,7 @@ class FixedBudget(Strategy):
         if enough.budget > self.budget:
             raise ConfigError(
                 f"budget must be at least {enough.budget}, because the candidates that take part now need as many runs "
-                f"({history.total_started} runs so far), but is {self.budget}. Give a larger --budget."
+                f"({history.total_started} runs so far), but is {self.budget}. Use a larger --budget."
             )
 
     def _lacking(self, history: History) -> int:

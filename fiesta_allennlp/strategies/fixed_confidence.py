@@ -87,7 +87,7 @@ class FixedConfidence(Strategy):
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
                 f"starting runs{self._needed_to_win(2 * (self.to_win - self.num_starts))}) but got "
-                f"{self.limit(len(candidates))}. Give a larger --max-evaluations."
+                f"{self.limit(len(candidates))}. Use a larger --max-evaluations."
             )
 
     def check_room(self, history: History) -> None:
@@ -98,7 +98,7 @@ class FixedConfidence(Strategy):
         if limit < least:
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({history.total_started} runs so far, {lacking} starting "
-                f"runs of the candidates that joined{self._needed_to_win(to_win)}) but is {limit}. Give a larger "
+                f"runs of the candidates that joined{self._needed_to_win(to_win)}) but is {limit}. Use a larger "
                 "--max-evaluations."
             )
 

@@ -133,7 +133,7 @@ def _check_encoding(encoding: Optional[str], tag_names: Dict[int, str]) -> None:
         if not is_tag(name, encoding):
             raise ConfigError(
                 f"label_encoding is '{encoding}', which has {in_words(encoding)}, but the data have the tag '{name}'. "
-                "Give the encoding of the reader's tags: its `convert_to`, or else its `encoding`."
+                "Use the encoding of the reader's tags: its `convert_to`, or else its `encoding`."
             )
 
 
@@ -221,7 +221,7 @@ class CrfSequenceTagger(SequenceTagger):
             first, second = (self._tag_names[int(tags[row, place])] for place in (column, column + 1))
             raise ConfigError(
                 f"label_encoding is '{self._label_encoding}', which does not allow '{second}' after '{first}', but the "
-                "data have them. Give the encoding of the reader's tags, let the reader convert them with "
+                "data have them. Use the encoding of the reader's tags, let the reader convert them with "
                 "`convert_to`, or set `constrain_decoding` to false."
             )
 

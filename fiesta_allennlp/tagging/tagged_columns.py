@@ -46,7 +46,7 @@ class ColumnFormat:
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]
         if not documents:
-            raise DataError(f"{path}: has no sentence. A column file has a word and its tag on each line.")
+            raise DataError(f"{path} has no sentence. A column file has a word and its tag on each line.")
         if not any(map(self._begins_document, lines)):
             documents = [[sentence] for document in documents for sentence in document]
         for document in documents:
@@ -196,12 +196,12 @@ def _text(path: Union[str, PathLike]) -> str:
     try:
         content = Path(cached_path(path)).read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{path}, line {line}: is not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
+        raise DataError(f"{path}, line {line}: not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
 
 
 def _digest(document: Sequence[Sentence]) -> str:

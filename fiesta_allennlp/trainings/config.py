@@ -31,7 +31,7 @@ def load_config(
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
         command = " A command names what it is given, such as {train}, {test} and {seed}." if " " in spec.place else ""
-        raise ConfigError(f"{spec.path}: there is no such config file.{command}")
+        raise ConfigError(f"{spec.path}: no such config file.{command}")
     config = _evaluated(spec, overrides, data_of_commands)
     try:
         if is_program(config):

@@ -28,8 +28,8 @@ REPLACED = {"type", "reader", "split_seed", "group_by"}
 
 REMEDIES = {
     "paths": "All readers of a candidate read the same files: give this one those of 'dataset_reader'",
-    "ratios": "Give --split-ratios these numbers",
-    "has_test": "Give --score validation",
+    "ratios": "Pass these numbers to --split-ratios",
+    "has_test": "Use --score validation",
     "split_reader": "Splits are drawn over what the validation reader reads: give the reader inside that one",
 }
 """Remedies for a key that disagrees with the options or the other reader."""
@@ -71,15 +71,15 @@ def check_official(config: Config, division: Division) -> None:
         if is_resplit(reader):
             raise ConfigError(
                 f"'{key}' is a resplit reader, which draws a random split. For --splits official write its 'reader' as "
-                f"'{key}' and its 'paths' as 'train_data_path' and so on; or give --splits shared."
+                f"'{key}' and its 'paths' as 'train_data_path' and so on; or use --splits shared."
             )
     paths = official_paths(config)
     for part in division.parts:
         if part not in paths:
-            hidden = "; or give --score validation, where the labels of the test set are hidden" * (part == "test")
+            hidden = "; or use --score validation, where the labels of the test set are hidden" * (part == "test")
             raise ConfigError(
                 f"'{part_key(config, part)}' is missing, but --splits official takes every set from the config. "
-                f"Name the file{hidden}; or give --splits shared for random splits."
+                f"Name the file{hidden}; or use --splits shared for random splits."
             )
 
 
@@ -90,12 +90,12 @@ def check_drawn(config: Config, division: Division) -> None:
     if "test" not in division.parts:
         raise ConfigError(
             f"'{part_key(config, 'validation')}' is missing, and with --score validation the test set stays out of "
-            "random splits, so their sizes are unknown. Name the file, or give the sizes, for example "
+            "random splits, so their sizes are unknown. Name the file, or set the sizes, for example "
             "--split-ratios 0.8,0.2 for training and validation."
         )
     raise ConfigError(
         f"the config names neither '{part_key(config, 'validation')}' nor '{part_key(config, 'test')}', so the sizes "
-        "of random splits are not known. Name one of them; or, where the data come as one file, give the sizes: "
+        "of random splits are not known. Name one of them; or, where the data come as one file, set the sizes: "
         f"--split-ratios {','.join(division.parts).upper()}, for example "
         f"{'0.64,0.16,0.2' if division.has_validation else '0.8,0.2'}."
     )
@@ -159,7 +159,7 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
     for key, value in own.items():
         if not isinstance(value, str) or value == "none":
             raise ConfigError(
-                f"'{key}' must be a metadata key but is {json.dumps(value)}. Leave it out, and give --group-by none "
+                f"'{key}' must be a metadata key but is {json.dumps(value)}. Leave it out, and use --group-by none "
                 "for splits without groups."
             )
         for other, another in said.items():
@@ -193,7 +193,7 @@ def _twice(config: Config, pair: Tuple[str, str], what: str, *, division: Divisi
     keys = [part_key(config, part) for part in pair]
     which = f"'{keys[1]}'" if "train" in pair else "one of them"
     if division.is_official:
-        without = "" if "train" in pair else ", or leave 'test_data_path' out and give --score validation"
+        without = "" if "train" in pair else ", or leave 'test_data_path' out and use --score validation"
         return (
             f"'{keys[0]}' and '{keys[1]}' {what}. Every run would be scored on what it was fitted to. Give another "
             f"file{without}."

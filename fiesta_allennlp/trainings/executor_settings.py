@@ -133,7 +133,7 @@ class ExecutorSettings(SelectionSettings):
             given = devices.split(",") if isinstance(devices, str) else devices
             params["cuda_devices"] = [str(device).strip() for device in given] * (runs_per_gpu or 1)
         elif runs_per_gpu is not None:
-            raise ConfigError("--runs-per-gpu is about the devices of --cuda-devices. Give these too, as in 0,1.")
+            raise ConfigError("--runs-per-gpu is about the devices of --cuda-devices. Set these too, as in 0,1.")
         return params
 
 

@@ -147,7 +147,7 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
     if group_by is not None and size > targets[part]:
         raise DataError(
             f"the group {group_by} = {group!r} has {size} instances, more than the {targets[part]} of the {part} set. "
-            "Give more data, another --group-by, or `--group-by none`."
+            "Use more data, another --group-by, or `--group-by none`."
         )
 
 

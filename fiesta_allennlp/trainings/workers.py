@@ -146,7 +146,7 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
                 f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs only to "
-                "runs that ask for some. Give --gpus-per-evaluation 1, or a fraction such as 0.25 with Ray; or "
+                "runs that ask for some. Use --gpus-per-evaluation 1, or a fraction such as 0.25 with Ray; or "
                 "remove the key, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the CPU."
             )
         if not executor.gives_devices and not _is_there(device, trainer):

@@ -38,7 +38,7 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
         ([*ACCURACY, "--max-evaluations", 5], r"at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
         ([*ACCURACY, "--cuda-devices", "0,999"], r"--cuda-devices: no device"),
         ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no metadata"),
-        ([*ACCURACY, "--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
+        ([*ACCURACY, "--overrides", "{bad"], r"--overrides .*able.jsonnet is not valid Jsonnet"),
         ([*ACCURACY, "--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
         (
             [*ACCURACY, "--overrides", '{"model.type": "basic_clasifier"}'],
@@ -79,7 +79,7 @@ def test_a_refused_resumption_changes_nothing(selections: Selections, candidates
         ([able, f"other={blind}"], r"candidate 'blind' .* belongs to the selection .* but is not given"),
         ([able, f"blind={able}"], r"candidate 'blind' .* has changed"),
         (["--budget", 1], "budget must be at least"),
-        ([able, blind, "nowhere.jsonnet"], "there is no such config file"),
+        ([able, blind, "nowhere.jsonnet"], "no such config file"),
         (["--workers", 0], "--workers must be above 0"),
     ]:
         output = selections.refused(*given, "--recover")
@@ -169,5 +169,5 @@ def test_packages_are_imported_only_where_there_is_something_to_read(name: str, 
 
 
 def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], run: Path) -> None:
-    with pytest.raises(ConfigError, match="nowhere.jsonnet: there is no such config file"):
+    with pytest.raises(ConfigError, match="nowhere.jsonnet: no such config file"):
         select([trained[0], "nowhere.jsonnet"], directory=run, metric="accuracy", include_package="no_such_package")

@@ -49,7 +49,7 @@ def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give the directory of a selection or a table of scores"),
+        ([], "pass the directory of a selection or a table of scores"),
         (["nowhere"], "nowhere: does not exist"),
         (["directory"], "directory: there is no selection: 'store.sqlite' is missing"),
         (["file.md"], "file.md: is neither a directory nor a file that ends with .json or .csv"),

@@ -84,7 +84,7 @@ def test_a_directory_that_is_a_link_is_refused(in_process: Callable[[str], Call]
     (foreign / name).parent.mkdir(exist_ok=True)
     (foreign / name).symlink_to(elsewhere)
     told = in_process("report").refused(foreign)
-    assert f"{name}: is a symbolic link. Delete it, or give another directory" in told
+    assert f"{name} is a symbolic link. Delete it, or use another directory" in told
     assert list(elsewhere.iterdir()) == []
 
 

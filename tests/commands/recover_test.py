@@ -44,7 +44,7 @@ def test_a_budget_must_have_room_for_an_added_candidate(
     before = (run / "evaluations.csv").read_bytes()
     output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
-    for said in ("budget must be at least 5", "4 runs so far", "Give a larger --budget"):
+    for said in ("budget must be at least 5", "4 runs so far", "Use a larger --budget"):
         assert said in output
     assert (run / "evaluations.csv").read_bytes() == before
     selections.resume(*candidates, third, "--budget", 6)

@@ -71,7 +71,7 @@ def test_every_option_reaches_the_replay(table: Path, replay: Call, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.json"], "nowhere.json: there is no such file"),
+        (["nowhere.json"], "nowhere.json: no such file"),
         (["tie", "--output", "result.txt"], "--output result.txt: the file's name must end with .json"),
         (["tie", "--output", "nowhere/r.json"], "--output nowhere/r.json: there is no directory nowhere"),
         (["tie", "--figure", "figure.gif"], "--figure figure.gif: the file's name must end with .png or .pdf"),

@@ -50,8 +50,8 @@ def test_items_and_other_names(write: Any) -> None:
     ("lines", "message"),
     [
         ([], "no documents"),
-        ([A, "{"], "line 2: is not valid JSON"),
-        ([A, "[" * 100000], "line 2: is not valid JSON"),
+        ([A, "{"], "line 2: not valid JSON"),
+        ([A, "[" * 100000], "line 2: not valid JSON"),
         ([A, "[1]"], r"line 2: .* is \[1\]"),
         ([A, '{"id": "b", "label": NaN}'], "line 2: .* NaN"),
         ([A, '{"id": "b", "text": "\\ud83d", "label": "y"}'], r"line 2: contains \\ud83d"),
@@ -76,10 +76,10 @@ def test_bad_documents(write: Any, lines: List[Any], message: str) -> None:
 
 
 def test_a_file_that_is_not_there_or_no_text_or_lacks_the_positive_label(write: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere.jsonl: cannot be read"):
+    with pytest.raises(DataError, match="nowhere.jsonl cannot be read"):
         read_documents(tmp_path / "nowhere.jsonl", Classification(), {})
     (tmp_path / "binary.jsonl").write_bytes(b'{"id": "\xff"}')
-    with pytest.raises(DataError, match="binary.jsonl: is not UTF-8.*at byte 8"):
+    with pytest.raises(DataError, match="binary.jsonl is not UTF-8.*at byte 8"):
         read_documents(tmp_path / "binary.jsonl", Classification(), {})
     with pytest.raises(DataError, match="no item has the label 'z' .* are: x, y"):
         read_documents(write(A, B), Classification(positive_label="z"), {})

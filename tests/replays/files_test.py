@@ -140,10 +140,10 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
 @pytest.mark.parametrize("suffix", ["json", "csv"])
 def test_a_missing_or_binary_file_is_named(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"none.{suffix}"
-    with pytest.raises(ConfigError, match=f"none.{suffix}: there is no such file"):
+    with pytest.raises(ConfigError, match=f"none.{suffix}: no such file"):
         open_scores(str(path))
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FiestaError, match=f"none.{suffix}: cannot be read as text"):
+    with pytest.raises(FiestaError, match=f"none.{suffix} cannot be read as text"):
         open_scores(str(path))
 
 

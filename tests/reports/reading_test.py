@@ -104,5 +104,5 @@ def test_what_is_no_selection_or_has_not_begun_is_refused(tmp_path: Path) -> Non
         with pytest.raises(StoreError, match="is missing. One was started here and ended .* without --recover"):
             read(tmp_path)
     RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match="store.sqlite: cannot be read as a store"):
+    with pytest.raises(StoreError, match="store.sqlite cannot be read as a store"):
         read_directory(tmp_path)

@@ -221,13 +221,13 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [
-        ((), {}, "give the directory of a selection or a table"),
+        ((), {}, "pass the directory of a selection or a table"),
         (("nowhere",), {}, "nowhere: does not exist"),
         (("run",), {"belief": "student_t"}, "--belief"),
         (("run",), {"paired": True}, "--paired"),
         (("run",), {"compare": ("good", "fare")}, "'fare'. Did you mean 'fair'"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
-        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*taken is not a directory"),
+        (("run",), {"output": "taken/deeper"}, "--output taken/deeper .*taken is not a directory"),
         (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split .* got 0"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
         (("taken",), {}, "taken: is neither a directory nor a file"),

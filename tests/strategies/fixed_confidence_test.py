@@ -163,7 +163,7 @@ def test_a_margin_makes_up_for_runs_that_unseen_failures_ask_for(adaptive: str) 
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
     built(adaptive, max_evaluations=26, **CAREFUL).check(["a", "b", "c", "d"])
     why = "14 more because a winner at confidence 0.95 and its rival need 10 each"
-    message = rf"at least 26 \(4 candidates x 3 starting runs, {why}\) but got 25. Give a larger --max-evaluations"
+    message = rf"at least 26 \(4 candidates x 3 starting runs, {why}\) but got 25. Use a larger --max-evaluations"
     with pytest.raises(ConfigError, match=message):
         built(adaptive, max_evaluations=25, **CAREFUL).check(["a", "b", "c", "d"])
 
@@ -191,7 +191,7 @@ def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise(n
 def test_candidates_that_join_need_room_and_withdrawn_ones_do_not(name: str, limit: str, least: int) -> None:
     now = history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6], "c": []})
     built(name, **{limit: least}).check_room(now)
-    with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}. Give a larger --"):
+    with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}. Use a larger --"):
         built(name, **{limit: least - 1}).check_room(now)
     gone = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
     built(name, budget=9, max_evaluations=9).check_room(gone)

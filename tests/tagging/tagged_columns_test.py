@@ -101,13 +101,13 @@ def test_sentences_between_document_lines_are_one_document_and_without_those_equ
         ("Ann\tO\n\tO\n", {"separator": "\t"}, "line 2: the word is empty"),
         ("Ann\t\n", {"separator": "\t"}, "line 1: the tag is empty"),
         ("\n \n", {}, "has no sentence"),
-        (b"Ann O\nB\xe9 O\n", {}, "line 2: is not UTF-8"),
+        (b"Ann O\nB\xe9 O\n", {}, "line 2: not UTF-8"),
     ],
 )
 def test_a_wrong_or_missing_file_is_refused_with_its_line(tmp_path, text, options, named):
     with pytest.raises(DataError, match=f"^{tmp_path / 'file.conll'}.*{named}"):
         read(text, tmp_path, **options)
-    with pytest.raises(DataError, match=r"none\.conll: cannot be read"):
+    with pytest.raises(DataError, match=r"none\.conll cannot be read"):
         list(TaggedColumnsReader().read(tmp_path / "none.conll"))
 
 

@@ -106,8 +106,8 @@ TOPIC = {"group_by": "topic"}
         ({}, None, {"division": OFFICIAL}, r"'dataset_reader' is a resplit reader, .*--splits shared"),
         (RATIOS, None, {"division": OF_THREE}, None),
         (RATIOS, None, {}, r"'dataset_reader.ratios' is .* has null. Give"),
-        ({"ratios": [0.5, 0.3, 0.2]}, None, {"division": OF_THREE}, r"is .* has .0.5, 0.2, 0.3.. Give --split"),
-        ({"has_test": False}, None, {}, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
+        ({"ratios": [0.5, 0.3, 0.2]}, None, {"division": OF_THREE}, r"is .* has .0.5, 0.2, 0.3.. Use --split"),
+        ({"has_test": False}, None, {}, r"'dataset_reader.has_test' is false, but .* true. Use --score val"),
         ({"has_test": False}, None, {"division": BY_VALIDATION}, None),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> No
 
 def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_path": str(reviews / "test.jsonl")}
-    with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
+    with pytest.raises(ConfigError, match=r"Every run would be scored on .* and use --score validation"):
         same_data(config, OFFICIAL)
     same_data({**config, "test_data_path": None}, BY_VALIDATION)
     same_data(config, OFFICIAL_BY_VALIDATION)

@@ -113,11 +113,11 @@ def test_what_a_selection_needs_is_asked_for(write_config: Any, changes: Dict[st
 
 
 def test_a_missing_file_and_a_syntax_error_name_the_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="none.jsonnet: there is no such config file"):
+    with pytest.raises(ConfigError, match="none.jsonnet: no such config file"):
         load_config(CandidateSpec(tmp_path / "none.jsonnet"))
     for content, message in (
-        ("{ model: ", "cannot be read as Jsonnet.*1:10"),
-        ("{ a: self.b }", "cannot be read as Jsonnet.*[Ff]ield does not exist: b"),
+        ("{ model: ", "is not valid Jsonnet.*1:10"),
+        ("{ a: self.b }", "is not valid Jsonnet.*[Ff]ield does not exist: b"),
         ("[1, 2]", "a config must be an object .* but is a list"),
         ("{ dataset_reader: {} }", "the key 'model' is missing"),
     ):

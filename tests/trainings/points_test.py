@@ -63,18 +63,18 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        ('{"lr": 1\n', r"p.jsonl, line 2: is not valid JSON: Expecting ',' delimiter at column 9"),
+        ('{"lr": 1\n', r"p.jsonl, line 2: not valid JSON: Expecting ',' delimiter at column 9"),
         ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
-        ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is not a JSON value"),
+        ('{"lr": NaN}', r"p.jsonl, line 2: not valid JSON: NaN is not a JSON value"),
         ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a string without"),
-        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
+        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: not valid JSON: the key 'lr' appears twice"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
         ("", r"at least 2 candidates but got 1: lr=0.1,opt=adam"),
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
         ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
         ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
         ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: the override 'modle.x' does not apply: the config has no"),
-        ('{"opt": "a", "lr": "large"}', r"lr=large: cannot be read as Jsonnet(.|\n)*Read a string with std.extVar al"),
+        ('{"opt": "a", "lr": "large"}', r"lr=large is not valid Jsonnet(.|\n)*Read a string with std.extVar al"),
     ],
 )
 def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Path, added: str, message: str) -> None:

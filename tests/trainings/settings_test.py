@@ -65,12 +65,12 @@ def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, 
 
 
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="none.jsonnet: there is no such file"):
+    with pytest.raises(ConfigError, match="none.jsonnet: no such file"):
         settings_from_file(tmp_path / "none.jsonnet", Settings)
     for content, message in (
-        ("{", "cannot be read"),
+        ("{", "is not valid Jsonnet"),
         ("[1, 2]", "must be a Jsonnet object .* but is a list"),
-        ("fiesta select a.jsonnet --workers 2", r"cannot be read as Jsonnet.*\n.*like this: \{ metric: 'acc"),
+        ("fiesta select a.jsonnet --workers 2", r"is not valid Jsonnet.*\n.*like this: \{ metric: 'acc"),
         ("{ workrs: 2, 'dry-run': true }", "'dry_run' is an unknown setting. 'workrs' is .*Valid settings: strat"),
     ):
         (tmp_path / "bad.jsonnet").write_text(content)

@@ -183,7 +183,7 @@ class Archive(ProcessSystem):
         super().__init__(start_time_limit=start_time_limit, each="item", body=body, **kwargs)
         self._path = Path(path)
         if not self._path.exists():
-            raise ConfigError(f"{path}: there is no such archive. Correct the path of its model.tar.gz.")
+            raise ConfigError(f"{path}: no such archive. Correct the path of its model.tar.gz.")
         self._overrides = overrides
         self._predictor = predictor
         self._machine = {"cuda_device": cuda_device, "num_threads": num_threads}

@@ -14,7 +14,7 @@ from fiesta_allennlp.splits import PARTS
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, which is its position where there are no groups, and its labels."""
 
-OTHER_WAY = "or give --splits official, where each set is read by its own reader alone"
+OTHER_WAY = "or use --splits official, where each set is read by its own reader alone"
 
 
 def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
@@ -38,13 +38,13 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
             raise ConfigError(
                 f"'dataset_reader' reads instances with {group_by} = {group!r} from the data files, but "
                 f"'validation_dataset_reader' reads none. Random splits are drawn over the {group_by} that the "
-                "validation reader gives: make it read all of them, give a --group-by KEY that both readers take from "
+                "validation reader gives: make it read all of them, use a --group-by KEY that both readers take from "
                 f"the files, {OTHER_WAY}."
             )
         if labels and known and labels.isdisjoint(known):
             raise ConfigError(
                 f"{group_by} = {group!r} has the label {_named(labels)} from 'dataset_reader' but {_named(known)} from "
-                "'validation_dataset_reader', so it does not name the same item for both. Give a --group-by KEY that "
+                "'validation_dataset_reader', so it does not name the same item for both. Use a --group-by KEY that "
                 f"both readers take from the files, not a running number, {OTHER_WAY}."
             )
 

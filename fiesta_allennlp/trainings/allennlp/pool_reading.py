@@ -39,7 +39,7 @@ def check_one_task(key: str, reader: DatasetReader) -> None:
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
             f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
-            "from the data of one task. Give --splits official, or use the reader of one task."
+            "from the data of one task. Use --splits official, or use the reader of one task."
         )
 
 

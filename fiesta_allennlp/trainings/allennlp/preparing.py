@@ -60,7 +60,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     except StopIteration:
         raise DataError(f"{uri}: the file of word vectors is empty.") from None
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{uri}: cannot be read as a file of word vectors: {error}") from error
+        raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not kept:
         raise DataError(
             f"{uri}: none of its {num_read} rows is for a word of the data. Is it a text file with one word and its "
@@ -148,7 +148,7 @@ def _check_width(holder: Config, uri: str, width: int) -> None:
     dim = holder.get("embedding_dim", width)
     if dim != width:
         raise ConfigError(
-            f"'embedding_dim' is {dim} but the rows of {uri} have {width} numbers. Write {width}, or give another file."
+            f"'embedding_dim' is {dim} but the rows of {uri} have {width} numbers. Write {width}, or use another file."
         )
 
 

@@ -174,7 +174,7 @@ def _group(instance: Instance, group_by: str) -> Any:
     if not keys:
         raise DataError(
             f"--group-by {group_by}: an instance has no metadata. Make the dataset reader add a MetadataField with the "
-            f"key '{group_by}', or give `--group-by none`."
+            f"key '{group_by}', or use `--group-by none`."
         )
     raise DataError(
         f"--group-by {group_by}: an instance has no such metadata. Its metadata keys are: "

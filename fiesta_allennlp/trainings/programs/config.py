@@ -102,7 +102,7 @@ def _check_data_keys(data: Any) -> None:
     if data.get("format") not in FORMATS:
         hint = did_you_mean(str(data.get("format")), FORMATS)
         given = "is missing" if data.get("format") is None else f"is {shortened(data['format'])}"
-        raise ConfigError(f"'data.format' {given}. Give one of {', '.join(FORMATS)}.{hint}")
+        raise ConfigError(f"'data.format' {given}. Choose one of {', '.join(FORMATS)}.{hint}")
 
 
 # Placeholders.
@@ -207,7 +207,7 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
     for part in PARTS:
         if part in named:
             raise ConfigError(
-                f"'command' names {{{part}}}, but 'data' is missing. Give the files with --data train.jsonl --data "
+                f"'command' names {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     given = {"--group-by": group_by not in (None, "none"), "--split-ratios": bool(division.ratios)}
@@ -219,7 +219,7 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
             )
     if division.is_official and "split_seed" in named:
         raise ConfigError(
-            "'command' names {split_seed}, but with --splits official only seeds vary. Remove it, or give --splits "
+            "'command' names {split_seed}, but with --splits official only seeds vary. Remove it, or use --splits "
             "shared."
         )
     if not division.is_official and "split_seed" not in named:

@@ -106,7 +106,7 @@ class Table(DataFormat):
     def read(self, content: bytes, path: str) -> DataFile:
         rows = list(self._rows(content, path))
         if not rows:
-            raise DataError(f"{path}: is empty. Its first line must name the columns.")
+            raise DataError(f"{path} is empty. Its first line must name the columns.")
         (first, header), *others = rows
         for record, row in others:
             if len(row) != len(header):
@@ -139,7 +139,7 @@ class Table(DataFormat):
                 taken.clear()
         except csv.Error as error:
             start = taken[0].line if taken else 1
-            raise DataError(f"{path}, line {start}: is not a row of a table: {error}.") from error
+            raise DataError(f"{path}, line {start}: not a valid row: {error}.") from error
 
 
 class ConllFormat(DataFormat):
@@ -209,7 +209,7 @@ class Lines(DataFormat):
             yield {"first word": words[0], "last word": words[-1]}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        raise DataError(f"'{group_by}': lines have no fields to group by. Give another format, or --group-by none.")
+        raise DataError(f"'{group_by}': lines have no fields to group by. Use another format, or --group-by none.")
 
 
 FORMATS: Mapping[str, DataFormat] = {
@@ -230,7 +230,7 @@ def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
 def read_file(path: str, data_format: DataFormat) -> DataFile:
     file = data_format.read(Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK), path)
     if not file.records:
-        raise DataError(f"{path}: has no records.")
+        raise DataError(f"{path} has no records.")
     return file
 
 
@@ -260,7 +260,7 @@ def _object(record: Record, path: str) -> Dict[str, Any]:
     try:
         found = json.loads(_decoded(record, path))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {record.line}: is not valid JSON: {error}.") from error
+        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}.") from error
     if not isinstance(found, dict):
         raise DataError(f"{path}, line {record.line}: must be a JSON object but is a {type(found).__name__}.")
     return found
@@ -270,4 +270,4 @@ def _decoded(line: Record, path: str) -> str:
     try:
         return line.text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}, line {line.line}: is not UTF-8: {error.reason}. Save it as UTF-8.") from error
+        raise DataError(f"{path}, line {line.line}: not UTF-8: {error.reason}. Save it as UTF-8.") from error

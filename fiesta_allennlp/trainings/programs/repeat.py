@@ -31,6 +31,6 @@ if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     if Path(sys.argv[2]).exists():
-        sys.exit(f"error: {sys.argv[2]} exists already. Give a new directory.")
+        sys.exit(f"error: {sys.argv[2]} exists already. Use a new directory.")
     made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
     print(f"{made.metric} {made.score}")

@@ -97,7 +97,7 @@ def test_the_data_of_every_task_are_found_from_any_directory(
 @pytest.mark.parametrize("division", [AT_OFFICIAL_RATIOS, Division(ratios=(0.8, 0.2), scored="validation")])
 def test_random_splits_of_several_tasks_are_refused(config: Dict[str, Any], division: Division) -> None:
     check_config(config, metric=Metric("food_accuracy"), division=division)
-    message = "'dataset_reader' is a multitask reader for the tasks food, hotels, but .* Give --splits official, or"
+    message = "'dataset_reader' is a multitask reader for the tasks food, hotels, but .* Use --splits official, or"
     with pytest.raises(ConfigError, match=message):
         read_pool(config, None, division=division)
 
