@@ -78,7 +78,7 @@ def test_a_read_only_disk(selections: Selections, small_disk: Path) -> None:
     mount("-o", "remount,ro", small_disk)
     for where, options in ((on_disk, ["--recover", "--budget", 4]), (new, [*new.candidates, "--metric", "accuracy"])):
         output = where.refused(*options)
-        assert f"{where.run}: cannot be written to" in output and "Use another directory with -s" in output
+        assert f"{where.run} cannot be written to" in output and "Use another directory with -s" in output
     assert len(scores_of(on_disk.run)) == 2
     mount("-o", "remount,rw", small_disk)
     on_disk.resume("--budget", 4)

@@ -122,7 +122,7 @@ def test_a_missing_file_and_a_syntax_error_name_the_file(tmp_path: Path) -> None
         ("{ dataset_reader: {} }", "the key 'model' is missing"),
     ):
         (tmp_path / "bad.jsonnet").write_text(content)
-        with pytest.raises(ConfigError, match=f"bad.jsonnet: {message}"):
+        with pytest.raises(ConfigError, match=f"bad.jsonnet:? {message}"):
             load_config(CandidateSpec(tmp_path / "bad.jsonnet"))
 
 

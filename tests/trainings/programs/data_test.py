@@ -51,7 +51,7 @@ def test_fields_of_records() -> None:
         ("jsonl", b"[1]\n", r"line 1: must be a JSON object but is a list"),
         ("jsonl", b'{"a": "\xff"}\n', r"line 1: not UTF-8"),
         ("csv", b"a,b\n1,2\n3\n", r"line 3: has 1 fields, but the header has 2: a, b"),
-        ("csv", b'a,b\n1,"open\n', r"line 2: is not a row of a table"),
+        ("csv", b'a,b\n1,"open\n', r"line 2: not a valid row"),
         ("csv", b"", r"is empty. Its first line must name the columns"),
     ],
 )
@@ -96,5 +96,5 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None
     path.write_bytes(BYTE_ORDER_MARK + b"a,b\n1,2\n")
     assert read_file(str(path), FORMATS["csv"]).head == b"a,b\n"
     path.write_bytes(b"a,b\n")
-    with pytest.raises(DataError, match=r"a.csv: has no records"):
+    with pytest.raises(DataError, match=r"a.csv has no records"):
         read_file(str(path), FORMATS["csv"])
