@@ -94,7 +94,7 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {line}: not valid JSON: {error}.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")
+            raise DataError(f"{path}, line {line}: expected a JSON object but found {shortened(record)}.")
         yield line, record
 
 

@@ -58,7 +58,7 @@ def check_distinct(names: Iterable[str], *, what: str) -> None:
         if other != name:
             raise ConfigError(
                 f"the names of the {what}s '{visible(other)}' and '{visible(name)}' differ only by case or in how "
-                "accents are encoded, and some systems give such names one directory. Rename one of them."
+                "accents are encoded, and some file systems cannot tell such names apart. Rename one of them."
             )
 
 

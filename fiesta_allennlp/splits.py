@@ -90,8 +90,8 @@ def group_targets(
     train = total - validation - test
     if not validation or train < 1:
         raise DataError(
-            "a random split takes its ratios from an official training set and a smaller validation or test set, "
-            f"but the sets have {dict(sizes)} instances."
+            "a random split takes its ratios from the official sets, a training set and a smaller validation or "
+            f"test set, but these have {dict(sizes)} instances. Add a set, or set the ratios with --split-ratios."
         )
     return {"train": train, "validation": validation, "test": test}
 
@@ -104,8 +104,8 @@ def _targets_at(ratios: Sequence[float], total: int, parts: Sequence[str]) -> Di
     for part, size in targets.items():
         if size < 1:
             raise DataError(
-                f"at the ratios {','.join(f'{ratio:g}' for ratio in ratios)} the {part} set of {total} instances "
-                "would be empty. Give it a larger share, or more data."
+                f"with the ratios {','.join(f'{ratio:g}' for ratio in ratios)}, {total} instances are too few: the "
+                f"{part} set would be empty. Give it a larger share, or more data."
             )
     return targets
 

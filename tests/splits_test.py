@@ -55,7 +55,9 @@ def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> Non
     with pytest.raises(DataError, match=message):
         check_ratios(ratios, PARTS)
     check_ratios((0.333, 0.333, 0.333), PARTS)
-    with pytest.raises(DataError, match="at the ratios 0.9,0.05,0.05 the validation set of 9 instances would be empty"):
+    with pytest.raises(
+        DataError, match="with the ratios 0.9,0.05,0.05, 9 instances are too few: the validation set would be empty"
+    ):
         group_targets({"train": 9}, ratios=(0.9, 0.05, 0.05))
 
 

@@ -147,7 +147,7 @@ def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
     predicted = sorted({label for parts in split for label in parts})
     if len(predicted) < 2:
         raise ScoreError(
-            f"counts need at least two labels but have '{predicted[0]}' only: there is nothing to confuse."
+            f"counts need at least two labels but have only '{predicted[0]}', so there is nothing to tell apart."
         )
     return tuple((f"{gold}>{answer}", (gold, answer)) for gold in golds for answer in predicted)
 

@@ -127,7 +127,7 @@ def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> Non
     if path is not None and path.suffix not in endings:
         raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
     if path is not None and not path.parent.is_dir():
-        raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Make it first.")
+        raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Create it first.")
 
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:

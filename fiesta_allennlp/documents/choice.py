@@ -46,8 +46,8 @@ class LimitedDocuments(Strategy):
         needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
         if self.num_batches < needed:
             raise ConfigError(
-                f"at least {needed} documents, or batches of documents, are needed to begin with every system but "
-                f"there are {self.num_batches}. Use more documents, or a smaller --batch-size."
+                f"the first queries need at least {needed} documents, or batches of documents, but there are only "
+                f"{self.num_batches}. Use more documents, or a smaller --batch-size."
             )
 
     def check_room(self, history: History) -> None:

@@ -54,7 +54,7 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
         where = f"{path}, line {line}"
         document = _document(record, line, task, names, where)
         if document.id in lines:
-            raise DataError(f"{where}: the id '{document.id}' appears twice, first in line {lines[document.id]}.")
+            raise DataError(f"{where}: the id '{document.id}' appears twice, first on line {lines[document.id]}.")
         lines[document.id] = line
         documents.append(document)
     if not documents:

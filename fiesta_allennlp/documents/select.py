@@ -160,7 +160,8 @@ def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
     if stored.meta.documents not in (None, prepared.file.fingerprint):
         raise ConfigError(
             f"{prepared.file.path} has changed since the selection in {root} began. Undo the change, or start "
-            "again in another directory: the answers are kept, with --answers for other directories too."
+            "again in another directory. The answers so far are kept; to reuse them there, pass their file with "
+            "--answers."
         )
     for candidate in stored.candidates:
         name = candidate.name

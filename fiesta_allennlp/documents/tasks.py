@@ -105,11 +105,13 @@ class Classification(Task):
         for label in self._labels:
             if ">" in label:
                 raise DataError(
-                    f"the label '{label}' must not contain '>', which stands between labels in the counts. {remedy}"
+                    f"the label '{label}' must not contain '>', which separates two labels in the names of the "
+                    f"counts. {remedy}"
                 )
             if label == UNKNOWN:
                 raise DataError(
-                    f"no label may be '{label}', which stands for answers that are no label at all. {remedy}"
+                    f"no label may be named '{label}', which is reserved for answers that are not one of the "
+                    f"labels. {remedy}"
                 )
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:

@@ -53,8 +53,8 @@ class RayCluster:
         """Refuse a cluster without room for a single run."""
         if not self.room():
             raise ConfigError(
-                f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start such a "
-                "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
+                f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start a node with "
+                "that much first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
                 "--memory-per-evaluation."
             )
 
@@ -268,8 +268,8 @@ class RayExecutor(QueueingExecutor):
             return self._lost(request, error)
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
-                f"the connection to the Ray cluster is lost: {describe(error)}. Nothing that finished is lost: start "
-                "the cluster again, then continue with --recover."
+                f"the connection to the Ray cluster was lost: {describe(error)}. Finished runs are safe: start the "
+                "cluster again, then continue with --recover."
             ) from error
         except errors.OutOfMemoryError as error:
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")

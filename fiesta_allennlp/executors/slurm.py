@@ -87,7 +87,7 @@ class SlurmExecutor(QueueingExecutor):
         super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
         if not isinstance(workers, int):
             raise ConfigError(
-                "--workers auto cannot be combined with --executor slurm: set the number of runs at once."
+                "--workers auto cannot be combined with --executor slurm: set how many runs may run at once."
             )
         self.slots = workers
         self._runs_per_job = whole("runs-per-job", runs_per_job)
@@ -235,9 +235,9 @@ class SlurmExecutor(QueueingExecutor):
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
-                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs reached it "
-                "with this run alone. Nothing that finished is lost: continue with --recover and a longer "
-                "--job-time, or with a shorter --time-limit, so that such a long run fails."
+                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs that "
+                "ran nothing else reached it. Finished runs are safe: continue with --recover and a longer "
+                "--job-time, or with a shorter --time-limit, so that a run this long counts as failed."
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

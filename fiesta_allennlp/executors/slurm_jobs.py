@@ -143,10 +143,10 @@ class SlurmJobs:
         if len(self._vain) >= MAX_VAIN_JOBS:
             job = max(self._vain, key=_number)
             raise FiestaError(
-                f"the last {len(self._vain)} Slurm jobs exited before starting a run, job {job} as "
-                f"{self._status(job).state}: {self.last_line(job)}. Its log is "
+                f"the last {len(self._vain)} Slurm jobs exited before starting a run, the latest being job {job} "
+                f"with state {self._status(job).state}: {self.last_line(job)}. Its log is "
                 f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
-                "system as this machine. Nothing that finished is lost: correct this, then continue with --recover."
+                "system as this machine. Finished runs are safe: fix this, then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:

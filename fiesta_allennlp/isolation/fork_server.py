@@ -133,9 +133,9 @@ def in_process(
                 lost = error
                 time.sleep(SECONDS_TO_DIE)
         raise FiestaError(
-            f"no process can be started: the server that forks them was ended {MOST_STARTS} times ({describe(lost)}), "
-            "on Linux often for lack of memory. Nothing that finished is lost: free some memory, then continue with "
-            "--recover."
+            f"no process can be started: the server that forks them died {MOST_STARTS} times ({describe(lost)}). "
+            "On Linux, the usual cause is a lack of memory. Finished runs are safe: free some memory, then "
+            "continue with --recover."
         ) from lost
 
     return begin_again

@@ -47,8 +47,8 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
     refused = scores[~((scores >= 0) & (scores <= 1))]
     if refused.size:
         raise ScoreError(
-            f'a logit needs scores from 0 to 1 but candidate "{candidate}" has {refused[0]}: give the metric as a '
-            "share, or use a belief without logit."
+            f'a logit needs scores from 0 to 1 but candidate "{candidate}" has {refused[0]}: report the metric as '
+            "a fraction, or use a belief without logit."
         )
     clipped = np.clip(scores, LOGIT_CLIP, 1 - LOGIT_CLIP)
     return np.log(clipped) - np.log1p(-clipped)

@@ -43,12 +43,12 @@ class PosteriorScores(ScoreSource):
             if self.start.num_finished(name) < LEAST_RUNS:
                 raise DataError(
                     f"{self.name}: candidate '{name}' has {self.start.num_finished(name)} of the {LEAST_RUNS} runs "
-                    "that a plan needs of every candidate. Make more, or plan by numbers with --gap and --sd."
+                    "that a plan needs of every candidate. Add more runs, or plan from --gap and --sd."
                 )
         if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
             raise DataError(
-                f"{self.name}: all scores are equal, so they say nothing about the sd. Plan from numbers with --gap "
-                "and --sd."
+                f"{self.name}: all scores are equal, so they say nothing about the sd. Plan from --gap and --sd "
+                "instead."
             )
 
     @cached_property

@@ -92,7 +92,10 @@ class Replayer:
             yield history
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
-            raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
+            raise RuntimeError(
+                f"{self.strategy} is stuck: it proposes no run, waits for none and has not stopped. Correct its "
+                "`propose` or its stopping rule."
+            )
         return self.outcome(decision, history, scores, num_rounds=num_rounds)
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:

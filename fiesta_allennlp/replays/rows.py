@@ -125,8 +125,8 @@ def rows_of(
         before = found.pop(run, None)
         if before is not None and before.score:
             raise DataError(
-                f"{path}, {where}: {row.run} was on "
-                f"{before.where} already. Remove one of them, or give them different seeds."
+                f"{path}, {where}: {row.run} already appears on {before.where}. Remove one of them, or give them "
+                "different seeds."
             )
         found[run] = row
     return Rows(list(found.values()), has_splits)
@@ -191,8 +191,8 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
-            f"{path}, {directions[True]}: 'metric' begins with a minus, so lower is better, but not on "
-            f"{directions[False]}. All lines need the same metric."
+            f"{path}, {directions[True]}: 'metric' begins with a minus (lower is better), but on "
+            f"{directions[False]} it does not. All lines need the same metric."
         )
     return True in directions
 

@@ -266,6 +266,6 @@ class PlanSettings(ChoiceSettings):
             raise ConfigError(f"{flag(of_pilot)} is for a table of scores or a selection. Give one, or leave it out.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
-                f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs have one "
+                f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "
                 "split. Leave one of them out."
             )

@@ -45,9 +45,9 @@ class DrawnScores(Evaluator):
         splits = self.splits[candidate]
         if replicate >= len(splits):
             raise DataError(
-                f"{self.source}: candidate '{candidate}' has run out: all of its {len(splits)} scores are "
-                "drawn. Draw scores more than once with --with-replacement, or stop earlier with --max-evaluations or "
-                "a lower --confidence."
+                f"{self.source}: candidate '{candidate}' has run out: all of its {len(splits)} scores have been "
+                "drawn. Draw scores more than once with --with-replacement, or stop earlier with "
+                "--max-evaluations or a lower --confidence."
             )
         return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
 

@@ -127,7 +127,8 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
     if len(rows) < least_candidates:
         least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
         raise DataError(
-            f"{path}: there must be scores of at least {least} but got {len(rows)}: {', '.join(rows) or 'none'}."
+            f"{path}: the table must have scores of at least {least} but has them of {len(rows)}: "
+            f"{', '.join(rows) or 'none'}."
         )
     ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}
     splits = {name: np.array([split for split, _ in found]) for name, found in ordered.items()}

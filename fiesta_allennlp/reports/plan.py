@@ -140,8 +140,8 @@ def _limit(forecast: Forecast) -> Optional[str]:
     text = "No number of runs separates equal candidates"
     why = " and here any answer is right" if is_tie else ""
     return (
-        f"{text}{why}: {share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). Give the difference "
-        "that does not matter to you as --margin."
+        f"{share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). {text}{why}. Pass the largest "
+        "difference that does not matter to you as --margin."
     )
 
 

@@ -214,7 +214,7 @@ def _by_documents(stored: Stored) -> Reading:
     if facts is None:
         raise StoreError(
             f"{root}: the selection was made by an older version, which did not record what a report needs. Run "
-            f"{command('documents')} -s {root} --recover to add it. No answer is paid for again."
+            f"{command('documents')} -s {root} --recover to add it. This repeats no query."
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)

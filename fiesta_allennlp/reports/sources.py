@@ -95,12 +95,14 @@ def read_pair(
     for side in (first, second):
         if side.source.by_documents:
             raise ConfigError(
-                f"--compare: {side.source.name} is a selection by documents, which --compare does not support. Leave "
-                "--compare out: the report on all of them has their intervals and P(best)."
+                f"--compare: {side.source.name} is a selection of {command('documents')}, which --compare does not "
+                "support. Leave --compare out: the report on all of them has their intervals and P(best)."
             )
     if Path(first.source.name).resolve() == Path(second.source.name).resolve():
         if paired:
-            raise ConfigError("--paired is for two tables of scores: in one source splits are known. Leave it out.")
+            raise ConfigError(
+                "--paired is for two tables of scores: within one source, the splits are already matched. Leave it out."
+            )
         if first.name == second.name:
             raise ConfigError(
                 f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Name two different ones."
@@ -132,7 +134,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
     metric = _common_metric(first, second)
     if first.source.scored != second.source.scored and first.source.is_selection and second.source.is_selection:
         scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
-        raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on sets of one kind.")
+        raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on the same kind of set.")
     names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
     if names[0] == names[1]:
         raise ConfigError(f"--compare: '{names[0]}' is given twice. Name two candidates.")
@@ -169,7 +171,10 @@ def _common_metric(first: _Side, second: _Side) -> Metric:
         return one
     if one.name == METRIC and one.minimise <= two.minimise:
         return two
-    raise ConfigError(f"--compare: {first.typed} has scores of {one.text} and {second.typed} of {two.text}.")
+    raise ConfigError(
+        f"--compare: {first.typed} has scores of {one.text}, but {second.typed} has scores of {two.text}. Name two "
+        "candidates with the same metric."
+    )
 
 
 def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
@@ -204,8 +209,8 @@ def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
     numbers = {name: number for number, name in enumerate(mine)}
     if numbers.keys().isdisjoint(theirs):
         raise ConfigError(
-            f"--paired: {first.name} and {second.name} have no split in common. The first begin with '{mine[0]}' and "
-            f"'{theirs[0]}'. Name equal splits alike, or leave it out."
+            f"--paired: {first.name} and {second.name} have no split in common: their first splits are '{mine[0]}' "
+            f"and '{theirs[0]}'. Give the same split the same name in both, or leave --paired out."
         )
     return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(theirs)}
 

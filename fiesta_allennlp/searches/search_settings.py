@@ -110,10 +110,13 @@ class SearchSettings(Settings):
             )
         if self.pool is not None and self.pool < (self.num_configs or 0):
             raise ConfigError(
-                f"--pool is {self.pool} but {self.num_configs} configs are to be screened. Draw more points."
+                f"--pool is {self.pool} but {self.num_configs} configs are to be screened. Set a larger --pool."
             )
         if self.finalists is not None and self.configs is not None and self.finalists > self.configs:
-            raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
+            raise ConfigError(
+                f"--finalists is {self.finalists} but --configs is {self.configs}. Set a larger --configs, or "
+                "fewer --finalists."
+            )
 
     def searcher_params(self) -> Dict[str, Any]:
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"

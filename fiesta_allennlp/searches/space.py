@@ -219,8 +219,8 @@ def _numbers(name: str, entry: Mapping[str, Any], *, kind: Any) -> Numbers:
         raise ConfigError(f"'{name}': 'type' must be int or float but is {json.dumps(kind)}.")
     if not is_number(low) or not is_number(high) or low > high or not isinstance(log, bool):
         raise ConfigError(
-            f"'{name}': a range needs the numbers 'low' and 'high', low first, and 'log' true or false, but is "
-            f"{shortened(entry)}. Write a list for a choice among values."
+            f"'{name}': a range needs the numbers 'low' and 'high', with 'low' below 'high', and optionally 'log', "
+            f"true or false, but is {shortened(entry)}. Write a list for a choice among values."
         )
     if log and low <= 0:
         raise ConfigError(f"'{name}': 'log' needs 'low' above 0 but it is {low}.")

@@ -157,7 +157,10 @@ class Selection:
             if requests:
                 self.listener.on_state(self._history(), decision)
             if not submitted and not self.retries:
-                raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
+                raise RuntimeError(
+                    f"{self.strategy} is stuck: it proposes no run, waits for none and has not stopped. Correct "
+                    "its `propose` or its stopping rule."
+                )
             outcome = self._wait(submitted, most=working_time.seconds_to_wait)
             working_time.note()
             if outcome is None:
@@ -264,8 +267,8 @@ class Selection:
         at_start = not self._history().evaluations
         if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
             raise FiestaError(
-                f"{request.name} keeps failing because something it needs is unavailable: {outcome.error}. Fix that, "
-                f"then use --recover; nothing that finished in {self.directory.root} is lost. If only "
+                f"{request.name} keeps failing because something it needs is unavailable: {outcome.error}. Fix "
+                f"that, then use --recover; the finished runs in {self.directory.root} are safe. If only "
                 f"'{request.candidate}' needs it, continue without this candidate: {self.without}."
             )
         logger.info("%s runs again later: something it needs is unavailable", request.name)

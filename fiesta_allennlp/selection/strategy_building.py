@@ -27,15 +27,15 @@ def build_strategy(
     strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
         raise ConfigError(
-            f"--belief {params['belief']['type']} compares scores on splits that candidates share, but with --splits "
-            f"official only seeds vary and no two runs share any. Leave --belief out for {choice.default_belief}, or "
-            "give student_t."
+            f"--belief {params['belief']['type']} compares scores on splits that candidates share, but with "
+            "--splits official only the seeds vary, and runs share no random splits. Leave --belief out for "
+            f"{choice.default_belief}, or give student_t."
         )
     if strategy.belief.needs_counts and (minimise or not has_counts):
         raise ConfigError(
-            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
-            f"run reports a score {'to minimise' if minimise else 'alone'}. Choose another belief, such as "
-            f"{choice.default_belief}."
+            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here "
+            f"every run reports {'a score to minimise' if minimise else 'only a score'}. Choose another belief, "
+            f"such as {choice.default_belief}."
         )
     return Minimising(strategy) if minimise else strategy
 
@@ -61,8 +61,8 @@ def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
             raise
         named = " ".join(f"--include-package {package}" for package in packages)
         raise ConfigError(
-            f"{error} The selection was started with {named}. A command that only reads imports no code unless you "
-            "type this option again."
+            f"{error} The selection was started with {named}. Commands that only read a selection do not import "
+            "code for it unless you add this option to the command."
         ) from error
 
 

@@ -43,9 +43,9 @@ def check_nobody_elses(directory: RunDirectory) -> None:
     if others:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise StoreError(
-            f"{directory.root}: this directory has other files: {', '.join(others[:MOST_NAMED])}{more}. Use a new or "
-            f"empty directory with -s, such as {directory.root / 'selection'}; or --force to use this one, which keeps "
-            "them."
+            f"{directory.root}: this directory contains other files: {', '.join(others[:MOST_NAMED])}{more}. Use a "
+            f"new or empty directory with -s, such as {directory.root / 'selection'}; or use this one with "
+            "--force, which does not touch those files."
         )
 
 

@@ -67,8 +67,8 @@ class FixedBudget(Strategy):
             enough.budget += 1
         if enough.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {enough.budget}, because the candidates that take part now need as many runs "
-                f"({history.total_started} runs so far), but is {self.budget}. Use a larger --budget."
+                f"budget must be at least {enough.budget}, for the {history.total_started} runs so far and those "
+                f"that the present candidates still need, but is {self.budget}. Use a larger --budget."
             )
 
     def _lacking(self, history: History) -> int:

@@ -74,8 +74,8 @@ class FixedConfidence(Strategy):
         check_margin(self.margin)
         if self.margin > 0 and not self.belief.has_margin:
             raise ConfigError(
-                f"margin must be 0 with the belief {type(self.belief).__name__}, which is not about mean scores in "
-                f"their own units, but got {self.margin}: choose another belief or leave the margin out."
+                f"margin must be 0 with the belief {type(self.belief).__name__}, which does not model mean scores "
+                f"in their own units, but got {self.margin}: choose another belief or leave the margin out."
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(

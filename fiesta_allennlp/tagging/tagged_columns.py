@@ -46,7 +46,7 @@ class ColumnFormat:
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]
         if not documents:
-            raise DataError(f"{path} has no sentence. A column file has a word and its tag on each line.")
+            raise DataError(f"{path} has no sentences. A column file has a word and its tag on each line.")
         if not any(map(self._begins_document, lines)):
             documents = [[sentence] for document in documents for sentence in document]
         for document in documents:

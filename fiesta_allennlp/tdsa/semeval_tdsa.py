@@ -69,7 +69,7 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise DataError(f"{path} is not well-formed XML: {error}. The file starts with <sentences>.") from error
+        raise DataError(f"{path} is not well-formed XML: {error}. The root element must be <sentences>.") from error
     if root.tag != "sentences":
         raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
     return [_sentence(element, f"{path}, sentence {place}") for place, element in enumerate(root.iter("sentence"), 1)]
@@ -99,8 +99,8 @@ def _term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
         raise DataError(f'{where}: polarity must be one of {", ".join(POLARITIES)} but is "{polarity}".')
     if not 0 <= start < end <= len(text) or text[start:end] != term:
         raise DataError(
-            f'{where}: "{term}" is not at the characters {start} to {end} of its text, which has {len(text)}: there is '
-            f'"{text[max(0, start) : end]}".'
+            f'{where}: "{term}" is not at characters {start} to {end} of its text, which has {len(text)} '
+            f'characters. Found there: "{text[max(0, start) : end]}".'
         )
     return AspectTerm(term, polarity, start, end)
 
@@ -142,7 +142,7 @@ class SemEvalTdsaReader(DatasetReader):
         self._inputs = list(TEXT_INPUTS) if inputs is None else inputs
         unknown = [name for name in self._inputs if name not in TEXT_INPUTS]
         if unknown or not self._inputs:
-            raise ConfigurationError(f"inputs must be some of {list(TEXT_INPUTS)} but got {self._inputs}.")
+            raise ConfigurationError(f"inputs must be one or more of {list(TEXT_INPUTS)} but got {self._inputs}.")
         self._tokenizer = tokenizer or WordTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._include_target = include_target
@@ -157,7 +157,7 @@ class SemEvalTdsaReader(DatasetReader):
             if self._keep_conflict or term.polarity != "conflict"
         ]
         if not cases:
-            raise DataError(f"{file_path} has no aspect term to learn from (conflict kept: {self._keep_conflict}).")
+            raise DataError(f"{file_path} has no aspect term to learn from (keep_conflict: {self._keep_conflict}).")
         for sentence, term in self.shard_iterable(cases):
             yield self.text_to_instance(
                 sentence.text,

@@ -138,7 +138,9 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     for text in texts:
         name, place = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
-            raise ConfigError(f"the command '{text}' needs a name without spaces in front: 'NAME={text}'.")
+            raise ConfigError(
+                f"put a name before the command '{text}', as in 'NAME={text}'. The name must not contain spaces."
+            )
         specs += made if text == template else [read_place(place, name=name)]
     return specs
 
@@ -160,8 +162,8 @@ def read_points(points: Any) -> List[Point]:
         before, _ = made.setdefault(point.identity, (where, point))
         if before != where:
             raise ConfigError(
-                f"{where}: its values are those of {before.rpartition(', ')[2]}: {point.typed or 'none'}. Leave one of "
-                "them out."
+                f"{where}: it has the same values as {before.rpartition(', ')[2]}: {point.typed or 'none'}. Leave "
+                "one of them out."
             )
     return [point for _, point in made.values()]
 
@@ -178,11 +180,14 @@ def _template(candidates: Sequence[str]) -> str:
     if len(alone) != 1:
         given = f"{len(alone)} are given: {', '.join(alone)}" if alone else "none is given"
         raise ConfigError(
-            f"--points applies to one config, the template, but {given}. Give one; add a question mark to a config "
-            "that takes part unchanged: CONFIG.jsonnet?"
+            f"--points applies to one config, the template, but {given}. Pass exactly one. To include a config "
+            "unchanged, put a question mark after its path, as in 'CONFIG.jsonnet?'."
         )
     if "=" in alone[0] and not Path(alone[0]).is_file():
-        raise ConfigError(f"--points: the values name the candidates. Leave the name of the template '{alone[0]}' out.")
+        raise ConfigError(
+            "--points: candidates are named after their values, so the template must not have a name, but got "
+            f"'{alone[0]}'. Remove the part up to the first '='."
+        )
     return alone[0]
 
 

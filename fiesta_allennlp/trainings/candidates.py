@@ -98,9 +98,9 @@ def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
         for name in dict.fromkeys(name for spec in same for name in spec.point.variables):
             if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in same):
                 raise ConfigError(
-                    f"{path}: the config, with the files that it imports, never reads the variable '{name}'. Correct "
-                    f"the name, read it with std.extVar('{name}'), or remove it. To override a key of the config, give "
-                    f"its whole path, such as model.{name}, or .{name} at the top."
+                    f"{path}: neither the config nor any file that it imports reads the variable '{name}'. Correct "
+                    f"the name, read it with std.extVar('{name}'), or remove it. To override a key of the config, "
+                    f"give its whole path, such as model.{name}, or .{name} at the top."
                 )
 
 
@@ -124,8 +124,8 @@ def _check_allennlp() -> None:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"AllenNLP cannot make its cache directory {place}: {error.strerror}. Set the variable {CACHE} to a "
-            "directory that you may write to."
+            f"AllenNLP cannot make its cache directory {place}: {error.strerror}. Set the environment variable "
+            f"{CACHE} to a directory that you can write to."
         ) from error
 
 

@@ -28,9 +28,9 @@ REPLACED = {"type", "reader", "split_seed", "group_by"}
 
 REMEDIES = {
     "paths": "All readers of a candidate read the same files: give this one those of 'dataset_reader'",
-    "ratios": "Pass these numbers to --split-ratios",
+    "ratios": "Pass the numbers of the config to --split-ratios",
     "has_test": "Use --score validation",
-    "split_reader": "Splits are drawn over what the validation reader reads: give the reader inside that one",
+    "split_reader": "Splits are drawn over what the validation reader reads: use its inner 'reader' here",
 }
 """Remedies for a key that disagrees with the options or the other reader."""
 
@@ -76,7 +76,7 @@ def check_official(config: Config, division: Division) -> None:
     paths = official_paths(config)
     for part in division.parts:
         if part not in paths:
-            hidden = "; or use --score validation, where the labels of the test set are hidden" * (part == "test")
+            hidden = "; or, if the labels of the test set are hidden, use --score validation" * (part == "test")
             raise ConfigError(
                 f"'{part_key(config, part)}' is missing, but --splits official takes every set from the config. "
                 f"Name the file{hidden}; or use --splits shared for random splits."
@@ -132,13 +132,13 @@ def _check_agrees(key: str, given: Mapping[str, Any], made: Mapping[str, Any]) -
     for name, value in given.items():
         if name not in made:
             raise ConfigError(
-                f"'{key}.{name}' would have no effect: a selection takes {', '.join(sorted({*REPLACED, *made}))} of a "
-                f"resplit reader. Move it into '{key}.reader', or remove it."
+                f"'{key}.{name}' would have no effect: of the keys of a resplit reader, a selection uses only "
+                f"{', '.join(sorted({*REPLACED, *made}))}. Move it into '{key}.reader', or remove it."
             )
         if value not in (None, {}) and value != made[name]:
             raise ConfigError(
-                f"'{key}.{name}' is {json.dumps(value)}, but a run of this selection has {json.dumps(made[name])}. "
-                f"{REMEDIES[name]}, or take the key out."
+                f"'{key}.{name}' is {json.dumps(value)}, but this selection would use {json.dumps(made[name])}. "
+                f"{REMEDIES[name]}, or remove the key."
             )
 
 
@@ -217,8 +217,8 @@ def check_test_loader(config: Config) -> None:
                 else "Remove it."
             )
             raise ConfigError(
-                f"'{key}' is {json.dumps(value)}, and '{loader}' reads the validation and test sets, so scores would "
-                f"be on a fraction of the test set. {remedy}"
+                f"'{key}' is {json.dumps(value)}, and '{loader}' reads the validation and test sets, so scores "
+                f"would cover only part of the test set. {remedy}"
             )
 
 
@@ -227,9 +227,9 @@ def check_direction(config: Config, metric: Metric) -> None:
     wanted = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
     if opposite in (wanted if isinstance(wanted, list) else [wanted]):
-        better, end = ("more", "lowest") if metric.minimise else ("less", "highest")
+        better, end = ("higher", "lowest") if metric.minimise else ("lower", "highest")
         raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(wanted)}, so {better} of '{metric.name}' is better, but "
-            f"--metric={metric.typed} names the candidate with the {end} mean. Write --metric={opposite}, or correct "
-            "'trainer.validation_metric'."
+            f"'trainer.validation_metric' is {json.dumps(wanted)}, so a {better} '{metric.name}' is better there, "
+            f"but --metric={metric.typed} selects the candidate with the {end} mean. Write --metric={opposite}, or "
+            "correct 'trainer.validation_metric'."
         )

@@ -125,7 +125,7 @@ class ExecutorSettings(SelectionSettings):
         params = registered(self.executor, "--executor")
         for key, typed in OF_EVERY_EXECUTOR.items():
             if key in params:
-                raise ConfigError(f"{typed} is an option of its own: take '{key}' out of --executor.")
+                raise ConfigError(f"use {typed} instead: remove '{key}' from --executor.")
         fill(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
         check_values({"runs_per_gpu": params.get("runs_per_gpu")}, type(self))
         devices, runs_per_gpu = params.get("cuda_devices"), params.pop("runs_per_gpu", None)
@@ -133,7 +133,7 @@ class ExecutorSettings(SelectionSettings):
             given = devices.split(",") if isinstance(devices, str) else devices
             params["cuda_devices"] = [str(device).strip() for device in given] * (runs_per_gpu or 1)
         elif runs_per_gpu is not None:
-            raise ConfigError("--runs-per-gpu is about the devices of --cuda-devices. Set these too, as in 0,1.")
+            raise ConfigError("--runs-per-gpu needs --cuda-devices. Add it, as in --cuda-devices 0,1.")
         return params
 
 

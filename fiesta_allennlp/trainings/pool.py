@@ -146,8 +146,8 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
         raise DataError(
-            f"the group {group_by} = {group!r} has {size} instances, more than the {targets[part]} of the {part} set. "
-            "Use more data, another --group-by, or `--group-by none`."
+            f"the group {group_by} = {group!r} has {size} instances, but the {part} set has room for only "
+            f"{targets[part]}. Use more data, another --group-by, or `--group-by none`."
         )
 
 

@@ -156,11 +156,13 @@ class Settings(ExecutorSettings):
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(
-                    f"{flag(name)} is about random splits, but --splits official takes every set as the config gives "
-                    "it. Leave one of the two out."
+                    f"{flag(name)} applies only to random splits, but --splits official takes every set as the "
+                    "config gives it. Leave one of the two out."
                 )
         if len(self.data) > len(PARTS):
-            raise ConfigError(f"--data: at most {len(PARTS)} files are given, for {', '.join(PARTS)}.")
+            raise ConfigError(
+                f"--data must be at most {len(PARTS)} files, for {', '.join(PARTS)}, but got {len(self.data)}."
+            )
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
@@ -189,7 +191,7 @@ class Settings(ExecutorSettings):
         suffix = Path(self.data[0]).suffix.lower()
         if suffix not in FORMAT_OF:
             raise ConfigError(
-                f"--data {self.data[0]}: its format is not known from its ending. Known endings: "
+                f"--data {self.data[0]}: its format cannot be told from its extension. Known extensions: "
                 f"{', '.join(FORMAT_OF)}. Rename the file, or give the program as a config with 'data.format'."
             )
         parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]

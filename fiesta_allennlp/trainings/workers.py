@@ -151,9 +151,9 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
             )
         if not executor.gives_devices and not _is_there(device, trainer):
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be a single number: "
-                f"negative for the CPU, or the number of a device; this machine has {_num_devices()}, numbered from "
-                "0. Fix it, or remove the key to train on what AllenNLP finds."
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be a single "
+                f"number: negative for the CPU, or the number of a device; this machine has {_num_devices()}, "
+                "numbered from 0. Fix it, or remove the key to train on the device that AllenNLP chooses."
             )
 
 

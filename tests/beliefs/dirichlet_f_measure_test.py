@@ -117,7 +117,7 @@ def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
         ("binary", [1, 1, 1, 1], ["x>x", "x>y", "y>x", "y>y"], "'binary' needs the counts tp, fp, fn, tn"),
         ("macro", [1], ["x>>y"], "'>'"),
         ("macro", [1, 1], ["x>y", "tp"], "count:tp"),
-        ("macro", [1], ["x>x"], "'x' only"),
+        ("macro", [1], ["x>x"], "only 'x'"),
     ],
 )
 def test_counts_that_cannot_be_used_are_refused(average: str, row: Any, kinds: Any, named: str) -> None:

@@ -99,7 +99,7 @@ def test_a_pair_says_what_its_scores_are_of() -> None:
         (("old", "old", "two.json"), False, "'old' and 'old' are the same candidate"),
         (("nowhere.json", "one.json"), False, "nowhere.json: does not exist"),
         (("old", "new", "two.json"), True, "--paired is for two tables"),
-        (("left.csv", "apart.csv"), True, "no split in common. The first begin with 'x' and 'u'"),
+        (("left.csv", "apart.csv"), True, "no split in common: their first splits are 'x' and 'u'"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: Any, paired: bool, named: str) -> None:

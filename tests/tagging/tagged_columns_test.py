@@ -100,7 +100,7 @@ def test_sentences_between_document_lines_are_one_document_and_without_those_equ
         ("Ann O\n", {"tag_column": 3}, "line 1: expected at least 4 columns but found 2"),
         ("Ann\tO\n\tO\n", {"separator": "\t"}, "line 2: the word is empty"),
         ("Ann\t\n", {"separator": "\t"}, "line 1: the tag is empty"),
-        ("\n \n", {}, "has no sentence"),
+        ("\n \n", {}, "has no sentences"),
         (b"Ann O\nB\xe9 O\n", {}, "line 2: not UTF-8"),
     ],
 )

@@ -62,7 +62,7 @@ def test_only_the_inputs_asked_for_are_made():
     instance = next(iter(DatasetReader.from_params(params).read(FIXTURE)))
     assert set(instance.fields) == {"left", "right", "label", "metadata"}
     for inputs in (["left", "middle"], []):
-        with pytest.raises(ConfigurationError, match="inputs must be some of"):
+        with pytest.raises(ConfigurationError, match="inputs must be one or more of"):
             SemEvalTdsaReader(inputs=inputs)
 
 
@@ -110,8 +110,8 @@ def changed(before, after):
         (changed('from="4"', ""), r"sentence 1 \(\"7\"\): <aspectTerm> lacks the attribute 'from'"),
         (changed("positive", "fine"), r'sentence 1 \("7"\): polarity must be one of positive,'),
         (changed('to="8"', 'to="eight"'), '"from" and "to" must be whole numbers'),
-        (changed('to="8"', 'to="9"'), '"soup" is not at the characters 4 to 9 of its text, which has 8'),
-        (changed('from="4"', 'from="3"'), 'characters 3 to 8 .*: there is " soup"'),
+        (changed('to="8"', 'to="9"'), '"soup" is not at characters 4 to 9 of its text, which has 8'),
+        (changed('from="4"', 'from="3"'), 'characters 3 to 8 .*Found there: " soup"'),
     ],
 )
 def test_malformed_and_missing_files_are_refused(tmp_path, content, named):

@@ -46,7 +46,7 @@ def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
     [
         ({"executor": "{bad"}, "--executor: '{bad' is not valid JSON"),
         ({"executor": {"type": "processes", "wrkers": 2}}, "--executor processes: .*wrkers"),
-        ({"executor": {"type": "processes", "workers": 2}}, "take 'workers' out of --executor"),
+        ({"executor": {"type": "processes", "workers": 2}}, "remove 'workers' from --executor"),
         ({"gpus_per_evaluation": 1}, "--gpus-per-evaluation cannot be combined with --executor processes"),
         ({"executor": "ray", "cuda_devices": "0"}, "--cuda-devices cannot be combined with --executor ray"),
         ({"threads_per_worker": 0}, "--threads-per-worker must be above 0"),

@@ -74,7 +74,12 @@ WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_size
         ("trainer", {"validation_metric": ["+accuracy", "-los"]}, ConfigError, "'trainer.validation_metric' is '-los'"),
         ("model", {"initializer": NAN}, ConfigError, "the loss of its first batch is nan before any training"),
         ("model", {"seq2vec_encoder": WIDE}, ModelError, r"the model fails on the first batch: RuntimeError: .* 50 "),
-        ("data_loader", {"batch_size": 41, "drop_last": True}, ConfigError, r"'data_loader' makes no batch of the tr"),
+        (
+            "data_loader",
+            {"batch_size": 41, "drop_last": True},
+            ConfigError,
+            r"'data_loader' makes no batches from the tr",
+        ),
     ],
 )
 def test_what_is_wrong_is_found_before_training(

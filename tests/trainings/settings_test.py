@@ -89,8 +89,8 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios must be numbers .* but got "x"'),
         ({"split_ratios": [10**400, 0.5, 0.5]}, "--split-ratios must be numbers .* but got 1000"),
         ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
-        ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios is about random splits"),
-        ({"group_by": "none", "splits": "official"}, "--group-by is about random splits"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios applies only to random splits"),
+        ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
         ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
         ({"workers": True}, "--workers must be a whole number or auto but got true"),
@@ -169,7 +169,7 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
     assert shared == {"type": "processes", "cuda_devices": ["0", "1", "0", "1"]}
     for wrong, message in (
         ({"executor": json_text, "ray_address": "auto"}, "--ray-address auto contradicts 'ray_address': local"),
-        ({"runs_per_gpu": 1}, "--runs-per-gpu is about the devices of --cuda-devices"),
+        ({"runs_per_gpu": 1}, "--runs-per-gpu needs --cuda-devices"),
         ({"executor": {"type": "processes", "cuda_devices": ["0"], "runs_per_gpu": 0}}, "--runs-per-gpu .* at least 1"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -179,8 +179,8 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ((), "at least 2 candidates but got 0: none"),
-        (("a.jsonnet",), "at least 2 candidates but got 1: a"),
+        ((), "at least 2 candidates but has them of 0: none"),
+        (("a.jsonnet",), "at least 2 candidates but has them of 1: a"),
         (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
         (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line feeds"),
     ],

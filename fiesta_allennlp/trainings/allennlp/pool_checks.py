@@ -28,7 +28,7 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
     if training == evaluated:
         return
     if not training:
-        raise ConfigError("'dataset_reader' reads no instance from the data files, so no run could learn.")
+        raise ConfigError("'dataset_reader' reads no instances from the data files, so no run could learn.")
     if group_by is None:
         raise ConfigError(_by_position(training, evaluated))
     of_evaluated = _labels_by_group(evaluated)
@@ -43,9 +43,9 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
             )
         if labels and known and labels.isdisjoint(known):
             raise ConfigError(
-                f"{group_by} = {group!r} has the label {_named(labels)} from 'dataset_reader' but {_named(known)} from "
-                "'validation_dataset_reader', so it does not name the same item for both. Use a --group-by KEY that "
-                f"both readers take from the files, not a running number, {OTHER_WAY}."
+                f"{group_by} = {group!r} has the label {_named(labels)} from 'dataset_reader' but {_named(known)} "
+                "from 'validation_dataset_reader', so it does not name the same item for both. Use a --group-by "
+                f"KEY that both readers take from the files, not a sequence number, {OTHER_WAY}."
             )
 
 

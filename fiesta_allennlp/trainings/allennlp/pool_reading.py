@@ -64,8 +64,8 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
     first = next(batches, None)
     if first is None:
         raise ConfigError(
-            "'data_loader' makes no batch of the training set, so no run could learn. Set a smaller 'batch_size', or "
-            "remove 'drop_last'."
+            "'data_loader' makes no batches from the training set, so no run could learn. Set a smaller "
+            "'batch_size', or remove 'drop_last'."
         )
     unseen = set(loader.readers) if isinstance(loader, MultiTaskDataLoader) else set()
     for batch in itertools.chain([first], batches):

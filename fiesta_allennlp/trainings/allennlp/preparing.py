@@ -63,8 +63,8 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not kept:
         raise DataError(
-            f"{uri}: none of its {num_read} rows is for a word of the data. Is it a text file with one word and its "
-            "numbers on each line, and do its words have the same case as the data?"
+            f"{uri}: none of its {num_read} rows matches a word of the data. Check that it is a text file with one "
+            "word and its numbers on each line, and that its words have the same case as the data."
         )
     _check_rows(uri, kept)
     with replacing(target) as part:

@@ -171,8 +171,9 @@ def _check_placeholders(config: Mapping[str, Any]) -> None:
             if name and name not in PLACEHOLDERS:
                 hint = did_you_mean(name, PLACEHOLDERS)
                 raise ConfigError(
-                    f"'{key}': there is no placeholder {{{name}}}.{hint} There are "
-                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for literal braces."
+                    f"'{key}': there is no placeholder {{{name}}}.{hint} The placeholders are "
+                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for literal "
+                    "braces."
                 )
 
 
@@ -214,8 +215,8 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
     for option, is_given in given.items():
         if is_given:
             raise ConfigError(
-                f"{option} is about the splits of the selection, but without 'data' the program splits its data "
-                "itself. Give 'data', or leave the option out."
+                f"{option} applies only to splits made by the selection, but without 'data' the program splits its "
+                "data itself. Give 'data', or leave the option out."
             )
     if division.is_official and "split_seed" in named:
         raise ConfigError(

@@ -111,7 +111,7 @@ class Table(DataFormat):
         for record, row in others:
             if len(row) != len(header):
                 raise DataError(
-                    f"{path}, line {record.line}: has {len(row)} fields, but the header has {len(header)}: "
+                    f"{path}, line {record.line}: found {len(row)} fields, but the header has {len(header)}: "
                     f"{', '.join(header)}."
                 )
         return DataFile(path, first.text, tuple(record for record, _ in others))
@@ -262,7 +262,7 @@ def _object(record: Record, path: str) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise DataError(f"{path}, line {record.line}: must be a JSON object but is a {type(found).__name__}.")
+        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {type(found).__name__}.")
     return found
 
 

@@ -50,7 +50,7 @@ def metrics_in_file(path: Path) -> Metrics:
             "object there, or name its file as 'metrics'."
         )
     if not path.is_file():  # nor is a FIFO opened, which would wait for ever
-        raise FiestaError(f"the metrics must be a file, but {path} is not a file. Make the program write JSON there.")
+        raise FiestaError(f"{path} is not a file. Make the program write its metrics there, as a JSON file.")
     try:
         content = path.read_text(encoding="utf-8-sig")
     except PermissionError as error:

@@ -133,8 +133,8 @@ def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: 
         ({}, {"label": "good"}, None, r"gives instance 2 of the 72 .* the label 'good' and 'dataset_reader' gives it"),
         ({}, FILTERED, "id", r"'dataset_reader' reads .* id = '\S+train.jsonl:0' .* 'validation_dataset_reader' reads"),
         (AUGMENTED, {}, "copy", r"reads instances with copy = '\S+train.jsonl:0:1' .* --group-by KEY .* from the"),
-        (FILTERED, {}, "run", r"run = \d+ has the label '\w+' from 'dataset_reader' but '\w+' from .* not a running"),
-        ({"max_instances": 0}, {}, "id", r"'dataset_reader' reads no instance from the data files"),
+        (FILTERED, {}, "run", r"run = \d+ has the label '\w+' from 'dataset_reader' but '\w+' from .* not a sequence"),
+        ({"max_instances": 0}, {}, "id", r"'dataset_reader' reads no instances from the data files"),
     ],
 )
 def test_readers_that_do_not_match_are_refused(
@@ -176,10 +176,12 @@ def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) 
     assert evaluation_config(made, REQUEST, group_by="id") == made
     assert read_pool(made, None) == read_pool(config, "id")
     made["dataset_reader"]["split_reader"]["skip"] = 5
-    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.*, but a run of this"):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.*, but this selection"):
         check_config(made, metric=Metric("accuracy"))
     del made["validation_dataset_reader"]
-    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*, but a run of this selection has null"):
+    with pytest.raises(
+        ConfigError, match=r"'dataset_reader.split_reader' is .*, but this selection would use null"
+    ):
         check_config(made, metric=Metric("accuracy"))
 
 

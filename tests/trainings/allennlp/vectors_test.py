@@ -89,7 +89,7 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
     ("content", "message"),
     [
         ("", "is empty"),
-        ("Food 1 2\n", "none of its 1 rows is for a word of the data"),
+        ("Food 1 2\n", "none of its 1 rows matches a word of the data"),
         ("the 0.1 0.2\nfood 0.3\n", r"the row of 'food' has 1 numbers but the others have 2.*Fix or delete it"),
         ("the 0.1 0.2\nfood 0.3 x\n", r"in the row of 'food', could not convert string to float: 'x'.*Fix or"),
     ],

@@ -106,8 +106,8 @@ def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: P
     config = program_config(reviews, "", data=None, command=["sh", "{split_seed}"])
     checked(config)
     checked(config, group_by="none")
-    checked(config, "--group-by is about the splits of the selection", group_by="id")
-    checked(config, "--split-ratios is about the splits of the selection", division=OF_THREE)
+    checked(config, "--group-by applies only to splits made by the selection", group_by="id")
+    checked(config, "--split-ratios applies only to splits made by the selection", division=OF_THREE)
     checked(config, r"names \{split_seed\}, but with --splits official only seeds vary", division=OFFICIAL)
     checked({**config, "command": ["sh", "{seed}"]}, division=OFFICIAL)
 

@@ -48,9 +48,9 @@ def test_fields_of_records() -> None:
     ("name", "content", "message"),
     [
         ("jsonl", b'{"a": 1}\n{"a": \n', r"file.jsonl, line 2: not valid JSON"),
-        ("jsonl", b"[1]\n", r"line 1: must be a JSON object but is a list"),
+        ("jsonl", b"[1]\n", r"line 1: expected a JSON object but found a list"),
         ("jsonl", b'{"a": "\xff"}\n', r"line 1: not UTF-8"),
-        ("csv", b"a,b\n1,2\n3\n", r"line 3: has 1 fields, but the header has 2: a, b"),
+        ("csv", b"a,b\n1,2\n3\n", r"line 3: found 1 fields, but the header has 2: a, b"),
         ("csv", b'a,b\n1,"open\n', r"line 2: not a valid row"),
         ("csv", b"", r"is empty. Its first line must name the columns"),
     ],
