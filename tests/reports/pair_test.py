@@ -111,8 +111,8 @@ def test_what_is_wrong_is_said(arguments: Any, paired: bool, named: str) -> None
 def test_selections_know_their_splits_and_metrics(tmp_path: Path) -> None:
     for name, metric in (("first", "f1"), ("second", "accuracy"), ("third", "-f1")):
         write_selection(tmp_path / name, {"a": [0.5, 0.6], "b": [0.4, 0.6]}, metric=metric).close()
-    for other, named in (("second", "f1 and second:a of accuracy"), ("third", "f1 and third:a of f1 .lower is better")):
-        with pytest.raises(FiestaError, match=f"first:a has scores of {named}"):
+    for other, metric in (("second", "accuracy"), ("third", "f1 .lower is better")):
+        with pytest.raises(FiestaError, match=f"first:a has scores of f1, but {other}:a has scores of {metric}"):
             pair("first:a", f"{other}:a")
     with pytest.raises(FiestaError, match="--paired is for two tables of scores"):
         pair("first:a", "one.json", paired=True)

@@ -41,7 +41,7 @@ def systems(choices: Choices) -> List[str]:
     [
         (["--documents-order", "paired"], r"--documents-order must be one of shared, independent but got 'paired'"),
         (["--fields", "label=sentiment"], r"line 1: lacks the gold annotation 'sentiment'; the fields are text, label"),
-        (["--batch-size", "30"], r"at least 3 documents, or batches of documents, .* but there are only 2"),
+        (["--batch-size", "30"], r"at least 3 documents, or batches of documents, but there are only 2"),
         (["--belief", '{"type": "dirichlet_f_measure", "average": "macro"}'], r"contradicts 'average': macro in --bel"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

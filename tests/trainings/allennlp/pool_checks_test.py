@@ -179,9 +179,7 @@ def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) 
     with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.*, but this selection"):
         check_config(made, metric=Metric("accuracy"))
     del made["validation_dataset_reader"]
-    with pytest.raises(
-        ConfigError, match=r"'dataset_reader.split_reader' is .*, but this selection would use null"
-    ):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*, but this selection would use null"):
         check_config(made, metric=Metric("accuracy"))
 
 
