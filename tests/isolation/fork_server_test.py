@@ -85,7 +85,7 @@ def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(fork_server, "SECONDS_TO_DIE", 0)
     monkeypatch.setattr(fork_server.concurrent, "process", lambda **_: lambda work: end)
-    with pytest.raises(FiestaError, match=r"was ended 5 times \(EOFError: unexpected EOF\).*--recover"):
+    with pytest.raises(FiestaError, match=r"died 5 times \(EOFError: unexpected EOF\).*--recover"):
         in_process(print, None)()
 
 

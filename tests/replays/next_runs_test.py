@@ -77,7 +77,7 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
 @pytest.mark.parametrize(
     ("text", "settings", "named"),
     [
-        (HEADER, {}, "at least 2 candidates but has them of 0.* --candidates"),
+        (HEADER, {}, "at least 2 candidates but got 0.* --candidates"),
         (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: .* .x."),
         (HEADER + "a,0,0,1\na,0,0,2", {}, "s.csv, line 3: candidate 'a', split 0, seed 0 already appears on line 2"),
         ("model,seed,score\n", {}, "'candidate' is missing"),

@@ -179,8 +179,8 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ((), "at least 2 candidates but has them of 0: none"),
-        (("a.jsonnet",), "at least 2 candidates but has them of 1: a"),
+        ((), "at least 2 candidates but got 0: none"),
+        (("a.jsonnet",), "at least 2 candidates but got 1: a"),
         (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
         (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line feeds"),
     ],
