@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Iterator
 from unittest.mock import patch
@@ -23,7 +23,8 @@ def gpus_hidden() -> Iterator[None]:
     """
     cupy: Any = sys.modules.get("cupy")
     sys.modules["cupy"] = cupy  # None makes its import fail, and spaCy go on without it
-    with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0):
+    has_cuda = hasattr(torch._C, "_cuda_getDeviceCount")  # builds for the CPU alone have not
+    with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0) if has_cuda else nullcontext():
         yield
     if cupy is None:
         del sys.modules["cupy"]
