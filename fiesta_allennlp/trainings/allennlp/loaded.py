@@ -24,10 +24,12 @@ def gpus_hidden() -> Iterator[None]:
     cupy: Any = sys.modules.get("cupy")
     sys.modules["cupy"] = cupy  # None makes its import fail, and spaCy go on without it
     has_cuda = hasattr(torch._C, "_cuda_getDeviceCount")  # builds for the CPU alone have not
-    with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0) if has_cuda else nullcontext():
-        yield
-    if cupy is None:
-        del sys.modules["cupy"]
+    try:
+        with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0) if has_cuda else nullcontext():
+            yield
+    finally:
+        if cupy is None:
+            del sys.modules["cupy"]
 
 
 def import_plugins() -> None:
