@@ -59,7 +59,7 @@ class ThreadExecutor(Executor):
         self._wanted.difference_update(requests)
 
     def describe(self) -> str:
-        return f"{self.slots} at once in this process"
+        return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
         """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
