@@ -13,7 +13,7 @@ from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
-REMOVED = "you removed it with --allow-removed; its runs are kept but not counted"
+REMOVED = "you removed it with --allow-removed; its runs are kept but do not count"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
         return REMOVED
     if name in history.without_metric:
         return "its first run did not report the metric"
-    return f"{count_text(history.num_counted_failures(name), 'failure')}, the limit set by --max-failures"
+    return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.seeding import make_request, strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
@@ -138,8 +139,11 @@ def other(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("slots", [1, 4])
 def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
-    run: Run, slots: int, caplog: pytest.LogCaptureFixture
+    run: Run, slots: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keys: List[int] = []
+    rng = Mock(side_effect=lambda seed, key: (keys.append(key), strategy_rng(seed, key))[1])
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
     assert caplog.messages[0].startswith(at_work_words(os.getpid()))
@@ -147,6 +151,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     assert decision.confidence is not None and decision.confidence >= 0.99
     requests = [evaluation.request for evaluation in run.history.evaluations]
     assert requests == [make_request(1, r.candidate, r.replicate, shared_splits=True) for r in requests]
+    assert keys[0] == 0 and keys == sorted(keys) and len(set(keys)) > 2, "each choice has draws of its own"
     assert run.go(resume=True) == decision and run.executor.started == []
 
 
