@@ -4,7 +4,6 @@ import pytest
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
     candidate_key,
-    fresh_seed,
     make_request,
     replay_rng,
     split_seed,
@@ -45,13 +44,6 @@ def test_the_strategy_draws_the_same_after_a_resume_and_anew_after_each_reservat
     first, again, later = (strategy_rng(SEED, n).random(5) for n in (num_reserved, num_reserved, num_reserved + 1))
     assert first.tolist() == again.tolist()
     assert not np.isin(first, later).any()
-
-
-def test_a_fresh_seed_has_128_bits_and_is_fresh() -> None:
-    drawn = {fresh_seed() for _ in range(50)}
-    assert len(drawn) == 50
-    assert max(drawn) < 2**128
-    assert max(drawn) >= 2**120
 
 
 def test_a_replays_generator_is_the_one_that_numpy_gives_for_its_key() -> None:

@@ -75,7 +75,7 @@ class FiestaCommand:
 
     def interrupted(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
-        return "Interrupted. Nothing was changed."
+        return "Interrupted. Run the command again."
 
 
 class ReadingCommand(FiestaCommand):

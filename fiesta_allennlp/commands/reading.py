@@ -79,7 +79,7 @@ class Simulating(ReadingCommand):
         return super().checked(args)
 
     def interrupted(self, args: argparse.Namespace) -> str:
-        return "Interrupted; no repetition has finished."
+        return "Interrupted before the first repetition finished."
 
 
 class PlanCommand(Simulating):

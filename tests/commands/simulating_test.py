@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -58,18 +57,6 @@ def test_every_option_reaches_the_replay(table: Path, replay: Call, tmp_path: Pa
     replay.done(table, *QUICK, "--with-replacement", "--max-evaluations", 30)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere.json"], "nowhere.json: no such file"),
-        (["tie", "--output", "nowhere/r.json"], "--output nowhere/r.json: .* nowhere"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_message(replay: Call, arguments: List[str], message: str) -> None:
-    text = replay.refused(*arguments)
-    assert re.search(f"^error: .*{message}", text, re.MULTILINE), text
-
-
 def test_an_interrupted_replay_prints_what_has_finished(
     replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
@@ -103,6 +90,7 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
 def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
     monkeypatch.setattr("fiesta_allennlp.replays.planning.NestedMargins.run_all", lambda *_: ctrl_c())
     assert plan("--gap", 1, "--sd", 1)[0] == 130
+    assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 
 
 def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_process: Any) -> None:

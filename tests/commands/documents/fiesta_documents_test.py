@@ -77,17 +77,6 @@ def test_force_deletes_the_selection_and_keeps_the_answers(choices: Choices, run
     assert summary_of(run)["num_queries"] == 0
 
 
-def test_a_failing_program_is_named_and_withdrawn(choices: Choices, run: Path) -> None:
-    bad = choices.program("bad", faults={"*": ["crash"]})
-    choices.begin([*choices.programs(), bad], "--max-failures", 2)
-    assert summary_of(run)["best"] == "a"
-    entry = entry_of(run, "bad")
-    assert (entry["withdrawn"], entry["failures"], entry["num_evaluations"]) == (True, 2, 0)
-    reason = entry["failure_reasons"][0]
-    assert "system 'bad', document 'd" in reason and "something broke" in reason, reason
-    assert set(asked(choices.root, "bad").values()) == {2}
-
-
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_system(
     choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
