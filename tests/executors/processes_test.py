@@ -130,6 +130,7 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
     executor.submit(Light("hang"), request(1))
     for replicate in (2, 3, 4):
         executor.submit(Light("device"), request(replicate))
+    assert len(executor._running) == 2, "no more than workers"
     child = directory.evaluation("a-0") / "child"
     until(lambda: child.exists() and child.read_text() != "")
     executor.abandon([request(0), request(3)])
