@@ -53,7 +53,7 @@ def read_own(path: Path) -> bytes:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
                 raise StoreError(
-                    f"{path} is owned by user ID {owner}, and reading it could run that user's code. Copy the run "
+                    f"{path} is owned by user ID {owner}, and reading it would run that user's code. Copy the run "
                     "directory and continue in your copy."
                 )
         return file.read()
