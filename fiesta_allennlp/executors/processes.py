@@ -46,17 +46,13 @@ class ProcessExecutor(QueueingExecutor):
         fork_server.stop_all(futures)
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
-        device = self._least_loaded()
+        load = Counter(running.device for running in self._running.values())
+        device = min(self._devices, key=lambda device: load[device], default=None)  # the one with the fewest runs
         work = self._work(evaluator, request, self._directory.evaluation(request.name), device=device)
         call = fork_server.in_process(
             evaluate_here, self._context, name=fork_server.worker_name(request), timeout=self._time_limit
         )
         self._running[call(work)] = Running(evaluator, fork_server.Begun.now(request), device)
-
-    def _least_loaded(self) -> Optional[str]:
-        """Return the device with the fewest runs, the first of equals; None if none were given."""
-        load = Counter(running.device for running in self._running.values())
-        return min(self._devices, key=lambda device: load[device], default=None)
 
     def _wait(self, timeout: Optional[float]) -> Any:
         done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)

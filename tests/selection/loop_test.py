@@ -517,7 +517,7 @@ def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, ot
 
 def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     hour = dict.fromkeys("abc", 3600.0)
-    run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
+    run.params = other.params = {"type": "non_adaptive_fb", "budget": 12}
     run.max_hours, begin, done = 2.5, 500.0, []
     for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
         executor = Simulated(hour, slots=2)
@@ -529,7 +529,7 @@ def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatc
     assert done[0] == ("max_hours", 4, 2, 2.5)
     assert done[1] == ("max_hours", 4, 2, 0.0)
     assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
-    assert done[3][:3] == ("budget", 30, 0)
+    assert done[3][:3] == ("budget", 12, 0)
     other.go()
     assert run.scores() == other.scores()
 
