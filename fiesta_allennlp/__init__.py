@@ -4,14 +4,8 @@ The commands as Python calls are imported at their first use, so that records, p
 torch.
 """
 
-import sys
 from importlib import import_module
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence
-
-from fiesta_allennlp.version import ALLENNLP
+from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from fiesta_allennlp.library import choose_system, next_runs, plan, replay, search, select
@@ -29,23 +23,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> List[str]:
     return sorted([*globals(), *__all__])
-
-
-class _MissingAllenNLP(MetaPathFinder):
-    """Tells what to type if AllenNLP is imported but not installed. From Python 3.11 on its own pins have no solution,
-    so the extra requires what AllenNLP needs, but not AllenNLP."""
-
-    def find_spec(
-        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> Optional[ModuleSpec]:
-        if name == "allennlp":
-            line = "pip install '.[allennlp]'"
-            if sys.version_info >= (3, 11):
-                line += f" && pip install --no-deps allennlp=={ALLENNLP}"
-            raise ModuleNotFoundError(
-                f"AllenNLP is not installed. In a clone of fiesta_allennlp, type: {line}", name=name
-            )
-        return None
-
-
-sys.meta_path.append(_MissingAllenNLP())

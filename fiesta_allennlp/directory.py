@@ -84,12 +84,6 @@ class RunDirectory:
         return self.vectors, self.root / "checks", self.root / "systems"
 
     @property
-    def ended_before_its_first_run(self) -> bool:
-        """True if only checks wrote here."""
-        later = (self.store, self.selection_json, self.root / "evaluations")
-        return any(path.exists() for path in self.prepared) and not any(path.exists() for path in later)
-
-    @property
     def screening(self) -> "RunDirectory":
         """The first stage of a search; this directory has the second one."""
         return RunDirectory(self.root / "screening")
@@ -105,11 +99,10 @@ class RunDirectory:
 
     def contents(self) -> List[Path]:
         """Everything here that a selection, or a report on it, made."""
-        made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
-        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
-        made += ["next", "screening", "slurm"]
+        made = "store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log selection.json evaluations.csv "
+        made += "vectors checks evaluations failures systems tensorboard report next screening slurm"
         unfinished = self.root.glob(f".*{PART}")
-        return [path for path in (*(self.root / name for name in made), *unfinished) if os.path.lexists(path)]
+        return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]
 
     @property
     def finished_runs(self) -> Set[str]:

@@ -4,9 +4,16 @@ message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
+import sys
 import unicodedata
 from contextvars import ContextVar
-from typing import Container, Iterable, List, Optional, Sequence
+from typing import Iterable, List, Sequence
+
+from fiesta_allennlp.version import ALLENNLP
+
+NO_ALLENNLP = "AllenNLP is not installed. In a clone of fiesta_allennlp, run: pip install '.[allennlp]'"
+if sys.version_info >= (3, 11):  # where the pins of AllenNLP itself have no solution
+    NO_ALLENNLP += f" && pip install --no-deps allennlp=={ALLENNLP}"
 
 PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
 """The words before the name of a command, as the user typed them. Python calls have the default."""
@@ -123,8 +130,8 @@ SPACY_MODELS = "/explosion/spacy-models/"
 """In the address where spaCy looks for a model that is not installed."""
 
 NO_SPACY_MODEL = (
-    "a tokenizer needs a spaCy model that is not installed, and spaCy cannot fetch it. Install it, for example with "
-    "`python -m spacy download en_core_web_sm`; or give the reader another tokenizer."
+    "a tokenizer needs a spaCy model that is not installed and cannot be downloaded. Install it, for example with "
+    "`python -m spacy download en_core_web_sm`, or configure another tokenizer."
 )
 
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
@@ -132,34 +139,19 @@ UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword ar
 EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
 MOST_NAMES = 12
 
-NOT_OF_THE_CONFIG = (
-    "'{key}' is not in the config, so the code that passes it does not match the installed version of a library. "
-    "Remove what needs it from the config, or install matching versions."
-)
 
-
-def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> str:
-    """Describe an error in one line that ends with a full stop. If code gives a library an argument that is not among
-    the `keys` of the config, the line says that the library does not take it."""
+def plainly(error: BaseException) -> str:
+    """Describe an error in one line that ends with a full stop."""
     text = describe(error)
-    found = UNKNOWN_NAME.search(str(error))
-    if found:
-        value, key, choices = found.groups()
-        return unknown_name(value, key, ast.literal_eval(choices))
-    unknown_key = UNKNOWN_KEY.search(text)
-    if unknown_key and keys is not None and unknown_key[2] not in keys:
-        return f"{text}. {NOT_OF_THE_CONFIG.format(key=unknown_key[2])}"
+    if found := UNKNOWN_NAME.search(str(error)):
+        return unknown_name(found[1], found[2], ast.literal_eval(found[3]))
+    if found := UNKNOWN_KEY.search(text):
+        return not_keys([found[2]], found[1], [])
+    if found := EXTRA_KEYS.search(str(error)):
+        return not_keys(ast.literal_eval(found[2]), found[1], [])
     if SPACY_MODELS in text:
         return NO_SPACY_MODEL
-    return _about_unknown_keys(error) or (text if text.endswith((".", "!", "?")) else f"{text}.")
-
-
-def _about_unknown_keys(error: BaseException) -> str:
-    """Describe the keys that an object of AllenNLP does not take; empty for any other error."""
-    unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
-    if unknown_key:
-        return not_keys([unknown_key[2]], unknown_key[1], [])
-    return not_keys(ast.literal_eval(extra[2]), extra[1], []) if extra else ""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
@@ -167,6 +159,6 @@ def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
     hint = did_you_mean(value, names)
     listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
     return (
-        f"'{key}' is '{value}', but no class is registered under that name.{hint}{listed} A class of your own needs "
-        "--include-package."
+        f"'{key}' is '{value}', but no class is registered under that name.{hint}{listed} Use --include-package to "
+        "import classes of your own."
     )

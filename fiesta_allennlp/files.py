@@ -54,7 +54,7 @@ def read_own(path: Path) -> bytes:
             if owner != os.getuid():
                 raise StoreError(
                     f"{path} is owned by user ID {owner}, and reading it would run that user's code. Copy the run "
-                    "directory and continue with your copy."
+                    "directory and continue in your copy."
                 )
         return file.read()
 
@@ -75,24 +75,18 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
+        raise DataError(
+            f"{path} is not valid UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from error
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
         try:
             record = json.loads(content, parse_constant=no_constant, object_pairs_hook=pairs)
             json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:
-            half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
-            raise DataError(
-                f"{path}, line {line}: contains {half}, which is half of a surrogate pair. Delete it or write both "
-                "halves."
-            ) from error
-        except json.JSONDecodeError as error:
-            reason = f"{error.msg} at column {error.colno}"
-            raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {line}: not valid JSON: {error}.") from error
+            reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+            raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {line}: expected a JSON object but found {shortened(record)}.")
         yield line, record
@@ -100,7 +94,7 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
 
 def no_constant(name: str) -> Any:
     """Refuse NaN and Infinity, which `json` reads by default."""
-    raise ValueError(f"{name} is not a JSON value")
+    raise ValueError(f"{name} is not allowed in JSON")
 
 
 def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:

@@ -89,7 +89,7 @@ def search(
 
     Args:
         template: a config file.
-        space: a JSON file, or its content as a mapping or a list. Leave it out if you give `points`.
+        space: a JSON file, or its content as a mapping or a list. Omit it if you pass `points`.
         directory: the directory that keeps all files of the search.
         recover: the command's option `--recover`.
         force: the command's option `--force`.
@@ -181,8 +181,8 @@ def plan(
     """Simulate a selection, and estimate how many runs it will need and how often it will be right.
 
     Args:
-        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out to describe
-            the problem by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
+        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Omit it to describe the
+            problem with numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
         progress: whether to show progress (default: only on a terminal).
         settings: the command's options by name, with underscores.
 
@@ -197,12 +197,12 @@ def plan(
 
 
 def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings: Any) -> NextRuns:
-    """Name the next runs of a selection whose runs you make by your own means, from their table of scores alone.
+    """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 
     Args:
         scores: a CSV file, or rows as mappings with the keys candidate, score and seed, and split where runs have
-            random splits. A score of None is a run that has not finished; `"failed"` is a run that gave no score.
-            settings: the options of `fiesta-next` by name, with underscores: `candidates=["cnn", "lstm"], workers=4`.
+            random splits. A score of None is a run that has not finished; `"failed"` is a run without a score.
+        settings: the options of `fiesta-next` by name, with underscores: `candidates=["cnn", "lstm"], workers=4`.
 
     Raises:
         FiestaError: if a setting or the table is invalid.
@@ -224,7 +224,7 @@ def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
     """Return the settings as the command line gives them, with `given` under the name `into`."""
     _check_list(into, given)
-    typed = dict(settings)
+    typed = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
     if isinstance(typed.get("include_package"), str):
         typed["include_package"] = (typed["include_package"],)
     if isinstance(given, Mapping):
@@ -233,9 +233,6 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
         typed[into] = tuple(map(str, given))
     if "points" in typed:
         typed["points"] = given_points(typed["points"])
-    for name in ("documents", "answers"):
-        if isinstance(typed.get(name), Path):
-            typed[name] = str(typed[name])
     if isinstance(typed.get("overrides"), Mapping):
         typed["overrides"] = json.dumps(typed["overrides"])
     if isinstance(typed.get("cuda_devices"), (list, tuple)):
@@ -247,7 +244,7 @@ def _check_list(name: str, given: Any) -> None:
     """Refuse a single string, which Python would take for a list of its letters."""
     if isinstance(given, (str, Path)):
         raise ConfigError(
-            f"{name} must be a list, or a mapping from names to files, but is the string '{given}'. Give "
+            f"{name} must be a list, or a mapping from names to files, but is the string '{given}'. Pass "
             f"['{given}', ...]."
         )
 

@@ -31,16 +31,14 @@ def legend(values: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:
-    """Check the names of what is given, each with its place. `what` is the word for one of them in a message. If there
-    are fewer than `least`, the message ends with `remedy`."""
+    """Check the names of candidates or systems, each with its place. Messages call one of them `what`. If there are
+    fewer than `least`, the message ends with `remedy`."""
     named: Dict[str, str] = {}
     for name, place in places:
         _check_name(name, f"{what} '{visible(f'{name}={place}')}'")
-        if named.get(name) == place:
-            raise ConfigError(f"the {what} '{name}' is given twice, as {place}. Leave one of them out.")
         if name in named:
             raise ConfigError(
-                f"two {what}s are named '{name}': {named[name]} and {place}. Rename one of them with NAME={place}."
+                f"two {what}s are named '{name}': {named[name]} and {place}. Remove one, or rename it: NAME={place}."
             )
         named[name] = place
     check_distinct(named, what=what)
@@ -57,8 +55,8 @@ def check_distinct(names: Iterable[str], *, what: str) -> None:
         other = known.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
         if other != name:
             raise ConfigError(
-                f"the names of the {what}s '{visible(other)}' and '{visible(name)}' differ only by case or in how "
-                "accents are encoded, and some file systems cannot tell such names apart. Rename one of them."
+                f"the names of the {what}s '{visible(other)}' and '{visible(name)}' differ only in case or in how "
+                "accents are encoded, and some file systems cannot tell them apart. Rename one of them."
             )
 
 
@@ -66,9 +64,9 @@ def _check_name(name: str, of: str) -> None:
     if not name or not set(name).isdisjoint(NOT_IN_NAMES):
         rule = f"be empty or contain any of {' '.join(NOT_IN_NAMES)}"
     elif visible(name) != name:
-        rule = "contain line feeds, tabs or other invisible characters"
+        rule = "contain line breaks, tabs or other invisible characters"
     elif name in (".", "..") or name != name.strip():
         rule = "be '.' or '..', or begin or end with a space"
     else:
         return
-    raise ConfigError(f"{of}: a name must not {rule}. Choose another name with NAME=PLACE.")
+    raise ConfigError(f"{of}: a name must not {rule}. Rename it with NAME=PLACE.")

@@ -8,26 +8,10 @@ import inspect
 import pkgutil
 import sys
 import types
+import typing
 from collections import abc, defaultdict
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    DefaultDict,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from contextlib import suppress
+from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, not_keys, unknown_name
 from fiesta_allennlp.files import shortened
@@ -47,7 +31,7 @@ class Registrable:
     """
 
     default: ClassVar[Optional[str]] = None
-    _registered: ClassVar[DefaultDict[type, Dict[str, type]]] = defaultdict(dict)
+    _registered: ClassVar[Dict[type, Dict[str, type]]] = defaultdict(dict)
 
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
@@ -57,7 +41,7 @@ class Registrable:
             other = Registrable._registered[cls].setdefault(name, added)
             if other is not added:
                 raise ConfigError(
-                    f"'{name}' is registered already, for {other.__module__}.{other.__qualname__}. Choose another name."
+                    f"'{name}' is already registered, by {other.__module__}.{other.__qualname__}. Choose another name."
                 )
             return added
 
@@ -89,11 +73,12 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
     unknown = [] if takes_all else [key for key in values if key not in parameters]
     if unknown:
         raise ConfigError(not_keys(unknown, found.__name__, [name for name in parameters if name not in extras]))
-    arguments = {key: _value(value, _annotation(parameters, key), key) for key, value in values.items()}
+    hints = {key: parameter.annotation for key, parameter in parameters.items()}
+    arguments = {key: _value(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
-            raise ConfigError(f"{found.__name__} needs a value for '{name}'.")
+            raise ConfigError(f"{found.__name__} requires '{name}'.")
     return found(**arguments)
 
 
@@ -119,7 +104,7 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own, hints = inspect.signature(constructor).parameters, get_type_hints(constructor)
+        own, hints = inspect.signature(constructor).parameters, typing.get_type_hints(constructor)
         for name, parameter in list(own.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
@@ -129,12 +114,8 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
     return found, takes_all
 
 
-def _annotation(parameters: Mapping[str, inspect.Parameter], key: str) -> Any:
-    return parameters[key].annotation if key in parameters else Any
-
-
 def _value(value: Any, annotation: Any, key: str) -> Any:
-    origin, inner = get_origin(annotation), get_args(annotation)
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Union, types.UnionType):
         return _one_of(value, inner, key)
     if inspect.isclass(annotation) and issubclass(annotation, Registrable):
@@ -142,37 +123,27 @@ def _value(value: Any, annotation: Any, key: str) -> Any:
             return value
         return build(annotation, value if isinstance(value, Mapping) else {"type": value})
     if annotation in SIMPLE:
-        return _simple(value, annotation, key)
+        return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
-        return {name: _value(each, inner[1], f"{key}.{name}") for name, each in _plain(value, Mapping, key).items()}
+        items = _checked(value, Mapping, "an object", key).items()
+        return {name: _value(each, inner[1], f"{key}.{name}") for name, each in items}
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
-        return [_value(each, inner[0], key) for each in _plain(value, Sequence, key)]
+        return [_value(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
     return value
 
 
-def _one_of(value: Any, annotations: Iterable[Any], key: str) -> Any:
+def _one_of(value: Any, annotations: Sequence[Any], key: str) -> Any:
     if value is None and type(None) in annotations:
         return None
-    errors: List[ConfigError] = []
-    for annotation in annotations:
-        if annotation is type(None):
-            continue
-        try:
+    *first, last = (annotation for annotation in annotations if annotation is not type(None))
+    for annotation in first:
+        with suppress(ConfigError):
             return _value(value, annotation, key)
-        except ConfigError as error:
-            errors.append(error)
-    raise errors[-1]
+    return _value(value, last, key)
 
 
-def _simple(value: Any, annotation: type, key: str) -> Any:
-    fits = (int, float) if annotation is float else annotation
-    if not isinstance(value, fits) or (isinstance(value, bool) and annotation is not bool):
-        raise ConfigError(f"'{key}' must be {SIMPLE[annotation]} but is {shortened(value)}.")
-    return value
-
-
-def _plain(value: Any, wanted: Any, key: str) -> Any:
-    if not isinstance(value, wanted) or isinstance(value, str):
-        what = "an object" if wanted is Mapping else "a list"
+def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
+    is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
+    if is_other or not isinstance(value, wanted):
         raise ConfigError(f"'{key}' must be {what} but is {shortened(value)}.")
     return value

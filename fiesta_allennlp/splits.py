@@ -48,8 +48,8 @@ def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
         typed = ",".join(f"{ratio:g}" for ratio in ratios)
         raise DataError(
-            f"the ratios of a split must be {len(parts)} numbers above 0, for {', '.join(parts)}, that sum to 1, but "
-            f"got {typed}, with the sum {total:g}."
+            f"split ratios must be {len(parts)} positive numbers ({', '.join(parts)}) that sum to 1 but got {typed}, "
+            f"which sum to {total:g}."
         )
 
 
@@ -80,7 +80,15 @@ def group_targets(
     """
     total = sum(sizes.values())
     if ratios:
-        return _targets_at(ratios, total, parts)
+        check_ratios(ratios, parts)
+        targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
+        targets["train"] += total - sum(targets.values())  # the rest is for training
+        if empty := [part for part, size in targets.items() if size < 1]:
+            raise DataError(
+                f"{total} instances are too few for the split ratios {','.join(f'{ratio:g}' for ratio in ratios)}: the "
+                f"{empty[0]} set would be empty. Increase its ratio, or add data."
+            )
+        return targets
     validation = sizes.get("validation") or sizes.get("test") or 0
     if "test" not in parts and 0 < validation < total:
         return {"train": total - validation, "validation": validation}
@@ -90,24 +98,10 @@ def group_targets(
     train = total - validation - test
     if not validation or train < 1:
         raise DataError(
-            "a random split takes its ratios from the official sets, a training set and a smaller validation or "
-            f"test set, but these have {dict(sizes)} instances. Add a set, or set the ratios with --split-ratios."
+            "random splits take their ratios from the official sets, which must include a training set and a smaller "
+            f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
         )
     return {"train": train, "validation": validation, "test": test}
-
-
-def _targets_at(ratios: Sequence[float], total: int, parts: Sequence[str]) -> Dict[str, int]:
-    """Return the sizes at these ratios, rounded; the rest is for training."""
-    check_ratios(ratios, parts)
-    targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
-    targets["train"] += total - sum(targets.values())
-    for part, size in targets.items():
-        if size < 1:
-            raise DataError(
-                f"with the ratios {','.join(f'{ratio:g}' for ratio in ratios)}, {total} instances are too few: the "
-                f"{part} set would be empty. Give it a larger share, or more data."
-            )
-    return targets
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
@@ -127,8 +121,8 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     parts = [part for part in PARTS if part in targets or part == "train"]
     if len(codes) < len(parts):
         raise DataError(
-            f"a split into {', '.join(parts)} needs at least {len(parts)} groups but the pool of "
-            f"{len(group_of)} instances has {len(codes)}."
+            f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(group_of)} instances of "
+            f"the pool form only {len(codes)}."
         )
     order = np.random.RandomState(seed).permutation(len(codes))
     group_sizes = np.bincount(group_of, minlength=len(codes))[order]

@@ -47,18 +47,6 @@ def test_every_page_that_has_moved_leads_to_a_heading(check_docs: ModuleType) ->
             assert (DOCS / path).is_file(), target
 
 
-def test_the_costs_in_the_readme_are_those_of_the_plan() -> None:
-    plan = (DOCS / "plan.md").read_text(encoding="utf-8")
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("## Cost")[2].partition("##")[0]
-    rows = re.findall(r"^\| \d.*?\| (\d+) \(([\d-]+)\) \|.*?\| (\d+%) \| \**(\d+%)", readme, re.MULTILINE)
-    assert len(rows) == 4
-    for mean, interval, right, inconclusive in rows:
-        shown = [mean, r"\d+", interval.replace("-", " to "), r"[\d.]+", right]
-        assert re.search(
-            " +".join([*shown, *([inconclusive] if inconclusive != "0%" else [])]) + "$", plan, re.MULTILINE
-        )
-
-
 def test_the_families_within_the_target_are_counted() -> None:
     tables = (REPOSITORY / "scripts" / "benchmarks" / "calibration.md").read_text(encoding="utf-8")
     row = re.compile(r"^(?:\|[^|]*){3}\| ([\d.]+) \([\d.]+-([\d.]+)\) \| ([\d.]+)", re.MULTILINE)

@@ -8,16 +8,13 @@ from fiesta_allennlp.files import from_csv, to_csv
 @pytest.mark.parametrize(
     ("value", "cell"),
     [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
         ("@SUM(1+1)", "'@SUM(1+1)"),
         ("-loss", "'-loss"),
         ("+a", "'+a"),
         ("'-a", "''-a"),
-        ("'+4", "''+4"),
         ("+4", "+4"),
         ("-1e-3", "-1e-3"),
         ("a=b", "a=b"),
-        ("'a'", "'a'"),
         ("", ""),
     ],
 )

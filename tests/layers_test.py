@@ -92,19 +92,3 @@ def is_heavy(path: Path) -> bool:
     names = at_import(ast.parse(path.read_text(encoding="utf-8")))
     heavy = ("torch", "allennlp", "fiesta_allennlp.plugin", "fiesta_allennlp.trainings.allennlp")
     return any(f"{name}.".startswith(f"{one}.") for name in names for one in heavy)
-
-
-def test_a_family_does_not_know_its_neighbours() -> None:
-    tasks = {"tdsa", "tagging"}
-    known = {family: ALLOWED[family] & (FAMILIES | tasks | {"reports", "commands"}) for family in FAMILIES | tasks}
-    assert {family: others for family, others in known.items() if others} == {"searches": {"trainings"}}
-
-
-def test_an_import_upwards_is_found(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
-    module.write_text("import torch\ndef late():\n    from fiesta_allennlp.commands import fiesta_select\n")
-
-    assert [name for _, name in violations(module, "splits")] == [
-        "fiesta_allennlp.commands",
-        "fiesta_allennlp.commands.fiesta_select",
-    ]

@@ -1,15 +1,20 @@
 """What the commands that train nothing leave out when they start."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Set, Tuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from fiesta_allennlp.__main__ import main
 from fiesta_allennlp.commands import COMMANDS
+from fiesta_allennlp.errors import NO_ALLENNLP
+from tests.conftest import REPOSITORY
 from tests.selections import write_selection
 
 TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
@@ -54,7 +59,20 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_needs_the_standard_library_alone() -> None:
     left_out = SIMULATED | {"numpy", "scipy", "rich", "sqlite3"}
-    assert loaded(("--help",), *((name, "--help") for name in COMMANDS)) & left_out == set()
+    assert loaded(("--version",), ("--help",), *((name, "--help") for name in COMMANDS)) & left_out == set()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("select --metrik x", "error: unrecognized arguments: --metrik. Did you mean '--metric'? See "),
+        ("select a.jsonnet", "error: -s is missing"),
+    ],
+)
+def test_a_usage_error_has_a_status_and_one_message(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("sys.argv", ["fiesta", *typed.split()]), pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2 and capsys.readouterr().err.startswith(said)
 
 
 def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path) -> None:
@@ -81,3 +99,21 @@ def test_a_report_trains_nothing(selection: Path) -> None:
     found = loaded(("report", str(selection)))
     assert found & (TRAINING | PROCESSES) == set()
     assert found >= DRAWING
+
+
+def test_a_missing_allennlp_is_told_with_the_line_to_type() -> None:
+    code = (
+        "import sys, importlib.machinery as m\n"
+        "class Hidden(m.PathFinder):\n"
+        "    @classmethod\n"
+        "    def find_spec(cls, name, *rest):\n"
+        "        return None if name == 'allennlp' else super().find_spec(name, *rest)\n"
+        "sys.meta_path[:] = [Hidden if f is m.PathFinder else f for f in sys.meta_path if 'ditable' not in repr(f)]\n"
+        "from fiesta_allennlp.__main__ import main\n"
+        "sys.argv = ['fiesta', 'select', 'tdlstm.jsonnet', 'lstm.jsonnet', '--dry-run']\nmain()\n"
+    )
+    configs = REPOSITORY / "training_configs" / "sample"
+    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    here = {"cwd": configs, "env": {**os.environ, "PYTHONPATH": path}}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **here)
+    assert (done.returncode, done.stderr) == (2, f"error: {NO_ALLENNLP}\n")

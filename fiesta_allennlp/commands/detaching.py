@@ -1,4 +1,4 @@
-"""`--detach`: a command that goes on in the background once its checks are done."""
+"""`--detach`: a command that continues in the background after its checks."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ FLAG = "--detach"
 def detach(args: argparse.Namespace, console: "Console") -> int:
     """Start the same command in a session of its own, and show what it writes until it is at work."""
     if args.dry_run:
-        raise ConfigError("--dry-run has nothing to run in the background. Leave --detach out.")
+        raise ConfigError("--detach cannot be combined with --dry-run. Use one or the other.")
     directory = RunDirectory(directory_of(args))
     output = directory.detached_log
     is_new = not output.exists()
@@ -42,7 +42,9 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
             process.wait()
             raise
     if status is None:
-        say(_how_to_go_on(process.pid, directory), console)
+        watch = f"{command('status')} {shlex.quote(str(directory.root))} --follow"
+        say([f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}"], console)
+        say([f"To watch it: {watch}", f"To stop it: kill {process.pid}"], console)
         return 0
     if is_new:  # all of it was shown
         output.unlink(missing_ok=True)
@@ -52,7 +54,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
 
 
 def nothing_goes_on(args: argparse.Namespace) -> str:
-    return "Interrupted; nothing runs in the background."
+    return "Interrupted. Nothing is running in the background."
 
 
 def _command() -> List[str]:
@@ -63,7 +65,7 @@ def _command() -> List[str]:
 def _show_until_at_work(
     process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
-    """Show what the command writes. Return its exit status if it ended, and None if it goes on."""
+    """Show what the command writes. Return its exit status if it ended, and None if it continues."""
     while True:
         status = process.poll()
         is_at_work = status is None and _is_at_work(process.pid, directory)
@@ -80,12 +82,3 @@ def _is_at_work(pid: int, directory: RunDirectory) -> bool:
             if at_work_words(pid) in log.read_text(encoding="utf-8", errors="replace"):
                 return True
     return False
-
-
-def _how_to_go_on(pid: int, directory: RunDirectory) -> List[str]:
-    return [
-        f"It continues in the background, as process {pid} on {platform.node()}, and writes into "
-        f"{directory.detached_log}.",
-        f"Watch it: {command('status')} {shlex.quote(str(directory.root))} --follow",
-        f"Stop it: kill {pid}",
-    ]

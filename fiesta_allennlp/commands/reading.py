@@ -1,4 +1,4 @@
-"""The commands that run nothing: on a selection, on scores alone, and the one that tells AllenNLP of this package."""
+"""The commands that run nothing: on a selection, on scores alone, and the registration as an AllenNLP plugin."""
 
 import argparse
 import csv
@@ -8,14 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
-from fiesta_allennlp.commands.command import (
-    EXIT_INTERRUPTED,
-    EXIT_NO_DECISION,
-    FiestaCommand,
-    ReadingCommand,
-    check_output,
-    say,
-)
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, ReadingCommand, say
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 
@@ -24,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class StatusCommand(ReadingCommand):
-    help = "show the state of a selection that runs elsewhere"
-    description = """Print the table of a selection or a search, running or not. The command locks and changes
-nothing in its directory."""
+    help = "show the progress of a selection, running or not"
+    description = """Print the current table of a selection or a search, running or not. The command locks nothing and
+changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --follow"""
@@ -46,13 +39,13 @@ nothing in its directory."""
             time.sleep(settings.every)
 
     def interrupted(self, args: argparse.Namespace) -> str:
-        return "The selection is not affected."
+        return "Interrupted. The selection is not affected."
 
 
 class ReportCommand(ReadingCommand):
     help = "write the report of a selection"
     description = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
-selection, or of a table of scores. The command locks and changes nothing in the selection."""
+selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
@@ -65,7 +58,10 @@ selection, or of a table of scores. The command locks and changes nothing in the
 
         output = settings.output or default_output(settings.source, settings.compare)
         made = report(**{**vars(settings), "output": output})
-        say([*made.decision, f"The report is {output / 'report.html'}, with more files next to it."], console)
+        say(
+            [*made.decision, f"Report written to {output / 'report.html'}, with more files in the same directory."],
+            console,
+        )
         return 0
 
 
@@ -75,21 +71,22 @@ class Simulating(ReadingCommand):
     def add_files(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.settings import RESOURCES
 
-        parser = groups[RESOURCES]
-        parser.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
+        groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
-    def check_files(self, args: argparse.Namespace) -> None:
-        check_output("output", args.output, (".json",))
+    def checked(self, args: argparse.Namespace) -> Any:
+        if args.output is not None and not args.output.parent.is_dir():
+            raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        return super().checked(args)
 
     def interrupted(self, args: argparse.Namespace) -> str:
-        return "Interrupted; no repetition has finished."
+        return "Interrupted before the first repetition finished."
 
 
 class PlanCommand(Simulating):
     help = "estimate how many runs a selection needs"
-    description = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
-describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running
-selection, or a table of scores. The command trains, locks and changes nothing."""
+    description = """Simulate a selection to estimate how many runs and hours it needs and how often it is right.
+Describe the problem with numbers or with a pilot: the directory of a finished, interrupted or running
+selection, or a table of scores. The command trains nothing, locks nothing and changes nothing."""
     examples = """examples:
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
@@ -114,27 +111,13 @@ selection, or a table of scores. The command trains, locks and changes nothing."
 
 class ReplayCommand(Simulating):
     help = "simulate a selection over existing scores"
-    description = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
-runs it takes and how often it finds the best candidate."""
+    description = """Simulate a selection over a table of existing or synthetic scores, and print how many runs it takes
+and how often it finds the best candidate."""
     examples = """examples:
   %(prog)s scores.csv --confidence 0.9
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
     settings = "fiesta_allennlp.replays.settings.ReplaySettings"
     given = (("scores", None),)
-
-    def add_files(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.settings import RESOURCES
-
-        super().add_files(groups)
-        parser = groups[RESOURCES]
-        parser.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
-
-    def check_files(self, args: argparse.Namespace) -> None:
-        super().check_files(args)
-        if args.figure is not None:
-            from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
-
-            check_output("figure", args.figure, FIGURE_ENDINGS)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.checked(args)
@@ -153,17 +136,13 @@ runs it takes and how often it finds the best candidate."""
         say([replay_in_words(summary)], console)
         if args.output is not None:
             write_json(summary, args.output)
-        if args.figure is not None:
-            from fiesta_allennlp.reports.figures.drawing import draw_evaluations
-
-            draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
         return EXIT_INTERRUPTED if result.interrupted else 0
 
 
 class NextCommand(ReadingCommand):
-    help = "name the next runs for a table of scores"
-    description = """Read a table of scores and print who leads, with which probability, and the next runs; or that the
-selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""
+    help = "suggest the next runs for a table of scores"
+    description = """Read a table of scores and print which candidate leads, P(best), and the runs to make next, or that
+the selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""
     examples = """examples:
   %(prog)s scores.csv --workers 4
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
@@ -178,12 +157,12 @@ selection is decided. Make these runs yourself and add a row for each. The comma
             "--format",
             choices=("text", "json", "csv"),
             default="text",
-            help="text (default); json; or csv, a line candidate,split,seed for each run and nothing once the "
-            "selection has ended",
+            help="text (default), json, or csv: one line candidate,split,seed per run, and no line once the selection "
+            "has ended",
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, or 1 where too many runs failed."""
+        """Return the status: 0, or 1 if too many runs failed."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
         from fiesta_allennlp.reports.plan import ending_in_words, next_content, next_in_words, next_table
@@ -208,34 +187,23 @@ LINE = "fiesta_allennlp.plugin"
 
 class PluginCommand(FiestaCommand):
     help = "make the fiesta- commands available in `allennlp`"
-    description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins of this directory, where AllenNLP
-looks for plugins. A file that already has the line stays unchanged."""
-    examples = """examples:
-  %(prog)s
-  %(prog)s --user"""
+    description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins in the current directory, where
+AllenNLP looks for plugins. A file that already contains the line is not changed."""
+    examples = "example:\n  %(prog)s"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
-        )
+        """Add no arguments."""
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
+        path = Path(".allennlp_plugins")
         try:
-            is_new = add_plugin(path)
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            is_new = LINE not in map(str.strip, lines)
+            if is_new:
+                with replacing(path) as part:
+                    part.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{path}: the line {LINE} cannot be written: {error.strerror}.") from error
-        said = "now: `allennlp` finds the fiesta- commands" if is_new else "already. Nothing was changed"
-        say([f"{path} has the line {LINE} {said}."], console)
+            raise ConfigError(f"cannot add the line {LINE} to {path}: {error.strerror}.") from error
+        said = f"Added {LINE} to {path}. `allennlp` now finds" if is_new else f"{path} is unchanged. `allennlp` finds"
+        say([f"{said} the fiesta- commands."], console)
         return 0
-
-
-def add_plugin(path: Path) -> bool:
-    """Add the line to the file, which may be missing. Returns whether it was not there yet."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    if LINE in map(str.strip, lines):
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
-        part.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
-    return True

@@ -1,8 +1,8 @@
-"""The commands that run a selection: `fiesta-select`, `fiesta-search` and `fiesta-documents`."""
+"""The commands that run a selection: `select`, `search` and `documents`."""
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, NoReturn, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Type
 
 from fiesta_allennlp.commands.command import EXIT_NO_DECISION, FiestaCommand, how_to_go_on, say, say_failures, status_of
 from fiesta_allennlp.directory import RunDirectory
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 class Selecting(FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan. `step` is the word
-    for one run, `kept` the end of a sentence about an interrupt; `force` and `dry_run` are help."""
+    for one run, `kept` the end of a sentence about an interrupt; `force` and `dry_run` are help texts."""
 
     trains = True
     step: ClassVar[str] = "run"
-    kept: ClassVar[str] = "nothing that finished is lost"
+    kept: ClassVar[str] = "no finished run is lost"
     force: ClassVar[str] = "delete the selection in the directory first"
-    dry_run: ClassVar[str] = "check everything and print the plan, without a run"
+    dry_run: ClassVar[str] = "check everything and print the plan, but run nothing"
 
     def add_ways(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -32,14 +32,13 @@ class Selecting(FiestaCommand):
         parser.add_argument(
             "--detach",
             action="store_true",
-            help="continue in the background once the checks are done; DIR/detached.log gets the output",
+            help="continue in the background after the checks; the output goes to DIR/detached.log",
         )
         parser.add_argument(
             "--config",
             type=Path,
-            help="a Jsonnet file with any of the options below; command-line options override it",
+            help="a Jsonnet file with any of the options below; the command line takes precedence",
         )
-        explain_minus(parser)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
@@ -65,20 +64,6 @@ class Selecting(FiestaCommand):
         return how_to_go_on(args, step=self.step, kept=self.kept)
 
 
-def explain_minus(parser: argparse.ArgumentParser) -> None:
-    """Say how a metric that begins with a minus is typed, where argparse takes it for another option."""
-    refuse = parser.error
-
-    def explained(message: str) -> NoReturn:
-        if message == "argument --metric: expected one argument":
-            parser.exit(
-                2, f"error: {message}. Join a value that begins with a minus by an equals sign: --metric=-perplexity\n"
-            )
-        refuse(message)
-
-    parser.error = explained  # type: ignore[method-assign]
-
-
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
     """Return the settings of the class `of` that were typed, above those of the `--config` file."""
     from fiesta_allennlp.selection.options import typed_options
@@ -93,8 +78,7 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 
 def directory_of(args: argparse.Namespace) -> Path:
     if args.serialization_dir is None:
-        what = "of the selection to continue" if args.recover else "for the selection"
-        raise ConfigError(f"-s is missing: pass the directory {what}.")
+        raise ConfigError("-s is missing: pass the directory of the selection.")
     return args.serialization_dir
 
 
@@ -105,9 +89,9 @@ def planned_directory(args: argparse.Namespace) -> RunDirectory:
 
 class SelectCommand(Selecting):
     help = "find the best of several models"
-    description = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
-the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
-selection with the options of its start."""
+    description = """Train the candidates on new random splits with new seeds until one of them is the best with the
+target confidence. Everything is kept in the directory passed with -s, and --recover resumes an interrupted
+selection with its original options."""
     examples = """examples:
   %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --dry-run
   %(prog)s cnn.jsonnet lstm.jsonnet --metric accuracy --trial
@@ -123,13 +107,13 @@ selection with the options of its start."""
         parser.add_argument(
             "--trial",
             action="store_true",
-            help="make one short run of each candidate (200 records of a program, one epoch of a config), print its "
+            help="make one short run of each candidate (200 records for a program, one epoch for a config), print its "
             "score, seconds and memory, and keep nothing",
         )
         parser.add_argument(
             "--allow-removed",
             action="store_true",
-            help="with --recover: remove the candidates that are no longer given, and keep their runs",
+            help="with --recover: remove the candidates that are not listed again, and keep their runs",
         )
 
     def select(
@@ -152,11 +136,11 @@ selection with the options of its start."""
             return super().work(args, console)
         other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if other is not None:
-            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use only one.")
+            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use one or the other.")
         return self._try(args, console)
 
     def _try(self, args: argparse.Namespace, console: "Console") -> int:
-        """Make one short run of each candidate and print the outcomes. Returns status 1 if a run failed."""
+        """Make one short run of each candidate and print the outcomes. Return status 1 if a run failed."""
         from fiesta_allennlp.trainings.settings import Settings, merge
 
         settings = merge(typed_settings(args, Settings))
@@ -168,7 +152,7 @@ selection with the options of its start."""
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         console.print(trial_table(outcomes, settings.scored_by.name))
         say((f"failed: {failure.request.candidate}: {failure.error}" for failure in failed), console)
-        say(["Each made one short run, so its score says little. Nothing was kept."], console)
+        say(["These are scores of single short runs and say little. Nothing was kept."], console)
         return EXIT_NO_DECISION if failed else 0
 
     def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
@@ -180,9 +164,9 @@ selection with the options of its start."""
 
 class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
-    description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
-with fresh runs. The directory given with -s keeps both stages, and --recover resumes an
-interrupted search in its stage."""
+    description = """Screen many configs with one run each, scored on the validation set, then select among the best few
+with new runs. Both stages are kept in the directory passed with -s, and --recover resumes an
+interrupted search."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
@@ -217,9 +201,9 @@ interrupted search in its stage."""
 
 class DocumentsCommand(Selecting):
     help = "find the best of several trained systems"
-    description = """Query trained systems about documents in random order until one system is the best with the
-target confidence. Every answer is kept and reused, so you pay for each only once. --recover resumes an
-interrupted selection with the options of its start."""
+    description = """Query trained systems about documents in random order until one of them is the best with the
+target confidence. Every answer is kept and reused, so you pay for it only once. --recover resumes an
+interrupted selection with its original options."""
     examples = """examples:
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
@@ -228,7 +212,7 @@ interrupted selection with the options of its start."""
     step = "query"
     kept = "no answer is lost"
     force = "delete the selection in the directory first; its answers are kept"
-    dry_run = "check everything, open every system once, query nothing"
+    dry_run = "check everything and open every system once, but query nothing"
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"

@@ -47,19 +47,19 @@ class Evaluator(ABC):
 
 
 class Executor(Registrable):
-    """Runs evaluators somewhere, several at once."""
+    """Runs evaluators somewhere, several in parallel."""
 
     slots: int = 1
-    """Limits the runs at once. It may change while the executor is at work."""
+    """Limit on the runs in parallel. It may change while the executor is at work."""
 
     gives_devices: bool = False
-    """Tells that each run sees the devices that it is given and no others, whatever its config says."""
+    """True if each run sees only the devices that it is assigned, whatever its config says."""
 
     hides_gpus: bool = False
-    """Tells that no run sees a GPU, whatever its config says."""
+    """True if no run sees a GPU, whatever its config says."""
 
     last_words: str = ""
-    """Tells the user what became of the runs when the executor was closed."""
+    """A sentence for the user about what became of the runs when the executor was closed."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start a run, or queue it if all slots are busy. Does not wait for it.

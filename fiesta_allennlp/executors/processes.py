@@ -8,16 +8,7 @@ from joblib import cpu_count
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
-from fiesta_allennlp.isolation.fork_server import (
-    Begun,
-    check_guard,
-    in_process,
-    outcome_of,
-    plain_cause,
-    start_fork_server,
-    stop_all,
-    worker_name,
-)
+from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_logged
 from fiesta_allennlp.records import Outcome, Request
 
@@ -27,62 +18,53 @@ class ProcessExecutor(QueueingExecutor):
     """Makes every run in a fresh process on this machine, forked from a server that has loaded what they need.
 
     Args:
-        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
-        workers: number of runs at once; `auto` for as many as this machine's cores have room for, but no more than
-            `cuda_devices` if these are given.
+        directory: the run directory.
         cuda_devices: devices to distribute among the workers. Each worker sees one, the one with the fewest workers
             when it begins. None leaves all visible.
+        common: arguments of `QueueingExecutor`. With `workers` `auto`, there are as many as this machine's cores have
+            room for, but not more than `cuda_devices`.
 
     Raises:
         ConfigError: if a number is below its minimum.
     """
 
-    def __init__(
-        self,
-        directory: RunDirectory,
-        *,
-        workers: Union[int, str] = 1,
-        time_limit: Optional[float] = None,
-        num_threads: int = 1,
-        cuda_devices: Optional[List[str]] = None,
-        packages: Tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
-        self.slots = num_workers(workers, num_threads, len(cuda_devices) if cuda_devices else None)
+    def __init__(self, directory: RunDirectory, *, cuda_devices: Optional[List[str]] = None, **common: Any) -> None:
+        super().__init__(directory, **common)
+        self.slots = num_workers(self._workers, self._num_threads, len(cuda_devices) if cuda_devices else None)
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
-        self._context = start_fork_server(num_threads, packages)
+        self._context = fork_server.start_fork_server(self._num_threads, self._packages)
 
     def describe(self) -> str:
-        devices = f" and one of the CUDA devices {', '.join(self._devices)}" if self._devices else ""
-        return f"{self.slots} at once on this machine, each with {self._num_threads} CPU thread(s){devices}"
+        devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
+        return f"{self.slots} at a time on this machine, each with {self._num_threads} CPU thread(s){devices}"
 
     def close(self) -> None:
         self._queue.clear()
         futures = list(self._running)
         self._running.clear()
-        stop_all(futures)
+        fork_server.stop_all(futures)
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
-        device = self._least_loaded()
-        work = self._work(evaluator, request, self._directory.evaluation(request.name), device=device)
-        call = in_process(evaluate_here, self._context, name=worker_name(request), timeout=self._time_limit)
-        self._running[call(work)] = Running(evaluator, Begun.now(request), device)
-
-    def _least_loaded(self) -> Optional[str]:
-        """Return the device with the fewest runs, the first of equals; None if none were given."""
         load = Counter(running.device for running in self._running.values())
-        return min(self._devices, key=lambda device: load[device], default=None)
+        device = min(self._devices, key=lambda device: load[device], default=None)  # the one with the fewest runs
+        work = self._work(evaluator, request, self._directory.evaluation(request.name), device=device)
+        call = fork_server.in_process(
+            evaluate_here, self._context, name=fork_server.worker_name(request), timeout=self._time_limit
+        )
+        self._running[call(work)] = Running(evaluator, fork_server.Begun.now(request), device)
 
     def _wait(self, timeout: Optional[float]) -> Any:
         done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
         return next(iter(done), None)
 
     def _outcome(self, done: Any, running: Running) -> Outcome:
-        return self._with_log(outcome_of(done, running.begun, time_limit=self._time_limit))
+        return self._with_log(fork_server.outcome_of(done, running.begun, time_limit=self._time_limit))
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        stop_all(list(unwanted), names=[worker_name(running.begun.request) for running in unwanted.values()])
+        fork_server.stop_all(
+            list(unwanted), names=[fork_server.worker_name(running.begun.request) for running in unwanted.values()]
+        )
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
@@ -105,7 +87,7 @@ def run_apart(
 ) -> Dict[str, Any]:
     """Call `work` once for each task in its own process, `at_once` at a time. Return results, or exceptions, by name in
     the order of the tasks."""
-    context = start_fork_server(settings.num_threads, settings.packages)
+    context = fork_server.start_fork_server(settings.num_threads, settings.packages)
     results: Dict[str, Any] = {}
     waiting = deque(tasks)
     running: Dict[Any, str] = {}
@@ -113,15 +95,15 @@ def run_apart(
         while waiting or running:
             while waiting and len(running) < at_once:
                 name = waiting.popleft()
-                call = in_process(run_logged, context)
+                call = fork_server.in_process(run_logged, context)
                 running[call(work, *tasks[name], log=logs[name], settings=settings)] = name
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 name = running.pop(future)
                 raised = future.exception()
-                check_guard(raised)
-                results[name] = future.result() if raised is None else plain_cause(raised)
+                fork_server.check_guard(raised)
+                results[name] = future.result() if raised is None else fork_server.plain_cause(raised)
                 on_done(name)
     finally:
-        stop_all(list(running))
+        fork_server.stop_all(list(running))
     return {name: results[name] for name in tasks}

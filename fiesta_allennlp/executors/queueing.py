@@ -38,7 +38,7 @@ class QueueingExecutor(Executor, ABC):
 
     Args:
         directory: the run directory, on this machine. With Slurm it is on the shared file system.
-        workers: number of runs at once. The subclasses say what `auto` is.
+        workers: number of runs in parallel. The subclasses document `auto`.
         time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
             waits for a node does not count.
         num_threads: torch threads of each run. More than one makes busy cores much slower, not faster.
@@ -52,15 +52,15 @@ class QueueingExecutor(Executor, ABC):
         self,
         directory: RunDirectory,
         *,
-        workers: Union[int, str],
-        time_limit: Optional[float],
-        num_threads: int,
-        packages: Tuple[str, ...],
+        workers: Union[int, str] = 1,
+        time_limit: Optional[float] = None,
+        num_threads: int = 1,
+        packages: Tuple[str, ...] = (),
     ) -> None:
         for name, value in (("workers", workers), ("threads-per-worker", num_threads), ("time-limit", time_limit)):
             if isinstance(value, (int, float)) and not value > 0:
                 raise ConfigError(f"--{name} must be above 0 but got {value}.")
-        self._directory = directory
+        self._directory, self._workers = directory, workers
         self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
         self._queue: Deque[Tuple[Evaluator, Request]] = deque()
         self._running: Dict[Any, Running] = {}
@@ -140,6 +140,6 @@ class QueueingExecutor(Executor, ABC):
             with replacing(kept) as part:
                 shutil.copyfile(self._directory.evaluation_log(name), part)
         except OSError as error:
-            logger.warning("the log of %s could not be kept: %s", name, error)
+            logger.warning("cannot keep the log of %s: %s", name, error)
             return outcome
         return replace(outcome, log_path=str(kept.relative_to(self._directory.root)))

@@ -1,4 +1,4 @@
-"""Makes runs as tasks of a Ray cluster: the connection, the room that its nodes have, and the executor."""
+"""Makes runs as tasks of a Ray cluster."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
@@ -26,54 +26,13 @@ logger = logging.getLogger(__name__)
 GIB = 2**30
 
 
-class RayCluster:
-    """A cluster as this machine sees it, and what each run takes of it. An existing connection of this process is
-    used."""
-
-    def __init__(self, address: str, *, cpus: float, gpus: float, memory: Optional[float]) -> None:
-        self.resources = checked_resources(cpus, gpus, memory)
-        self.ray = import_ray()
-        self._connected_here = not self.ray.is_initialized()
-        if self._connected_here:
-            connect(self.ray, address)
-
-    def nodes(self) -> List[Mapping[str, Any]]:
-        """Return the nodes that are alive, as Ray describes them."""
-        return [node for node in self.ray.nodes() if node["Alive"]]
-
-    def room(self) -> int:
-        """Return how many runs the whole cluster has room for while nothing else runs on it."""
-        return sum(self._fits(node) for node in self.nodes())
-
-    def _fits(self, node: Mapping[str, Any]) -> int:
-        wanted = {name: amount for name, amount in self.resources.items() if amount}
-        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
-
-    def check_room(self) -> None:
-        """Refuse a cluster without room for a single run."""
-        if not self.room():
-            raise ConfigError(
-                f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start a node with "
-                "that much first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
-                "--memory-per-evaluation."
-            )
-
-    def wants(self) -> str:
-        wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
-        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
-
-    def close(self) -> None:
-        if self._connected_here and self.ray.is_initialized():
-            self.ray.shutdown()
-
-
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
     """Return what each run takes, by Ray's names, with memory in bytes."""
     if not cpus > 0:
         raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
         raise ConfigError(
-            f"--gpus-per-evaluation must be between 0 and 1, or a whole number greater than 1, but got {gpus}."
+            f"--gpus-per-evaluation must be between 0 and 1, or an integer greater than 1, but got {gpus}."
         )
     if memory is not None and not memory > 0:
         raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
@@ -85,7 +44,7 @@ def import_ray() -> Any:
         import ray
     except ImportError as error:
         raise ConfigError(
-            "--executor ray needs Ray, which is not installed. Install it with: pip install ray"
+            "--executor ray requires Ray, which is not installed. Install it with: pip install ray"
         ) from error
     return ray
 
@@ -101,8 +60,8 @@ def connect(ray: Any, address: str) -> None:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **started_here)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
-            f"--ray-address {address}: there is no Ray cluster: {describe(error)}. Start one with `ray start --head` "
-            "on this machine, or use --ray-address local to use this machine alone."
+            f"--ray-address {address}: cannot connect to a Ray cluster: {describe(error)}. Start one with "
+            "`ray start --head`, or use --ray-address local to run on this machine only."
         ) from error
 
 
@@ -142,14 +101,15 @@ class RayExecutor(QueueingExecutor):
     too.
 
     Args:
-        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
-        workers: number of runs at once; `auto` for as many as the cluster has room for, also when nodes come and go.
+        directory: the run directory on this machine.
         ray_address: `auto` for the cluster that this machine belongs to; `local` for one that is started on this
             machine and ends with the selection; or HOST:PORT of a cluster's head.
         cpus_per_evaluation: CPUs that Ray reserves for each run; None for as many as threads.
         gpus_per_evaluation: GPUs for each run, which sees no others; 0.25 puts four runs on one card. 0 hides all.
         memory_per_evaluation: memory for each run in GiB; None for no such limit on how many share a node.
         ship_data: whether to send the data files along, for nodes that do not have them.
+        common: arguments of `QueueingExecutor`. With `workers` `auto`, there are as many as the cluster has room for,
+            also when nodes come and go.
 
     Raises:
         ConfigError: if Ray is not installed, a number is out of range, there is no cluster, or none of its nodes could
@@ -162,42 +122,60 @@ class RayExecutor(QueueingExecutor):
         self,
         directory: RunDirectory,
         *,
-        workers: Union[int, str] = 1,
-        time_limit: Optional[float] = None,
-        num_threads: int = 1,
-        packages: Tuple[str, ...] = (),
         ray_address: str = "auto",
         cpus_per_evaluation: Optional[float] = None,
         gpus_per_evaluation: float = 0.0,
         memory_per_evaluation: Optional[float] = None,
         ship_data: bool = False,
+        **common: Any,
     ) -> None:
-        super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
-        cpus = float(num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
-        self._cluster = RayCluster(ray_address, cpus=cpus, gpus=gpus_per_evaluation, memory=memory_per_evaluation)
-        self._resources, self._ray = self._cluster.resources, self._cluster.ray
+        super().__init__(directory, **common)
+        cpus = float(self._num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
+        self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
         self.hides_gpus = not self._resources["GPU"]
         self._ship_data = ship_data
         self._sent: Dict[str, Any] = {}
         self._num_losses: Counter[Request] = Counter()
-        self._workers = workers
+        self._ray = import_ray()
+        self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
+        if self._connected_here:
+            connect(self._ray, ray_address)
         try:
             self._task = self._make_task()
-            self._cluster.check_room()
+            if not self._room():
+                raise ConfigError(
+                    f"no node of the Ray cluster has room for a run, which needs {self._wants()}. Add a larger node, "
+                    "or request less with --cpus-per-evaluation, --gpus-per-evaluation or --memory-per-evaluation."
+                )
             self._count_slots()
         except BaseException:
             self.close()
             raise
 
     def describe(self) -> str:
-        num_nodes = len(self._cluster.nodes())
-        return f"up to {self.slots} at once on a Ray cluster of {num_nodes} node(s), each with {self._cluster.wants()}"
+        num_nodes = len(self._nodes())
+        return f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._wants()}"
 
     def close(self) -> None:
         self._queue.clear()
         running, self._running = self._running, {}
         self._stop(running)
-        self._cluster.close()
+        if self._connected_here and self._ray.is_initialized():
+            self._ray.shutdown()
+
+    def _nodes(self) -> List[Mapping[str, Any]]:
+        """Return the nodes that are alive, as Ray describes them."""
+        return [node for node in self._ray.nodes() if node["Alive"]]
+
+    def _room(self) -> int:
+        """Return how many runs the whole cluster has room for while nothing else runs on it."""
+        wanted = {name: amount for name, amount in self._resources.items() if amount}
+        there = [node["Resources"] for node in self._nodes()]
+        return sum(min(int(node.get(name, 0.0) / wanted[name] + 1e-9) for name in wanted) for node in there)
+
+    def _wants(self) -> str:
+        wanted = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
+        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
 
     def _make_task(self) -> Any:
         """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; by
@@ -224,7 +202,7 @@ class RayExecutor(QueueingExecutor):
         outcome = self._received(done, request)
         self._count_slots()
         if outcome is None:
-            logger.warning("%s was lost with its node or Ray's worker: it is started again", request.name)
+            logger.warning("%s was lost with its node or Ray worker; starting it again", request.name)
         return outcome
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
@@ -235,7 +213,7 @@ class RayExecutor(QueueingExecutor):
 
     def _count_slots(self) -> None:
         """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
-        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._cluster.room())
+        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._room())
 
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
@@ -268,11 +246,9 @@ class RayExecutor(QueueingExecutor):
             return self._lost(request, error)
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
-                f"the connection to the Ray cluster was lost: {describe(error)}. Finished runs are safe: start the "
-                "cluster again, then continue with --recover."
+                f"lost the connection to the Ray cluster: {describe(error)}. Finished runs are safe. Restart the "
+                "cluster, then continue with --recover."
             ) from error
-        except errors.OutOfMemoryError as error:
-            return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
             if isinstance(error.cause, FiestaError):  # raised on the node on purpose
                 raise error.cause from error
@@ -287,7 +263,7 @@ class RayExecutor(QueueingExecutor):
         self._num_losses[request] += 1
         if self._num_losses[request] % MAX_LOSSES:
             return None
-        return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
+        return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""

@@ -3,21 +3,14 @@ import json
 import logging
 import time
 from collections import Counter
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Mapping, Optional
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
 from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, check_options, job_options, whole
-from fiesta_allennlp.executors.slurm_jobs import (
-    Loss,
-    SlurmJobs,
-    end_jobs,
-    end_jobs_left,
-    import_submitit,
-    take_in,
-)
+from fiesta_allennlp.executors.slurm_jobs import Loss, SlurmJobs, end_jobs, end_jobs_left, import_submitit, take_in
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.slurm_job import JobWork, RunQueue
 from fiesta_allennlp.records import Outcome, Request
@@ -48,8 +41,7 @@ class SlurmExecutor(QueueingExecutor):
     after a pause.
 
     Args:
-        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
-        workers: number of runs at once, which is also the largest number of jobs.
+        directory: the run directory, on the shared file system.
         runs_per_job: number of runs that a job makes, one after the other.
         array_size: largest number of jobs that are submitted as one job array.
         partition, account: as for `sbatch`; None for the cluster's defaults.
@@ -58,6 +50,7 @@ class SlurmExecutor(QueueingExecutor):
         gpus_per_evaluation: GPUs of each job. 0 hides all, unless `slurm` asks for some.
         memory_per_evaluation: memory of each job in GiB; None for the cluster's default.
         slurm: further options of `sbatch`, as `key=value` or as an object.
+        common: arguments of `QueueingExecutor`. `workers` is a number, and also the largest number of jobs.
 
     Raises:
         ConfigError: if submitit or Slurm is not installed, a number is out of range, or Slurm would not accept such a
@@ -70,10 +63,6 @@ class SlurmExecutor(QueueingExecutor):
         self,
         directory: RunDirectory,
         *,
-        workers: Union[int, str] = 1,
-        time_limit: Optional[float] = None,
-        num_threads: int = 1,
-        packages: Tuple[str, ...] = (),
         runs_per_job: int = 1,
         array_size: int = 1,
         partition: Optional[str] = None,
@@ -83,18 +72,17 @@ class SlurmExecutor(QueueingExecutor):
         gpus_per_evaluation: float = 0.0,
         memory_per_evaluation: Optional[float] = None,
         slurm: Any = (),
+        **common: Any,
     ) -> None:
-        super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
-        if not isinstance(workers, int):
-            raise ConfigError(
-                "--workers auto cannot be combined with --executor slurm: set how many runs may run at once."
-            )
-        self.slots = workers
+        super().__init__(directory, **common)
+        if not isinstance(self._workers, int):
+            raise ConfigError("--workers auto cannot be combined with --executor slurm. Specify a number.")
+        self.slots = self._workers
         self._runs_per_job = whole("runs-per-job", runs_per_job)
         self._array_size = whole("array-size", array_size)
         self._options = job_options(
             {"partition": partition, "account": account, "time": job_time},
-            cpus=num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
+            cpus=self._num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
             gpus=gpus_per_evaluation,
             memory=memory_per_evaluation,
             further=slurm,
@@ -110,7 +98,7 @@ class SlurmExecutor(QueueingExecutor):
 
     def describe(self) -> str:
         return (
-            f"up to {self.slots} at once in Slurm jobs of {self._runs_per_job} run(s) each, submitted with "
+            f"up to {self.slots} at a time in Slurm jobs of {self._runs_per_job} run(s) each, submitted with "
             f"{' '.join(as_flags(self._options))}"
         )
 
@@ -139,7 +127,7 @@ class SlurmExecutor(QueueingExecutor):
         if ticket is None:
             super().submit(evaluator, request)
         else:
-            logger.info("a Slurm job already has %s", request.name)
+            logger.info("%s is already in a Slurm job", request.name)
             self._running[ticket] = Running(evaluator, Begun.now(request))
 
     def close(self) -> None:
@@ -151,7 +139,7 @@ class SlurmExecutor(QueueingExecutor):
         if shared is None:
             return
         said = end_jobs(shared, self._directory, keep_logs=self._jobs.had_trouble)
-        logger.info("%s", said or "no Slurm job is left")
+        logger.info("%s", said or "no Slurm jobs are left")
         self.last_words = said if was_at_work else ""
 
     def _open(self) -> RunQueue:
@@ -210,8 +198,8 @@ class SlurmExecutor(QueueingExecutor):
         return self._with_log(outcome)
 
     def _lost_outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
-        """Return the outcome of a lost run; None to start it again. Raise a `FiestaError` if the time of a job is too
-        short for this run."""
+        """Return the outcome of a lost run; None to start it again. Raise a `FiestaError` if the time limit of a job is
+        too short for this run."""
         shared, request, loss = self._open(), running.begun.request, self._lost.pop(ticket)
         shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, shared.directory(ticket))
@@ -222,22 +210,22 @@ class SlurmExecutor(QueueingExecutor):
             said = self._jobs.last_line(loss.job)
             return running.begun.failed("machine", f"{what}, because it ran out of memory: {said}")
         if status.state in ("FAILED", "COMPLETED"):
-            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(loss.job)}")
+            return running.begun.failed("killed", f"{what} during the run: {self._jobs.last_line(loss.job)}")
         if status.state == "TIMEOUT" and loss.claim is not None and loss.claim.number == 0:
             self._note_timeout(request)
         self._num_losses[request] += 1
         if self._num_losses[request] % MAX_LOSSES == 0:
             return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job: {what}")
-        logger.warning("%s was lost: %s. It is started again", request.name, what)
+        logger.warning("%s was lost: %s; starting it again", request.name, what)
         return None
 
     def _note_timeout(self, request: Request) -> None:
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
-                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs that "
-                "ran nothing else reached it. Finished runs are safe: continue with --recover and a longer "
-                "--job-time, or with a shorter --time-limit, so that a run this long counts as failed."
+                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs that ran "
+                "nothing else timed out. Finished runs are safe. Continue with --recover and a longer --job-time, or "
+                "with a shorter --time-limit, so that a run this long counts as a failure."
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

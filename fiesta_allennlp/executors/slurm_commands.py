@@ -57,7 +57,7 @@ class JobStatus:
         """Describe a job that has lost its run."""
         if self.goes_on:
             return "was requeued"
-        return f"ended as {self.state}" if self.state else "is no longer known to Slurm"
+        return f"ended with state {self.state}" if self.state else "is no longer known to Slurm"
 
 
 def ask(*command: str) -> str:
@@ -124,7 +124,7 @@ def job_options(
 def whole(name: str, value: float, *, least: int = 1) -> int:
     """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `least`."""
     if value != int(value) or value < least:
-        raise ConfigError(f"--{name} must be a whole number and at least {least} with Slurm but got {value:g}.")
+        raise ConfigError(f"--{name} must be an integer of at least {least} with Slurm but got {value:g}.")
     return int(value)
 
 
@@ -138,8 +138,8 @@ def _further_options(given: Any) -> Dict[str, Any]:
     for key in options:
         if not key or key in OUR_OWN:
             raise ConfigError(
-                f"--slurm must be an option of sbatch, as in --slurm qos=long, but got {json.dumps(key)}. The name, "
-                "array, logs and signal of a job are set by the selection."
+                f"--slurm expects an option of sbatch, such as --slurm qos=long, but got {json.dumps(key)}. The name, "
+                "array, logs and signal of a job cannot be changed."
             )
     return options
 
@@ -158,6 +158,6 @@ def check_options(options: Mapping[str, Any]) -> None:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
     except SlurmDown as error:
         raise ConfigError(
-            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add those "
+            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add options "
             "that the cluster requires, such as --partition or --account."
         ) from error

@@ -92,7 +92,7 @@ class SlurmJobs:
 
     def last_line(self, job: str) -> str:
         """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
-        return next(reversed(self._last_lines(job)), "it wrote nothing")
+        return next(reversed(self._last_lines(job)), "no output")
 
     def ran_out_of_memory(self, loss: Loss) -> bool:
         """Return whether Slurm or the kernel ended the job for lack of memory. If Slurm itself watches the memory, only
@@ -111,7 +111,7 @@ class SlurmJobs:
             try:
                 made = self._submit(min(missing, self._array_size))
             except SlurmDown as error:
-                logger.warning("Slurm takes no job now; trying again: %s", error)
+                logger.warning("Slurm accepts no jobs now; trying again: %s", error)
                 self._refused = time.monotonic()
                 return
             logger.info("submit Slurm job(s) %s", ", ".join(made))
@@ -127,7 +127,7 @@ class SlurmJobs:
         try:
             self._statuses = statuses_of(self._queue.root.name)
         except SlurmDown as error:
-            logger.warning("Slurm does not answer; asking again: %s", error)
+            logger.warning("Slurm does not respond; trying again: %s", error)
             return False
         self._is_known = True
         ended = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
@@ -143,10 +143,10 @@ class SlurmJobs:
         if len(self._vain) >= MAX_VAIN_JOBS:
             job = max(self._vain, key=_number)
             raise FiestaError(
-                f"the last {len(self._vain)} Slurm jobs exited before starting a run, the latest being job {job} "
-                f"with state {self._status(job).state}: {self.last_line(job)}. Its log is "
-                f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
-                "system as this machine. Finished runs are safe: fix this, then continue with --recover."
+                f"the last {len(self._vain)} Slurm jobs exited before starting a run. The latest, {job}, ended with "
+                f"state {self._status(job).state}: {self.last_line(job)}. See its log "
+                f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and file system as "
+                "this machine. Finished runs are safe. Fix this, then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:
@@ -186,13 +186,13 @@ def import_submitit() -> Any:
         import submitit
     except ImportError as error:
         raise ConfigError(
-            "--executor slurm needs submitit, which is not installed. Install it with: pip install submitit"
+            "--executor slurm requires submitit, which is not installed. Install it with: pip install submitit"
         ) from error
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
             raise ConfigError(
-                f"--executor slurm needs the command {program}, which this machine does not have. Start the selection "
-                "on a login node of the cluster."
+                f"--executor slurm requires the command {program}, which is not available on this machine. Start the "
+                "selection on a login node of the cluster."
             )
     return submitit
 
@@ -210,7 +210,7 @@ def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = Fals
     try:
         said = cancel(queue.root.name, seconds=SECONDS_TO_STOP)
     except SlurmDown as error:
-        said = f"Slurm gives no answer ({error}). Later, type: scancel --name={queue.root.name}"
+        said = f"Slurm does not respond ({error}). Cancel its jobs later with: scancel --name={queue.root.name}"
     if not keep_logs:
         shutil.rmtree(queue.root, ignore_errors=True)
         with suppress(OSError):

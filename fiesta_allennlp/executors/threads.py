@@ -4,7 +4,7 @@ import time
 from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.errors import StoreError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import SECONDS_TO_STOP, Begun
 from fiesta_allennlp.records import Outcome, Request
@@ -24,8 +24,6 @@ class ThreadExecutor(Executor):
     def __init__(
         self, directory: RunDirectory, *, workers: int = 1, on_stop: Callable[[], None] = lambda: None
     ) -> None:
-        if workers < 1:
-            raise ConfigError(f"--workers must be above 0 but got {workers}.")
         self.slots = workers
         self._directory = directory
         self._on_stop = on_stop
@@ -59,7 +57,7 @@ class ThreadExecutor(Executor):
         self._wanted.difference_update(requests)
 
     def describe(self) -> str:
-        return f"{self.slots} at once in this process"
+        return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
         """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""

@@ -6,7 +6,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Set, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Union
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import replacing
@@ -51,7 +51,7 @@ CREATE TABLE failures (
 def create_database(path: Path) -> sqlite3.Connection:
     """Create a database with empty tables. Raise a `StoreError` if the file exists, or cannot be written."""
     if path.exists():
-        raise StoreError(f"{path}: there is a selection already. Use --recover to continue it.")
+        raise StoreError(f"{path} already exists. Use --recover to continue its selection.")
     try:
         for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
             path.with_name(path.name + left).unlink(missing_ok=True)
@@ -60,7 +60,7 @@ def create_database(path: Path) -> sqlite3.Connection:
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
-            f"{path} cannot be created: {error}. Free some space, or use another directory with -s."
+            f"{path} cannot be created: {error}. Free some disk space, or choose another directory with -s."
         ) from error
 
 
@@ -73,12 +73,12 @@ def _make_tables(path: Path) -> None:
 
 def open_database(path: Path) -> sqlite3.Connection:
     """Open an existing database. Raise a `StoreError` if it is not a store, damaged, or of another version."""
-    return _checked(path, _connect, _unwritable)
+    return _checked(path, _connect)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open an existing database as it is at this moment: later changes are not seen, and nothing is changed."""
-    return _checked(path, connect_to_read, _unreadable)
+    return _checked(path, connect_to_read)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -92,58 +92,29 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _checked(
-    path: Path,
-    connect: Callable[[Path], sqlite3.Connection],
-    not_reached: Callable[[Path, sqlite3.DatabaseError], StoreError],
-) -> sqlite3.Connection:
-    """Open a database of this version and without damage. `not_reached` makes the error for a problem of disk or
-    lock."""
+def _checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    """Open a database of this version and without damage."""
     try:
         database = connect(path)
         _check_version(path, database)
-        _check_whole(path, database)
+        damage = database.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.DatabaseError as error:
         if str(error) in DISK_ERRORS or _is_locked(error):
-            raise not_reached(path, error) from error
+            raise _unavailable(path, error) from error
         raise StoreError(f"{path} cannot be read as a store: {error}. Restore it from a copy.") from error
+    if damage != "ok":
+        raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
     return database
 
 
 def _check_version(path: Path, database: sqlite3.Connection) -> None:
     row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     version = row and row[0]
-    if version == str(SCHEMA_VERSION):
-        return
-    newer = version is not None and version.isdigit() and int(version) > SCHEMA_VERSION
-    remedy = "Install the newer fiesta_allennlp that made it." if newer else "Use the fiesta_allennlp that made it."
-    raise StoreError(
-        f"{path}: the store has version {version} but this fiesta_allennlp reads version {SCHEMA_VERSION}. {remedy}"
-    )
-
-
-def _check_whole(path: Path, database: sqlite3.Connection) -> None:
-    damage = database.execute("PRAGMA integrity_check").fetchone()[0]
-    if damage != "ok":
-        raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
-    with closing(sqlite3.connect(":memory:")) as empty:
-        empty.executescript(SCHEMA)
-        there = _columns(database)
-        for table, columns in _columns(empty).items():
-            lacking = columns - there.get(table, set())
-            if lacking:
-                what = f"columns {', '.join(sorted(lacking))} of {table} are" if table in there else f"table {table} is"
-                raise StoreError(f"{path}: the store is damaged: the {what} missing. Restore it from a copy.")
-    orphan = database.execute("PRAGMA foreign_key_check").fetchone()
-    if orphan is not None:
+    if version != str(SCHEMA_VERSION):
         raise StoreError(
-            f"{path}: the store is damaged: it has {orphan[0]} belonging to no candidate. Restore it from a copy."
+            f"{path} is a version {version} store, but this fiesta_allennlp reads version {SCHEMA_VERSION}. Use the "
+            "fiesta_allennlp release that created it."
         )
-
-
-def _columns(database: sqlite3.Connection) -> Dict[str, Set[str]]:
-    tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return {table: {row[1] for row in database.execute(f"PRAGMA table_info({table})")} for table in tables}
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -158,23 +129,14 @@ def _is_locked(error: sqlite3.Error) -> bool:
     return "locked" in str(error)
 
 
-def _unreadable(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    return StoreError(
-        f"{path}: you cannot read it now: {error}. The store may be intact. Read it as the user and on the machine "
-        "of its selection."
-    )
-
-
-def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+def _unavailable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+    cause, remedy = str(error), "Make sure that the disk is not full and that you can read and write the file"
     if _is_locked(error):
-        return StoreError(
-            f"{path}: the store cannot be written to: another program holds its lock ({error}). Nothing recorded so "
-            "far is lost: end that program, such as a database viewer or a backup, then continue "
-            "with --recover."
-        )
+        cause = f"another program holds its lock ({error})"
+        remedy = "Close that program, such as a database viewer or a backup"
     return StoreError(
-        f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: free some disk space, "
-        "then continue with --recover."
+        f"{path}: the store is unavailable: {cause}. Nothing recorded so far is lost. {remedy}, then continue with "
+        "--recover."
     )
 
 
@@ -188,11 +150,11 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                 yield
                 cursor.execute("COMMIT")
             except BaseException:
-                if database.in_transaction:  # a full disk has rolled back by itself
+                if database.in_transaction:  # a full disk has rolled it back already
                     cursor.execute("ROLLBACK")
                 raise
     except sqlite3.OperationalError as error:
-        raise _unwritable(database.execute("PRAGMA database_list").fetchone()[2], error) from error
+        raise _unavailable(database.execute("PRAGMA database_list").fetchone()[2], error) from error
 
 
 def _begin(cursor: sqlite3.Cursor) -> None:
@@ -241,5 +203,4 @@ def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation
 
 
 def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
-    told = {name: row[name] for name in FAILURE_FIELDS}
-    return Failure(request=requests[row["candidate"], row["replicate"]], **told)
+    return Failure(requests[row["candidate"], row["replicate"]], **{name: row[name] for name in FAILURE_FIELDS})

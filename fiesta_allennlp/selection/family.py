@@ -2,17 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.selection.loop import Listener, Selection
+from fiesta_allennlp.selection.loop import LoopParts, Selection
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import Meta, RunStore
-from fiesta_allennlp.strategies.base import Strategy
 
 
 @dataclass(frozen=True)
@@ -23,18 +21,6 @@ class Resumed:
     meta: Meta = field(default_factory=Meta)
     candidates: Tuple[Candidate, ...] = ()
     history: History = field(default_factory=lambda: History(()))
-
-
-@dataclass(frozen=True)
-class LoopParts:
-    """The parts that the loop works with; fields of `Selection`."""
-
-    strategy: Strategy
-    evaluator: Evaluator
-    executor: Executor
-    listener: Listener
-    shared_splits: bool
-    max_hours: Optional[float] = None
 
 
 Given = TypeVar("Given", bound=SelectionSettings)

@@ -125,7 +125,7 @@ def _put(holder: Any, path: str, value: Any, whole: str) -> None:
         return
     step = next((name for name in places if path.startswith(f"{name}.")), None)
     if step is None:
-        raise ValueError(f"the override '{whole}' does not apply: the config has no '{path.partition('.')[0]}'")
+        raise ValueError(f"cannot apply the override '{whole}': the config has no key '{path.partition('.')[0]}'")
     _put(holder[places[step]], path[len(step) + 1 :], value, whole)
 
 

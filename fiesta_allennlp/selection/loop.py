@@ -1,4 +1,4 @@
-"""The loop: ask the strategy, write the requests down, let the workers work, write the outcomes down."""
+"""The loop: ask the strategy, record the requests, let the workers work, record the outcomes."""
 
 import logging
 import os
@@ -91,26 +91,32 @@ class Listeners:
             listener.on_waiting(requests)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
-
-    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `max_hours` limits the loops of all sessions together. `SelectionFamily` explains `without` and `may_be_unfit`.
-    """
+@dataclass(frozen=True, kw_only=True)
+class LoopParts:
+    """The parts of a selection that its family opens. `max_hours` limits the loops of all sessions together."""
 
     strategy: Strategy
     evaluator: Evaluator
     executor: Executor
+    listener: Listener
+    shared_splits: bool = True
+    max_hours: Optional[float] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(LoopParts):
+    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
+
+    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
+    `SelectionFamily` explains `without` and `may_be_unfit`.
+    """
+
     store: RunStore
     directory: RunDirectory
-    listener: Listener
     seed: int
-    shared_splits: bool = True
     max_failures: int = 3
-    max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(PAUSES))
-    without: str = "give the others with --allow-removed"
+    without: str = "list the others with --allow-removed"
     may_be_unfit: bool = True
 
     def run(self) -> Decision:
@@ -158,8 +164,8 @@ class Selection:
                 self.listener.on_state(self._history(), decision)
             if not submitted and not self.retries:
                 raise RuntimeError(
-                    f"{self.strategy} is stuck: it proposes no run, waits for none and has not stopped. Correct "
-                    "its `propose` or its stopping rule."
+                    f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
+                    "stopping rule."
                 )
             outcome = self._wait(submitted, most=working_time.seconds_to_wait)
             working_time.note()
@@ -186,7 +192,7 @@ class Selection:
         for request in history.pending:
             evaluation = self.evaluator.salvage(request, self.directory.evaluation(request.name))
             if evaluation is not None:
-                logger.info("%s had finished before the interruption: its score is taken over", request.name)
+                logger.info("%s had finished before the interruption; recording its score", request.name)
                 self._record(evaluation)
             elif request.candidate in history.withdrawn:
                 self._forget([request])
@@ -251,7 +257,7 @@ class Selection:
         self.store.record(failure, try_again=try_again)
         logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
         for name in self._history().withdrawn - history.withdrawn:
-            logger.warning("candidate %s drops out: it failed too often", name)
+            logger.warning("candidate %s is dropped: too many failures", name)
         if not try_again:
             self.retries.drop([failure.request])
         self.listener.on_outcome(failure)
@@ -267,11 +273,11 @@ class Selection:
         at_start = not self._history().evaluations
         if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
             raise FiestaError(
-                f"{request.name} keeps failing because something it needs is unavailable: {outcome.error}. Fix "
-                f"that, then use --recover; the finished runs in {self.directory.root} are safe. If only "
-                f"'{request.candidate}' needs it, continue without this candidate: {self.without}."
+                f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
+                f"{outcome.error}. Fix this, then continue with --recover; the finished runs in {self.directory.root} "
+                f"are safe. If only '{request.candidate}' is affected, continue without it: {self.without}."
             )
-        logger.info("%s runs again later: something it needs is unavailable", request.name)
+        logger.info("%s will run again later: a resource is unavailable", request.name)
 
     def _forget(self, pending: Sequence[Request]) -> None:
         self.executor.abandon(pending)

@@ -7,28 +7,8 @@ from dataclasses import dataclass
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.files import shortened
 
-ERRORS = frozenset(
-    (
-        "loss",
-        "nll",
-        "perplexity",
-        "ppl",
-        "bpc",
-        "bpb",
-        "error",
-        "errors",
-        "mae",
-        "mse",
-        "rmse",
-        "wer",
-        "cer",
-        "ter",
-        "eer",
-        "ece",
-        "brier",
-    )
-)
-"""Parts of the names of metrics that are known to be errors or losses."""
+ERRORS = re.compile("loss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
+"""Matches parts of the names of metrics for which lower is better."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +45,11 @@ class Metric:
 def check_sign(typed: str) -> None:
     """Refuse the name of an error or a loss without a sign, because its highest mean would win. Parts of a name count,
     as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric anyway."""
-    known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
+    known = [part for part in re.split(r"[\W_]+", typed.lower()) if ERRORS.fullmatch(part)]
     if known and typed[0] not in "-+":
         raise ConfigError(
-            f"--metric {typed}: lower is better for a metric with '{known[0]}' in its name, but without a sign the "
-            f"highest mean wins. Write --metric=-{typed} for the lowest, or --metric=+{typed} for the highest."
+            f"--metric {typed}: a metric with '{known[0]}' in its name is usually minimized, but without a sign the "
+            f"highest mean wins. Use --metric=-{typed} to minimize it, or --metric=+{typed} to maximize it."
         )
 
 

@@ -7,23 +7,10 @@ class MySettings:
 
 import argparse
 import json
+import typing
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from functools import cache
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Tuple,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 
@@ -88,20 +75,20 @@ def allowed_by(settings: Any) -> Dict[str, Allowed]:
 
 @cache
 def _allowed_by(settings: type) -> Dict[str, Allowed]:
-    hints = get_type_hints(settings)
+    hints = typing.get_type_hints(settings)
     return {name: _kind(hints[name]) for name, _ in options_of(settings)}
 
 
 def _kind(annotation: Any) -> Allowed:
-    choices = get_args(annotation) if get_origin(annotation) is Union else (annotation,)
+    choices = typing.get_args(annotation) if typing.get_origin(annotation) is Union else (annotation,)
     kind = next(choice for choice in choices if choice is not type(None))
-    kind = get_origin(kind) or kind
+    kind = typing.get_origin(kind) or kind
     types = (int, float) if kind is float else (kind,) if kind in KIND_WORDS else ()
     return Allowed(types, is_optional=type(None) in choices or not types)
 
 
 EARLIER_NAMES = {"entropy": "seed"}
-"""Settings that stores, files of options and commands of earlier versions call otherwise."""
+"""Earlier names of settings, which stores, option files and commands may still use."""
 
 
 def flag(name: str) -> str:
@@ -124,29 +111,17 @@ def check_options(settings: Any) -> None:
 def check_values(values: Mapping[str, Any], settings: Any) -> None:
     """Check some settings of a class, each alone, as `check_options` does."""
     kinds = allowed_by(settings)
-    given = [(name, declared) for name, declared in options_of(settings) if name in values]
-    for name, declared in given:
-        if not declared.choices:
-            _check_kind(flag(name), values[name], kinds[name])
-    for check in (_check_choice, _check_range):
-        for name, declared in given:
-            if values[name] is not None or not kinds[name].is_optional:
-                check(flag(name), values[name], declared)
+    for name, declared in options_of(settings):
+        if name in values and not (values[name] is None and kinds[name].is_optional):
+            _check_value(flag(name), values[name], declared, kinds[name].types)
 
 
-def _check_kind(name: str, value: Any, kind: Allowed) -> None:
-    if not kind.types or (value is None and kind.is_optional):
-        return
-    if not isinstance(value, kind.types) or isinstance(value, bool) is not (bool in kind.types):
-        raise ConfigError(f"{name} must be {KIND_WORDS[kind.types[-1]]} but got {json.dumps(value)}.")
-
-
-def _check_choice(name: str, value: Any, declared: Option) -> None:
-    if declared.choices and value not in declared.choices:
-        raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
-
-
-def _check_range(name: str, value: Any, declared: Option) -> None:
+def _check_value(name: str, value: Any, declared: Option, types: Tuple[type, ...]) -> None:
+    if declared.choices:
+        if value not in declared.choices:
+            raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
+    elif types and (not isinstance(value, types) or isinstance(value, bool) is not (bool in types)):
+        raise ConfigError(f"{name} must be {KIND_WORDS[types[-1]]} but got {json.dumps(value)}.")
     if declared.least is not None and value < declared.least:
         rule = "must not be negative" if declared.least == 0 else f"must be at least {declared.least}"
         raise ConfigError(f"{name} {rule} but got {value}.")

@@ -21,13 +21,13 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
     data cannot be pooled."""
     if failure.kind == "data":
         return DataError(
-            f"{failure.error}. The runs in {root} were made with the old data: put them back, then continue with "
-            "--recover; or start again with another directory or --force."
+            f"{failure.error}. The runs in {root} used the old data. Restore the data, then continue with --recover; "
+            "or start over with another directory or --force."
         )
     if failure.kind == "disk":
         return StoreError(
-            f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in {root} is "
-            "lost: free some space, then continue with --recover."
+            f"the disk is full: {failure.request.name} ended with {failure.error}. No finished run in {root} is lost. "
+            "Free some disk space, then continue with --recover."
         )
     return None
 

@@ -1,7 +1,6 @@
 """A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
 rest."""
 
-import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, command
-from fiesta_allennlp.records import History
 from fiesta_allennlp.seeding import fresh_seed
+from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
@@ -21,16 +20,6 @@ from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
-from fiesta_allennlp.selection.workspace import (
-    already_there,
-    check_nobody_elses,
-    clear,
-    has_begun,
-    logging_to,
-    made_room,
-    opened,
-    writing_results,
-)
 
 COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
@@ -56,9 +45,9 @@ def run_selection(
         allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
-        raise ConfigError("--recover continues a selection and --force deletes it. Use only one.")
+        raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
     if allow_removed and not recover:
-        raise ConfigError("--allow-removed removes candidates from a resumed selection. Add --recover.")
+        raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, given, RunDirectory(root), console, stack)
         return session.run(session.resume(allow_removed=allow_removed) if recover else session.begin(force=force))
@@ -100,11 +89,9 @@ class _Session(Generic[Given, Checked, Prepared]):
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
-        self._note_owner()
         is_scored = bool(store.history(max_failures=1).evaluations)
         settings = self._resumed_settings(meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
-        self._note_lost_runs(history)
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
         checked = family.check(settings, stored, allow_removed=allow_removed)
         num_done = len(history.evaluations)
@@ -114,19 +101,19 @@ class _Session(Generic[Given, Checked, Prepared]):
     def begin(self, *, force: bool) -> _Begun[Given, Prepared]:
         family, directory = self.family, self.directory
         settings = family.settings(**overlay(self.given, of=family.settings))
-        is_to_be_deleted = has_begun(directory)
+        is_to_be_deleted = workspace.has_begun(directory)
         if is_to_be_deleted and not force:
-            raise already_there(directory)
+            raise workspace.already_there(directory)
         if not force:
-            check_nobody_elses(directory)
+            workspace.check_nobody_elses(directory)
         checked = family.check(settings, Resumed(directory), allow_removed=False)
         if not is_to_be_deleted:
-            clear(directory)
+            workspace.clear(directory)
             store = self._opened(create=True)
             return _Begun(settings, self._prepared(checked, directory), store)
-        place = self.stack.enter_context(made_room(directory.next))
+        place = self.stack.enter_context(workspace.made_room(directory.next))
         prepared = self._prepared(checked, place)  # the old one is deleted only for a selection that can begin
-        clear(directory, instead=place)
+        workspace.clear(directory, instead=place)
         return _Begun(settings, prepared, self._opened(create=True))
 
     def run(self, begun: _Begun[Given, Prepared]) -> Dict[str, Any]:
@@ -161,16 +148,14 @@ class _Session(Generic[Given, Checked, Prepared]):
             ).run()
         history = store.history(max_failures=settings.max_failures)
         summary = family.summary(prepared, history, decision, store.meta())
-        with writing_results(self.directory):
+        with workspace.writing_results(self.directory):
             family.conclude(prepared, history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
             write_json(summary, self.directory.selection_json)
         return summary
 
     def _opened(self, *, create: bool) -> RunStore:
-        store = self.stack.enter_context(opened(self.directory, create=create))
-        self.stack.enter_context(logging_to(self.directory.log))
-        return store
+        return self.stack.enter_context(workspace.opened(self.directory, create=create))
 
     def _prepared(self, checked: Checked, place: RunDirectory) -> Prepared:
         return self.stack.enter_context(self.family.prepared(checked, self.directory, place, self.console))
@@ -183,7 +168,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         stored = meta.settings or {}
         if stored and meta.kind != family.name:
             raise StoreError(
-                f"{root}: the selection there was made by {command(COMMANDS[meta.kind])}. Resume it with that command."
+                f"{root}: the selection was started with {command(COMMANDS[meta.kind])}. Resume it with that command."
             )
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}
@@ -193,23 +178,23 @@ class _Session(Generic[Given, Checked, Prepared]):
         if forbidden:
             raise ConfigError(
                 f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden)}. "
-                "Leave that out, or start again in another directory."
+                "Remove the option, or start over in another directory."
             )
         return settings
 
     def _check_begun(self) -> None:
-        """Refuse to resume a store without settings, unless they are given again and no run is there."""
+        """Refuse to resume a store without settings, unless they are passed again and no run exists."""
         directory, family = self.directory, self.family
         if directory.finished_runs:
             raise StoreError(
-                f"{directory.root}: the store has lost what was written to it: {len(directory.finished_runs)} runs in "
-                f"'evaluations' are not in it. Restore '{directory.store.name}' and '{directory.store_log.name}' from "
-                "a copy, or start again with --force."
+                f"{directory.root}: the store has lost its content: {len(directory.finished_runs)} runs in "
+                f"'evaluations' are missing from it. Restore '{directory.store.name}' and "
+                f"'{directory.store_log.name}' from a copy, or start over with --force."
             )
         if not self.given.get(family.given):
             raise StoreError(
-                f"{directory.root}: the selection was stopped before its first {family.step}, so there is nothing to "
-                f"recover. Give its {family.given} and options again, without --recover."
+                f"{directory.root}: nothing to recover: the selection was stopped before its first {family.step}. "
+                f"Repeat its {family.given} and options, without --recover."
             )
 
     def _changes(self, meta: Meta, settings: Given, num_done: int) -> List[Dict[str, Any]]:
@@ -224,32 +209,11 @@ class _Session(Generic[Given, Checked, Prepared]):
             if before[name] != now
         ]
 
-    def _note_owner(self) -> None:
-        """Warn of another user's directory: resuming there runs its configs and imports its packages."""
-        owner = self.directory.store.stat().st_uid
-        if owner != os.getuid():
-            self._say(
-                f"Note: {self.directory.root} belongs to the user ID {owner}. Resuming runs the programs, "
-                "configs and packages that it names, with your permissions."
-            )
-
-    def _note_lost_runs(self, history: History) -> None:
-        finished = [evaluation.request for evaluation in history.evaluations]
-        failed = [failure.request for failure in history.failures]
-        known = {request.name for request in (*finished, *history.pending, *failed)}
-        lost = sorted(self.directory.finished_runs - known)
-        if lost:
-            more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
-            self._say(
-                f"Note: the store has lost {len(lost)} runs that are in 'evaluations': {', '.join(lost[:3])}{more}. "
-                "Where they are needed, they run again with the same seeds."
-            )
-
     def _note_changed_code(self, meta: Meta, packages: Sequence[str], files: Sequence[str]) -> None:
         for name in changed_code(meta.environments, packages, files):
             self._say(
-                f"Note: the code of {name} has changed since this selection last ran. Runs from now on use the new "
-                "code. If that changes scores, start again in another directory."
+                f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
+                "changes scores, start over in another directory."
             )
 
     def _say(self, sentence: str) -> None:

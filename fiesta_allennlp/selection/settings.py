@@ -39,38 +39,40 @@ class ChoiceSettings:
 
     strategy: Any = option(
         None,
-        "sampling rule: top_two (default), ttts, bts, thompson, non_adaptive_fc; with --budget: sequential_halving "
-        "(default), non_adaptive_fb; or a JSON object with a `type`",
+        "sampling rule: top_two (default), ttts, bts, thompson or non_adaptive_fc; with --budget: sequential_halving "
+        "(default) or non_adaptive_fb; or a JSON object with a `type`",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     belief: Any = option(
         None,
         "model of the scores: split_paired (default), unpaired (default with --splits official) or student_t, each "
-        "also with the prefix logit_; or a JSON object",
+        "optionally with the prefix logit_; or a JSON object",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     confidence: Optional[float] = option(
         None,
-        "target confidence: stop when P(best) of one candidate reaches it, unless the stopping rule asks for more runs "
+        "target confidence: stop once P(best) of a candidate reaches it, unless the stopping rule requires more runs "
         "(default 0.95)",
         group=CHOOSING,
     )
     stop: Any = option(
         None,
-        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with guaranteed error rates; or JSON",
+        "stopping rule: rule_of_three (default), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     budget: Optional[int] = option(
-        None, "make this number of runs in total and name the best, instead of stopping at --confidence", group=CHOOSING
+        None,
+        "spend this many runs in total and pick the best, instead of stopping at --confidence",
+        group=CHOOSING,
     )
     margin: Optional[float] = option(
         None, "accept a candidate whose mean is within MARGIN of the best (default 0)", group=CHOOSING
     )
     max_evaluations: Optional[int] = option(
-        None, "stop as inconclusive after this number of runs in total (default 50 per candidate)", group=CHOOSING
+        None, "stop as inconclusive after this many runs in total (default 50 per candidate)", group=CHOOSING
     )
 
     def __post_init__(self) -> None:
@@ -101,7 +103,7 @@ class ChoiceSettings:
         """Return the strategy as a config, with the options that belong to it filled in."""
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError(
-                "--confidence and --budget are mutually exclusive: stop at a confidence, or after N runs."
+                "--confidence and --budget are mutually exclusive: stop at a confidence, or after a number of runs."
             )
         params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
         if "stop" in params:
@@ -123,7 +125,7 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     return option(
         default,
         "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
-        "the paper; official: the config's own training, validation and test set, so only seeds vary",
+        "the paper; official: the config's own training, validation and test sets, so only seeds vary",
         group=group,
         metavar="|".join(SPLITS),
         choices=SPLITS,
@@ -149,7 +151,7 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     if isinstance(value, str):
         return {"type": value}
     if not isinstance(value, dict) or "type" not in value:
-        raise ConfigError(f"{option_name}: expected a name or a JSON object with a 'type' but got {json.dumps(value)}.")
+        raise ConfigError(f"{option_name} must be a name or a JSON object with a 'type' but got {json.dumps(value)}.")
     return dict(value)
 
 
@@ -160,7 +162,7 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
         if value is not None:
             if name in params and params[name] != value:
                 raise ConfigError(
-                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Use only one."
+                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Use one or the other."
                 )
             params[name] = value
 
@@ -194,16 +196,9 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     `of` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file.")
-    try:
-        values = read_jsonnet(path, where=f"--config {path}")
-    except ConfigError as error:
-        raise ConfigError(
-            f"{error}\nA file of options looks like this: {{ metric: 'accuracy', workers: 2 }}"
-        ) from error
+    values = read_jsonnet(path, where=f"--config {path}")
     if not isinstance(values, dict):
-        raise ConfigError(
-            f"--config {path}: must be a Jsonnet object with options as keys but is a {type(values).__name__}."
-        )
+        raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     given = by_present_names({name.replace("-", "_"): value for name, value in values.items()})
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))

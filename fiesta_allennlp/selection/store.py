@@ -24,8 +24,6 @@ from fiesta_allennlp.selection.settings import of_earlier_version
 if TYPE_CHECKING:
     from filelock import FileLock
 
-START_AGAIN = "One was started here and ended before its first run. Start it again, without --recover."
-
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 NEXT_ORDER = (
@@ -113,11 +111,10 @@ class StoreReader:
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
-        given = f"Pass the directory that {command('select')} was given with -s."
-        remedy = START_AGAIN if directory.ended_before_its_first_run else given
+        remedy = f"Pass the directory from `{command('select')} -s DIR`."
         if directory.screening.store.is_file():
             remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
-        raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
+        raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)
 
@@ -133,12 +130,12 @@ def lock(directory: RunDirectory) -> "FileLock":
         held.acquire(timeout=0)
     except Timeout:
         raise StoreError(
-            f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or give "
+            f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
             "another directory with -s."
         ) from None
     except OSError as error:
         why = "it is a file" if directory.root.is_file() else error
-        raise StoreError(f"{directory.root} cannot be written to: {why}. Use another directory with -s.") from error
+        raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
     return held
 
 
@@ -153,10 +150,9 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
-            anew = "Check -s, or leave out --recover to start a new selection."
-            remedy = START_AGAIN if directory.ended_before_its_first_run else anew
             raise StoreError(
-                f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. {remedy}"
+                f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s, or omit --recover to "
+                "start a new selection."
             )
         self._history: Optional[History] = None
         self._lock = lock(directory)
@@ -226,7 +222,7 @@ class RunStore(StoreReader):
             (*values, *evaluation.request.key),
         )
         if updated.rowcount != 1:
-            raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending, so it cannot finish.")
+            raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
     def _record_failure(self, failure: Failure, *, try_again: bool) -> None:
         self._database.execute(

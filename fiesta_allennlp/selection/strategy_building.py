@@ -1,13 +1,11 @@
 """Builds and checks the strategy that the options name."""
 
-from typing import Any, Callable, Dict, List, Sequence, TypeVar
+from typing import Callable, List, Sequence, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.registry import build, import_package
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 from fiesta_allennlp.strategies.minimising import Minimising
 
 Built = TypeVar("Built")
@@ -19,7 +17,6 @@ def build_strategy(
     """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
     counts of right and wrong answers, which some beliefs need."""
     params = choice.strategy_params()
-    _check_kind(params)
     try:
         strategy = build(Strategy, params)
     except ConfigError as error:
@@ -27,15 +24,14 @@ def build_strategy(
     strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
         raise ConfigError(
-            f"--belief {params['belief']['type']} compares scores on splits that candidates share, but with "
-            "--splits official only the seeds vary, and runs share no random splits. Leave --belief out for "
-            f"{choice.default_belief}, or give student_t."
+            f"--belief {params['belief']['type']} compares candidates on shared random splits, but with --splits "
+            f"official only the seeds vary. Use --belief {choice.default_belief} (the default) or student_t."
         )
     if strategy.belief.needs_counts and (minimise or not has_counts):
         raise ConfigError(
-            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here "
-            f"every run reports {'a score to minimise' if minimise else 'only a score'}. Choose another belief, "
-            f"such as {choice.default_belief}."
+            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here runs "
+            f"report {'a score to minimize' if minimise else 'only a score'}. Use another belief, such as "
+            f"{choice.default_belief}."
         )
     return Minimising(strategy) if minimise else strategy
 
@@ -47,7 +43,7 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     except ConfigError:
         if not packages:
             raise
-    import_packages(packages, whence=", which the selection was started with,")
+    import_packages(packages, whence=", which this selection uses,")
     return build()
 
 
@@ -61,8 +57,8 @@ def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
             raise
         named = " ".join(f"--include-package {package}" for package in packages)
         raise ConfigError(
-            f"{error} The selection was started with {named}. Commands that only read a selection do not import "
-            "code for it unless you add this option to the command."
+            f"{error} The selection was started with {named}. Commands that only read a selection do not import that "
+            "code unless you add this option."
         ) from error
 
 
@@ -73,27 +69,6 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
             import_package(package)
         except ImportError as error:
             raise ConfigError(
-                f"--include-package {package}{whence} cannot be imported: {error}. Start from a directory where it "
-                "can be imported, or add its directory to PYTHONPATH."
+                f"--include-package {package}{whence} cannot be imported: {error}. Run the command from the directory "
+                "that contains it, or add that directory to PYTHONPATH."
             ) from error
-
-
-def _check_kind(params: Dict[str, Any]) -> None:
-    """Refuse an option that belongs to the other kind of strategy."""
-    name = params["type"]
-    if name not in Strategy.available():
-        return
-    fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
-    if fixed_budget and "budget" not in params:
-        raise ConfigError(f"--strategy {name} spends a budget: set the number of runs with --budget N.")
-    of_confidence = ("confidence", "margin", "max_evaluations", "stop")
-    wrong = [key for key in of_confidence if key in params] if fixed_budget else []
-    if wrong:
-        raise ConfigError(
-            f"{flag(wrong[0])} cannot be combined with --strategy {name}, which spends a budget. Leave it out."
-        )
-    if not fixed_budget and "budget" in params:
-        raise ConfigError(
-            f"--budget cannot be combined with --strategy {name}, which stops at a confidence. Limit it with "
-            "--max-evaluations, or choose sequential_halving or non_adaptive_fb."
-        )

@@ -88,23 +88,8 @@ def _means_by_split(scored: OnSplits) -> Dict[int, float]:
     return {seed: float(np.mean(scores)) for seed, scores in by_split.items()}
 
 
-FEWEST_SHARED = 2
-"""On one shared split a difference says nothing."""
-
-CSV_COLUMNS = (
-    "candidate",
-    "replicate",
-    "status",
-    "score",
-    "metric",
-    "seconds",
-    "split_seed",
-    "random_seed",
-    "numpy_seed",
-    "pytorch_seed",
-    "started_at",
-    "error",
-)
+SEEDS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
+CSV_COLUMNS = ("candidate", "replicate", "status", "score", "metric", "seconds", *SEEDS, "started_at", "error")
 
 
 def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
@@ -158,7 +143,7 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
         return None
     rival = max((name for name in means if name != best), key=means.__getitem__)
     seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, rival)))
-    difference = sign * float(differences.mean()) if len(seeds) >= FEWEST_SHARED else 0.0
+    difference = sign * float(differences.mean()) if len(seeds) > 1 else 0.0
     if difference <= 0:
         return None
     better = bool(means[rival] > means[best])

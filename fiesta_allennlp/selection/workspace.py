@@ -35,7 +35,7 @@ MOST_NAMED = 3
 
 
 def check_nobody_elses(directory: RunDirectory) -> None:
-    """Refuse to begin a selection among other files, where nobody could tell its files from these."""
+    """Refuse to begin a selection among other files, which nobody could tell apart from its own."""
     ours = {path.name for path in directory.contents()}
     ours |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
@@ -43,22 +43,16 @@ def check_nobody_elses(directory: RunDirectory) -> None:
     if others:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise StoreError(
-            f"{directory.root}: this directory contains other files: {', '.join(others[:MOST_NAMED])}{more}. Use a "
-            f"new or empty directory with -s, such as {directory.root / 'selection'}; or use this one with "
-            "--force, which does not touch those files."
+            f"{directory.root} contains other files: {', '.join(others[:MOST_NAMED])}{more}. Choose a new or empty "
+            f"directory with -s, such as {directory.root / 'selection'}, or add --force, which does not touch those "
+            "files."
         )
 
 
 def already_there(directory: RunDirectory) -> StoreError:
-    if not directory.store.exists():
-        return StoreError(
-            f"{directory.root}: {len(directory.finished_runs)} runs of a selection are in 'evaluations', but its "
-            f"'{directory.store.name}' is missing. Restore it from a copy, delete the runs with --force, or give "
-            "another directory with -s."
-        )
     return StoreError(
-        f"{directory.root}: this directory already has a selection. Continue it with --recover, delete "
-        "it with --force, or use another directory with -s."
+        f"{directory.root} already contains a selection. Continue it with --recover, delete it with --force, or choose "
+        "another directory with -s."
     )
 
 
@@ -74,7 +68,9 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
             if path not in (keep, instead and instead.root):
                 delete(path)
                 if os.path.lexists(path):
-                    raise StoreError(f"{path} cannot be deleted. Delete it yourself, or use another directory with -s.")
+                    raise StoreError(
+                        f"{path} cannot be deleted. Delete it yourself, or choose another directory with -s."
+                    )
         for path in instead.prepared if instead is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)
@@ -94,11 +90,13 @@ def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
 
 @contextmanager
 def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """Yield the store of the directory, closed at the end. Delete it again if its selection did not begin."""
+    """Yield the store of the directory, closed at the end, and keep a log. Delete the store again if its selection did
+    not begin."""
     store = RunStore(directory, create=create)
     delete(directory.next.root)  # of a session that was killed
     try:
-        yield store
+        with logging_to(directory.log):
+            yield store
     finally:
         keep = store.meta().begun
         store.close()
@@ -144,6 +142,6 @@ def writing_results(directory: RunDirectory) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: free "
-            "some space, then write them with --recover."
+            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}. Free "
+            "some disk space, then write them with --recover."
         ) from error

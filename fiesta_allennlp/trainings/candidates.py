@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
+from fiesta_allennlp.errors import NO_ALLENNLP, ConfigError, all_in_one, plainly
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.family import Resumed
@@ -118,7 +118,8 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
 def _check_allennlp() -> None:
     """Refuse a missing AllenNLP, or a cache directory that cannot be made, which AllenNLP makes even if every file is
     here."""
-    find_spec("allennlp")
+    if find_spec("allennlp") is None:
+        raise ConfigError(NO_ALLENNLP)
     place = Path(os.environ.get(CACHE) or Path.home() / ".allennlp") / "cache"
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.records import Request
@@ -257,10 +257,6 @@ def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
             yield from leaves_of(child, f"{key}.{name}" if key else str(name))
     else:
         yield key, value
-
-
-def keys_of(config: Mapping[str, Any]) -> FrozenSet[str]:
-    return frozenset(name for path, _ in leaves_of(config) for name in path.split("."))
 
 
 def first_difference(old: Any, new: Any) -> Optional[str]:

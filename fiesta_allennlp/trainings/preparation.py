@@ -25,7 +25,7 @@ from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import read_place
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config, keys_of
+from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.config_checks import check_direction
 from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import Preparation
@@ -76,8 +76,7 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     says_all = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
     path = read_place(candidate.source).path
-    keys = keys_of(candidate.config)
-    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error, keys=keys)}{where}"
+    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {said}"
 
 

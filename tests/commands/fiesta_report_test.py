@@ -22,10 +22,11 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_stands_beside_the_selection(run: Path, call: Call) -> None:
     text = call.done(run)
     assert "Interrupted after 6 runs of 2 candidates" in text
-    assert f"The report is {run / 'report' / 'report.html'}" in text
+    assert str(run / "report" / "report.html") in text
     assert "| able | 3 | 0.8500 |" in (run / "report" / "report.md").read_text()
     assert "able & 3 & 0.8500" in (run / "report" / "table.tex").read_text()
     assert (run / "report" / "scores.csv").read_text().startswith("candidate,split,seed,score")
@@ -49,10 +50,9 @@ def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "pass the directory of a selection or a table of scores"),
-        (["nowhere"], "nowhere: does not exist"),
-        (["directory"], "directory: there is no selection: 'store.sqlite' is missing"),
-        (["file.md"], "file.md: is neither a directory nor a file that ends with .json or .csv"),
+        (["nowhere"], "nowhere"),
+        (["directory"], "directory: .*'store.sqlite' is missing"),
+        (["file.md"], "file.md"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_message(

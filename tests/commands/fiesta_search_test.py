@@ -64,11 +64,6 @@ def undisturbed(done: List[Any], files: List[str], run: Path) -> Path:
     return Path(done[1])
 
 
-@pytest.fixture
-def changeable(undisturbed: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(undisturbed, tmp_path / "copy"))
-
-
 def stages(run: Path) -> Tuple[Any, Any]:
     """Everything about the runs of both stages but when they were made."""
     return scores_of(run / "screening"), scores_of(run)
@@ -93,11 +88,9 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
     assert metrics["best_validation_accuracy"] == best_first[0].score and "test_accuracy" not in metrics
 
     output = search.done("-s", undisturbed, "--recover")  # there is nothing left to do
-    assert f"Screened {CONFIGS} configs" in output
     for name in selected.candidates:
         assert re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M)
-    output = search.refused("-s", undisturbed, "--recover", "--configs", 9)
-    assert "the screening is over, so --configs no longer has an effect" in output
+    assert "--configs" in search.refused("-s", undisturbed, "--recover", "--configs", 9)
 
 
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
@@ -113,54 +106,58 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
     assert [line.partition(": ")[0] for line in made.legend] == [finalist.name for finalist in found.finalists]
     assert all(line in page and f"% {line}" in (tmp_path / "report" / "table.tex").read_text() for line in made.legend)
     assert set(made.legend) <= set(status_of(undisturbed).sentences)
-    assert "The finalists in both stages" in page and "The best validation score after each run" in page
     assert (tmp_path / "report" / "figures" / "best_so_far.png").is_file()
-    with pytest.raises(ConfigError, match="this is the first stage of a search"):
+    with pytest.raises(ConfigError, match="first stage"):
         report(undisturbed / "screening")
+
+
+@pytest.fixture
+def programs(reviews: Path) -> List[str]:
+    """A template of a program that takes no time, whose score follows from its seed, and a space."""
+    script = 'sleep 0.1; echo "{\\"accuracy\\": 0.$4, \\"validation_accuracy\\": 0.$4}"'
+    config = json.dumps(program_config(reviews, script))
+    template, space = reviews / "program.jsonnet", reviews / "program_space.json"
+    template.write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
+    space.write_text('{"lr": {"low": 0.001, "high": 0.3}}')
+    return [str(template), str(space)]
 
 
 @pytest.mark.parametrize(("stage", "how"), [("screening", signal.SIGINT), ("", signal.SIGKILL)])
 def test_a_search_that_is_stopped_goes_on_to_the_same_runs(
-    undisturbed: Path, files: List[str], run: Path, search: Call, stage: str, how: signal.Signals
+    programs: List[str], run: Path, search: Call, stage: str, how: signal.Signals
 ) -> None:
-    command = start(*files, *OPTIONS, "-s", run)
+    command = start(*programs, *OPTIONS, "-s", run)
     until(lambda: (run / stage / "store.sqlite").exists() and num_finished(run / stage) >= 2)
     command.send_signal(how)
     output, _ = command.communicate()
     if stage:
         assert command.returncode == 130, output
-        assert "Interrupted in the screening; nothing that finished is lost." in output
         assert f"search -s {run} --recover" in output
         assert not (run / "store.sqlite").exists()
         status = status_of(run)
-        assert status.sentences[0] == "The screening is interrupted." and not status.running
-        assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
-        with pytest.raises(StoreError, match="The search here is still screening configs"):
+        assert "interrupted" in status.sentences[0] and not status.running
+        with pytest.raises(StoreError, match="still screening"):
             report(run)
     search.done("-s", run, "--recover")
-    assert stages(run) == stages(undisturbed)
+    search.done(*programs, *OPTIONS, "-s", run.with_name("whole"))
+    assert stages(run) == stages(run.with_name("whole"))
 
 
-def test_force_replaces_both_stages_once_the_checks_have_passed(
-    changeable: Path, files: List[str], search: Call
+def test_force_replaces_both_stages_once_the_checks_have_passed_and_a_changed_template_is_refused(
+    programs: List[str], run: Path, search: Call
 ) -> None:
-    before = stages(changeable)
-    assert "this directory already has a selection" in search.refused(*files, *OPTIONS, "-s", changeable)
-    assert "gp_ie" in search.refused(*files, *OPTIONS, "-s", changeable, "--force", "--searcher", "gp_ie")
-    assert stages(changeable) == before
-    search.done(*files, *OPTIONS, "-s", changeable, "--force", "--configs", 3, "--seed", 6)
-    assert len(stages(changeable)[0]) == 3 and stages(changeable)[1].isdisjoint(before[1])
-
-
-def test_a_template_that_changed_is_refused(changeable: Path, done: Any, search: Call) -> None:
-    (changeable / "store.sqlite").unlink()  # as where the second stage has not begun
-    shutil.rmtree(changeable / "evaluations")
-    template = Path(done[0][0])
-    before = template.read_text()
-    template.write_text(before + " + { model+: { dropout: 0.5 } }")
-    status, output = search("-s", changeable, "--recover")
-    template.write_text(before)
-    assert status == 2 and "has changed" in output and "'model.dropout'" in output
+    search.done(*programs, *OPTIONS, "-s", run)
+    before = stages(run)
+    assert "already contains a selection" in search.refused(*programs, *OPTIONS, "-s", run)
+    assert "gp_ie" in search.refused(*programs, *OPTIONS, "-s", run, "--force", "--searcher", "gp_ie")
+    assert stages(run) == before
+    search.done(*programs, *OPTIONS, "-s", run, "--force", "--configs", 3, "--seed", 6)
+    assert len(stages(run)[0]) == 3 and stages(run)[1].isdisjoint(before[1])
+    (run / "store.sqlite").unlink()  # as where the second stage has not begun
+    shutil.rmtree(run / "evaluations")
+    Path(programs[0]).write_text(Path(programs[0]).read_text().replace("sleep 0.1", "sleep 0"))
+    output = search.refused("-s", run, "--recover")
+    assert "has changed" in output and "'command" in output
 
 
 def test_a_call_has_a_result_and_refuses_what_is_wrong(
@@ -169,28 +166,18 @@ def test_a_call_has_a_result_and_refuses_what_is_wrong(
     found = done[2]
     assert found.selection is not None and found.selection.num_evaluations == BUDGET
     assert len(found.screening["candidates"]) == CONFIGS
-    assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
-    with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
+    assert f"Screened {CONFIGS} configs" in repr(found)
+    with pytest.raises(ConfigError, match="the space: 'n'"):
         fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run, configs=3)
-    with pytest.raises(ConfigError, match="--configs N"):
+    with pytest.raises(ConfigError, match="--configs"):
         fiesta_allennlp.search(files[0], SPACE, directory=run)
 
 
-def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Call, tmp_path: Path) -> None:
-    """The template is a program, so that no model is built."""
-    config = json.dumps(program_config(tmp_path, "true"))
-    Path(files[0]).write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
-    Path(files[1]).write_text('{"lr": {"low": 0.001, "high": 0.3}}')
-    given = [*files, "--metric", "accuracy", "--dry-run"]
-    output = search.refused(*given, "--configs", 100_000)
-    assert "--searcher gp_ei compares all pairs of points" in output
-    output = search.done(*given, "--configs", 100_000, "--searcher", "random")
-    assert "Checked 100 of 100,000 points" in output
-    assert "The screening would run 100000 of 100000 configs once" in output
-    assert re.search(r"^The data of the screening: \d+ instances, no groups\.$", output, re.M)
-    output = search.done(*given, "--runs", 12)
-    assert "The screening would run 10 of 50 configs once" in output
-    assert "The 2 best would then be the candidates of a selection" in output
+def test_a_dry_run_of_a_very_large_search_checks_some_points(programs: List[str], search: Call, tmp_path: Path) -> None:
+    given = [*programs, "--metric", "accuracy", "--dry-run"]
+    assert "--searcher gp_ei" in search.refused(*given, "--configs", 100_000)
+    assert "100 of 100,000 points" in search.done(*given, "--configs", 100_000, "--searcher", "random")
+    assert "10 of 50 configs" in search.done(*given, "--runs", 12)
     assert not list(tmp_path.rglob("*.sqlite"))
 
 
@@ -198,10 +185,9 @@ def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], s
     ("options", "said"),
     [
         (["--finalists", 4, "--budget", 3], "budget must be at least"),
-        (["--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
-        (["--metric", "f1"], "does not report the metric 'f1'"),
+        (["--searcher", "gp_ehvi"], "--searcher gp_ehvi"),
         (["-o", '{"trainer.num_epoch": 3}'], "num_epoch"),
-        ([], "imports reads the variable 'layers'"),
+        ([], "'layers'"),
     ],
 )
 def test_bad_input_is_refused_before_the_first_run(
@@ -212,10 +198,8 @@ def test_bad_input_is_refused_before_the_first_run(
     assert not (run / "screening" / "store.sqlite").exists() and not (run / "store.sqlite").exists()
 
 
-def test_a_screening_of_failures_decides_nothing(files: List[str], run: Path, search: Call) -> None:
-    Path(files[0]).write_text(json.dumps(program_config(Path(files[0]).parent, "exit 1")))
-    Path(files[1]).write_text('{".environment": [{"LR": "1"}, {"LR": "2"}, {"LR": "3"}]}')
-    status, output = search(*files, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)
+def test_a_screening_of_failures_decides_nothing(programs: List[str], run: Path, search: Call) -> None:
+    Path(programs[0]).write_text(Path(programs[0]).read_text().replace("sleep 0.1", "exit 1"))
+    status, output = search(*programs, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)
     assert status == EXIT_NO_DECISION, output
-    assert "No comparison: too many runs of the screening failed" in output
     assert not (run / "store.sqlite").exists()

@@ -52,7 +52,7 @@ def test_a_command_that_reads_calls_nothing_that_a_store_names(
 ) -> None:
     evil = popen(marker)
     attack(foreign, **({"belief": evil} if where == "belief" else {"strategy": {"type": "top_two", "stop": evil}}))
-    assert "'type' is 'subprocess.Popen', but no class is registered under that name" in read.refused(foreign)
+    assert "'subprocess.Popen'" in read.refused(foreign)
     assert not marker.exists()
 
 
@@ -83,8 +83,7 @@ def test_a_directory_that_is_a_link_is_refused(in_process: Callable[[str], Call]
     elsewhere.mkdir()
     (foreign / name).parent.mkdir(exist_ok=True)
     (foreign / name).symlink_to(elsewhere)
-    told = in_process("report").refused(foreign)
-    assert f"{name} is a symbolic link. Delete it, or use another directory" in told
+    assert f"{name} is a symbolic link" in in_process("report").refused(foreign)
     assert list(elsewhere.iterdir()) == []
 
 
@@ -102,17 +101,15 @@ def test_a_log_that_is_left_does_not_enter_a_new_store(tmp_path: Path) -> None:
     new.close()
 
 
-def test_runs_without_a_store_are_told_and_deleted_by_force_alone(call: Call, foreign: Path, candidates: Any) -> None:
+def test_runs_without_a_store_are_deleted_by_force_alone(call: Call, foreign: Path, candidates: Any) -> None:
     directory = RunDirectory(foreign)
     for name in ("a-0", "b-1.part"):  # one that was being received is no lost run
         directory.evaluation(name).mkdir(parents=True)
         (directory.evaluation(name) / "outcome.json").write_text("{}")
     directory.store.unlink()
-    told = call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
-    assert "1 runs of a selection are in 'evaluations', but its 'store.sqlite' is missing" in told
+    assert "already contains a selection" in call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
     RunStore(directory, create=True).close()
-    told = call.refused("-s", foreign, "--recover")
-    assert "the store has lost what was written to it: 1 runs in 'evaluations' are not in it" in told
+    assert "1 runs in 'evaluations'" in call.refused("-s", foreign, "--recover")
     clear(directory)
     assert not has_begun(directory) and not directory.evaluation("a-0").exists()
 

@@ -73,6 +73,7 @@ def recovered(runs: Path, name: str) -> Path:
     return directory
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_a_report_says_what_it_said(runs: Path, name: str) -> None:
     made = fiesta_allennlp.report(f"../{name}", output="report")

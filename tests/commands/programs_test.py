@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, GOOD, POOR, Call, Selections
 from tests.conftest import still_runs, until
-from tests.run_files import scores_of, summary_of
+from tests.run_files import rows_of, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
@@ -34,17 +34,7 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     made = report(run)
     parameters = {candidate.name: candidate.num_parameters for candidate in made.candidates}
     assert parameters["able"] is None and parameters["stock"] > 0
-    checklist = dict(made.checklist)
-    assert checklist["metric"].endswith("best on the validation set; of able, blind as the program reports it")
-    assert "fiesta_allennlp.trainings.programs.repeat" in checklist["command to repeat one run of able, blind"]
-
-
-def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(selections: Selections, run: Path) -> None:
-    assert "Checking 2 candidates: reading the data ..." in selections.begin(*EQUALLY, "--budget", 4)
-    checklist = dict(report(run).checklist)
-    assert checklist["metric"] == "accuracy on the test set, as the programs report it"
-    assert "command to repeat one run" not in checklist
-    assert "records and groups" in checklist["data fingerprint (SHA-256)"]
+    assert "programs.repeat" in dict(made.checklist)["command to repeat one run of able, blind"]
 
 
 def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, write_program: Write, run: Path) -> None:
@@ -62,10 +52,10 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, w
     options = ["--budget", 16, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
     output = selections.begin(*bad, *EQUALLY, *options)
     for message in (
-        r"failed: broken-0 error: the program ended with exit status 3. The end of its output: no such layer",
-        r"failed: nan-0 error: the program reported accuracy = nan, which is not a finite number",
-        r"failed: other-0 metric: .* no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1, loss",
-        r"failed: hanging-0 timeout: out of time: it ran longer than --time-limit 2 seconds",
+        "failed: broken-0 error: .*exit status 3.*no such layer",
+        "failed: nan-0 error: .*accuracy = nan",
+        "failed: other-0 metric: .*'accuracy'.*f1, loss",
+        "failed: hanging-0 timeout: .*--time-limit 2",
     ):
         assert re.search(message, output), output
     summary = summary_of(run)
@@ -86,7 +76,7 @@ def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
     die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
     options = [*METRIC, *EQUALLY, "--budget", 4, "--seed", 3]
     output = call.done(candidates[0], write_program("dying", f"{die_once}; {POOR}"), "-s", run, *options)
-    assert "dying-0 killed: the program was killed by signal 9 (SIGKILL), on Linux often for lack of memory" in output
+    assert "dying-0 killed: " in output and "SIGKILL" in output
     calm = run.with_name("calm")
     assert "killed" not in call.done(candidates[0], f"dying={candidates[1]}", "-s", calm, *options)
     assert scores_of(run) == scores_of(calm) and len(scores_of(run)) == 4
@@ -98,23 +88,27 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     monkeypatch.chdir(reviews)
     (reviews / "score.sh").write_text('echo "accuracy 0.$4"')
     given = [write_program(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
-    output = call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 2)
-    assert "the configs of one and other are equal apart from seeds" in output
-    assert "the code of" not in call.done("-s", run, "--recover", "--budget", 4)
+    call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 2)
+    assert "the code of" not in call.done("-s", run, "--recover", "--budget", 2)
     (reviews / "score.sh").write_text('echo "accuracy 0.5$4"')
-    output = call.done("-s", run, "--recover", "--budget", 6)
-    assert "Note: the code of score.sh has changed since this selection last ran." in output
+    output = call.done("-s", run, "--recover", "--budget", 4)
+    assert "the code of score.sh has changed" in output
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
-    output = call.refused("-s", run, "--recover", "--budget", 8)
-    assert "scores on different data cannot be compared" in output
-    assert f"{reviews / 'test.jsonl'} changed after the selection" in output and "Restore the original data" in output
+    output = call.refused("-s", run, "--recover", "--budget", 6)
+    assert f"{reviews / 'test.jsonl'} changed" in output
 
 
-def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Call) -> None:
+def test_only_the_winners_best_model_is_kept_by_a_metric_to_minimise(
+    write_program: Write, run: Path, call: Call
+) -> None:
+    """On independent splits. A loss keeps its natural sign wherever it is kept."""
     save = 'mkdir "$5/model"; echo x > "$5/model/weights"'
-    given = [write_program(name, f"{save}; {script}") for name, script in (("good", GOOD), ("poor", POOR))]
-    call.done(*given, "-s", run, *METRIC, *EQUALLY, "--budget", 6, "--keep", "best")
-    best = max((row for row in scores_of(run) if row[0] == "good"), key=lambda row: float(row[2]))
+    given = [write_program(name, f'{save}; echo "loss {loss}$4"') for name, loss in (("good", "0.1"), ("poor", "0.9"))]
+    call.done(*given, "-s", run, "--metric=-loss", *EQUALLY, "--budget", 6, "--keep", "best", "--splits", "independent")
+    assert (summary_of(run)["metric"], summary_of(run)["best"]) == ("-loss", "good")
+    assert all(row["score"] == row["metric:loss"] for row in rows_of(run))
+    assert len({row["split_seed"] for row in rows_of(run)}) == 6
+    best = min((row for row in scores_of(run) if row[0] == "good"), key=lambda row: float(row[2]))
     assert [path.parent.parent.name for path in run.glob("evaluations/*/output/model")] == [f"good-{best[1]}"]
 
 
@@ -123,10 +117,7 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
         test.write('{"text": "nobody", "label": "knows"}\n')
     before = sorted(reviews.rglob("*"))
     output = selections.begin("--dry-run")
-    said = "Note: some labels occur in a single record, so a run can train or test on them, but never both: 'knows'."
-    assert said in output
-    assert re.search(r"blind +- +known after a run", output)
-    assert "Every split: train 40, validation 12, test 21; no groups." in output
+    assert "'knows'" in output and "train 40, validation 12, test 21" in output
     sets = " ".join(f"{run}/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
     assert f"{sets} 1 {run}/evaluations/able-0/output" in output
     assert sorted(reviews.rglob("*")) == before
@@ -135,7 +126,6 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
 def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program: Write, candidates: List[str]) -> None:
     misnamed = write_program("misnamed", GOOD, type="progam")
     output = selections.refused(candidates[0], misnamed, *METRIC)
-    assert 'With a \'command\' it is a program: add "type": "program"' in output
-    output = selections.refused(*candidates)
-    assert "--metric is missing. What a program reports is not known before its first run" in output
+    assert '"type": "program"' in output
+    assert "--metric is missing" in selections.refused(*candidates)
     assert not (selections.run / "evaluations").exists()

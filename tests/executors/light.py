@@ -56,7 +56,6 @@ RAISED: Dict[str, BaseException] = {
     ),
     "lose a program": ProgramKilledError("the program was killed by signal 9"),
     "find other data": DataChangedError("train.jsonl is gone"),
-    "interrupt": KeyboardInterrupt(),
     "exit in order": SystemExit(0),
 }
 

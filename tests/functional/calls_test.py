@@ -117,8 +117,8 @@ def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> No
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [
-        (CLEAR, {"p_value": 1}, "p_value must be above 0 and below 1"),
-        (CLEAR, {"p_value": math.nan}, "p_value must be above 0 and below 1"),
+        (CLEAR, {"p_value": 1}, "p_value"),
+        (CLEAR, {"p_value": math.nan}, "p_value"),
         (([0.5], [math.nan]), {}, r"model_functions\[1\] returned nan in evaluation 1"),
         (([0.5], [61.5]), {"logit_transform": True}, r"model_functions\[1\]. has 61.5"),
         (([0.5],), {}, "at least 2 candidates but got 1"),
@@ -155,7 +155,7 @@ def test_statistics_of_repeated_calls() -> None:
     # The first is best in the first repetition only.
     arguments = {"data": DATA, "model_functions": scripted([0.9, 0.1], [0.5]), "split_function": split, "budget": 2}
     assert util.fb_func_stats(4, 0, "non_adaptive_fb", **arguments) == 0.25
-    with pytest.raises(ValueError, match="fc_func_name must be one of TTTS, BTS, non_adaptive_fc but got 'halving'"):
+    with pytest.raises(ValueError, match="fc_func_name must be one of .*'halving'"):
         util.fc_func_stats(3, 1, "halving")
     with pytest.raises(ValueError, match="N must be at least 1 but got 0"):
         util.fb_func_stats(0, 1, "non_adaptive_fb")

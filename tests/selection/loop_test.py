@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.seeding import make_request, strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
@@ -138,8 +139,11 @@ def other(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("slots", [1, 4])
 def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
-    run: Run, slots: int, caplog: pytest.LogCaptureFixture
+    run: Run, slots: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keys: List[int] = []
+    rng = Mock(side_effect=lambda seed, key: (keys.append(key), strategy_rng(seed, key))[1])
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
     assert caplog.messages[0].startswith(at_work_words(os.getpid()))
@@ -147,10 +151,11 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     assert decision.confidence is not None and decision.confidence >= 0.99
     requests = [evaluation.request for evaluation in run.history.evaluations]
     assert requests == [make_request(1, r.candidate, r.replicate, shared_splits=True) for r in requests]
+    assert keys[0] == 0 and keys == sorted(keys) and len(set(keys)) > 2, "each choice has draws of its own"
     assert run.go(resume=True) == decision and run.executor.started == []
 
 
-@pytest.mark.parametrize("interrupt_after", [0, 1, 4, 7, 11])
+@pytest.mark.parametrize("interrupt_after", [0, 4, 11])
 def test_a_resumed_run_is_the_uninterrupted_one(run: Run, other: Run, interrupt_after: int) -> None:
     complete = other.go()
     first = run.go(interrupt_after=interrupt_after)
@@ -220,24 +225,17 @@ def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(
 
 def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run, other: Run) -> None:
     other.go()
-    message = r"a-2 keeps failing because .* unavailable: as told\. .* --recover; .* this candidate: .*--allow-rem"
-    with pytest.raises(FiestaError, match=message):
+    with pytest.raises(FiestaError, match="a-2 keeps failing .*as told.*--recover.*'a'.*--allow-removed"):
         run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
     before = run.scores()
     assert [request.name for request in run.history.pending] == ["a-2"]
     assert [failure.request.name for failure in run.history.failures] == ["a-2"] * 3
     assert before and run.history.withdrawn == frozenset()
-    with pytest.raises(FiestaError, match="a-2 keeps failing because .* unavailable: as told"):
+    with pytest.raises(FiestaError, match="a-2 keeps failing"):
         run.go(resume=True, fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
     assert run.executor.started.count(run.history.pending[0]) == 3, "a resumed selection has fresh tries"
     run.go(resume=True)
     assert run.scores() == other.scores() > before
-
-
-def test_what_raises_when_it_is_tried_again_is_waited_for_no_more(run: Run) -> None:
-    kinds = {1: "machine", 2: "error"}
-    decision = run.go(fail=lambda request, attempt: kinds.get(attempt) if request.replicate < 2 else None)
-    assert (decision.best, decision.stopped_by) == ("b", "confidence")
 
 
 def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
@@ -302,8 +300,8 @@ def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        ("disk", StoreError, "the disk is full: c-2 ended with as told.*continue with --recover"),
-        ("data", DataError, "as told. The runs in .* put them back, then continue with --recover"),
+        ("disk", StoreError, "the disk is full: c-2 .*--recover"),
+        ("data", DataError, "as told.*--recover"),
     ],
 )
 def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
@@ -324,17 +322,6 @@ def test_the_cap_ends_it_undecided(run: Run) -> None:
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
     assert decision.credible_margin is not None and decision.credible_margin.margin > 0
-
-
-def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: Run) -> None:
-    run.params = {"type": "top_two", "confidence": 0.6}
-    run.go()
-    before = run.scores()
-    run.params = other.params
-    run.go(resume=True)
-    other.go()
-    assert before < run.scores()
-    assert run.scores() == other.scores()
 
 
 @dataclass
@@ -381,29 +368,6 @@ class Simulated(Executor):
 
     def close(self) -> None:
         self.running.clear()
-
-
-@pytest.mark.parametrize("name", ["top_two", "thompson", "non_adaptive_fb", "sequential_halving"])
-def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """What the strategy is asked for is the number of free workers, before every wait; what it gives is begun."""
-    budget = name in ("non_adaptive_fb", "sequential_halving")
-    run.params = {"type": name, **({"budget": 30} if budget else {"confidence": 0.99, "max_evaluations": 40})}
-    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
-    strategy = Strategy.by_name(name)
-    original, free = strategy.propose, []
-
-    def propose(self: Strategy, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        names = original(self, history, slots, rng)
-        assert slots == executor.slots - len(executor.running) == executor.slots - len(history.pending)
-        free.append(slots - len(names))
-        return names
-
-    monkeypatch.setattr(strategy, "propose", propose)
-    run.go_with(executor)
-    assert len(free) == len(executor.timeouts)
-    assert free.count(0) > len(free) / 2
 
 
 Simulate = Callable[..., Simulated]
@@ -466,21 +430,20 @@ def test_the_pauses_grow_until_the_selection_ends(
     """After all pauses, or two where no run ever finished."""
     run.pauses = PAUSES
     executor = simulated(dict.fromkeys("abc", 9.0), slots=1, is_lacking=lambda request, now: now >= works_until)
-    with pytest.raises(FiestaError, match="keeps failing because something it needs is unavailable"):
+    with pytest.raises(FiestaError, match="keeps failing"):
         run.go_with(executor)
     first = executor.begun[int(works_until > 0)][1]
     assert [begun for begun, request in executor.begun if request == first] == tries
 
 
-@pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
-@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize(("slots", "seconds_of_failure"), [(1, 1.0), (3, 3600.0)])
 def test_a_machine_on_which_nothing_works_gets_few_requests(
     run: Run, simulated: Simulate, slots: int, seconds_of_failure: float
 ) -> None:
     run.pauses = PAUSES
     executor = simulated(dict.fromkeys("abc", 9.0), slots=slots, is_lacking=lambda request, now: True)
     executor.seconds_of_failure = seconds_of_failure
-    with pytest.raises(FiestaError, match="keeps failing because something it needs is unavailable"):
+    with pytest.raises(FiestaError, match="keeps failing"):
         run.go_with(executor)
     assert slots < len(run.history.pending) <= 2 * slots
     assert len(run.history.failures) <= 2 * slots * (len(PAUSES) + 2)
@@ -552,16 +515,9 @@ def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, ot
     assert run.scores() == other.scores()
 
 
-def test_max_hours_ends_a_pause(run: Run, simulated: Simulate) -> None:
-    run.max_hours, run.pauses = 0.5, PAUSES
-    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
-    assert run.go_with(executor).stopped_by == "max_hours"
-    assert executor.now == pytest.approx(1800.0)
-
-
 def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     hour = dict.fromkeys("abc", 3600.0)
-    run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
+    run.params = other.params = {"type": "non_adaptive_fb", "budget": 12}
     run.max_hours, begin, done = 2.5, 500.0, []
     for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
         executor = Simulated(hour, slots=2)
@@ -573,7 +529,7 @@ def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatc
     assert done[0] == ("max_hours", 4, 2, 2.5)
     assert done[1] == ("max_hours", 4, 2, 0.0)
     assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
-    assert done[3][:3] == ("budget", 30, 0)
+    assert done[3][:3] == ("budget", 12, 0)
     other.go()
     assert run.scores() == other.scores()
 

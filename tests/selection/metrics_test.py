@@ -22,9 +22,7 @@ def test_the_sign_is_the_direction(typed: str, metric: Metric, text: str) -> Non
     "name", ["loss", "val_loss", "perplexity", "dev-PPL", "mean_absolute_error", "WER", "error.rate"]
 )
 def test_an_error_without_a_sign_is_refused(name: str) -> None:
-    with pytest.raises(
-        ConfigError, match=rf"--metric {name}: lower is better .* Write --metric=-{name} for the lowest"
-    ):
+    with pytest.raises(ConfigError, match=f"--metric=-{name} "):
         check_sign(name)
     check_sign(f"-{name}")
     check_sign(f"+{name}")

@@ -55,7 +55,7 @@ def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) 
     directory = RunDirectory(tmp_path)
     directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
     with (
-        pytest.raises(StoreError, match=r"you cannot read it now: unable to open .* as the user and on the machine"),
+        pytest.raises(StoreError, match="unavailable: unable to open"),
         reading(directory),
     ):
         pass

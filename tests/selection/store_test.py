@@ -64,6 +64,10 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     store.record(Evaluation(requests[1], 0.1 + 0.2, "f1", 3.0, "2020-01-01T00:00:00+00:00", metrics))
     store.record(Failure(requests[2], "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
     store.record(Evaluation(requests[0], 0.6, "f1", metrics={**metrics, "count:tp": 4}))
+    with pytest.raises(StoreError, match="a-0 is not pending"):
+        store.record(Evaluation(requests[0], 0.7, "f1"))
+    store.put_candidates([Candidate("b", "b.jsonnet", {}, {"new": 1})])
+    assert [(c.name, c.facts) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
     before, rows = store.history(max_failures=3), store.rows()
     again = reopen()
     assert (again.history(max_failures=3), again.rows()) == (before, rows)
@@ -76,16 +80,18 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     failures = [(f.request.name, f.kind, f.error, f.log_path) for f in before.failures]
     assert failures == [("a-0", "killed", "signal 9", None), ("a-1", "error", "nan loss", "failures/a-1.1.log")]
     assert before.evaluations[0].metrics == metrics and before.counts("b").values.tolist() == [[0, 7]]
-    assert [(row["candidate"], row["status"]) for row in rows] == [
-        ("a", "failed"),
-        ("b", "finished"),
-        ("a", "failed"),
-        ("a", "finished"),
+    assert [f"{row['candidate']} {row['status']}" for row in rows] == [
+        "a failed",
+        "b finished",
+        "a failed",
+        "a finished",
     ]
     assert [row["split_seed"] for row in rows] == [requests[k].split_seed for k in (0, 1, 2, 0)]
     assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
     assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
     assert again.history(max_failures=1).withdrawn == {"a"} and again.history(max_failures=1).active == ("b",)
+    again.set_meta(removed=["b"])
+    assert (again.history(max_failures=2).active, again.history(max_failures=2).num_finished("b")) == (("a",), 1)
 
 
 def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirectory) -> None:
@@ -93,25 +99,17 @@ def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirecto
     with pytest.raises(sqlite3.IntegrityError):
         store.reserve([request("a", 1), request("a", 0)])
     store._database.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(StoreError, match="full.*Nothing recorded so far is lost"):
+    with pytest.raises(StoreError, match="full.*--recover"):
         store.reserve([request("a", k) for k in range(1, 2000)])
     store._database.execute("PRAGMA max_page_count = 100000")
     assert store.history(max_failures=3).pending == (request("a", 0),)
-    with pytest.raises(StoreError, match="another selection is running in this directory"):
+    with pytest.raises(StoreError, match="another selection is running"):
         RunStore(directory, create=False)
     store.close()
-    with pytest.raises(StoreError, match="there is a selection already"):
+    with pytest.raises(StoreError, match="already exists"):
         RunStore(directory, create=True)
     directory.lock.touch()  # as a kill leaves it, held by nobody
     RunStore(directory, create=False).close()
-
-
-def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
-    store.reserve([request("a", 0)])
-    store.record(Evaluation(request("a", 0), 0.5, "f1"))
-    with pytest.raises(StoreError, match="a-0 is not pending"):
-        store.record(Evaluation(request("a", 0), 0.6, "f1"))
-    assert [e.score for e in store.history(max_failures=3).evaluations] == [0.5]
 
 
 def test_released_requests_are_forgotten_unless_they_finished_or_failed(
@@ -130,37 +128,15 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
     assert each.next_replicate("a") == 2
 
 
-def test_facts_of_a_known_candidate_are_written_anew(store: RunStore) -> None:
-    store.put_candidates([Candidate("b", "b.jsonnet", {}, {"new": 1})])
-    assert [(c.name, c.facts) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
-
-
-@pytest.mark.parametrize(
-    ("version", "remedy"),
-    [(99, "Install the newer fiesta_allennlp that made it"), (0, "Use the fiesta_allennlp that made it")],
-)
-def test_a_store_of_another_version_is_an_error(
-    store: RunStore, directory: RunDirectory, version: int, remedy: str
-) -> None:
-    store.set_meta(schema_version=version)
-    store.close()
-    with pytest.raises(StoreError, match=f"has version {version} but this fiesta_allennlp reads version 1. {remedy}"):
-        RunStore(directory, create=False)
-    with pytest.raises(StoreError, match=f"has version {version}"):  # the refusal left no lock behind
-        RunStore(directory, create=False)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("DROP TABLE failures", "the table failures is missing"),
-        ("ALTER TABLE evaluations RENAME COLUMN score TO points", "columns score of evaluations are missing"),
-        ("DELETE FROM candidates WHERE name = 'a'", "it has evaluations belonging to no candidate"),
-        ("DELETE FROM meta", "has version None"),
+        ("UPDATE meta SET value = 99 WHERE key = 'schema_version'", "version 99"),
+        ("DELETE FROM meta", "version None"),
         ("DROP TABLE meta", "cannot be read as a store: no such table: meta"),
     ],
 )
-def test_a_store_with_a_part_missing_is_an_error(
+def test_a_store_of_another_version_or_kind_is_an_error(
     store: RunStore, directory: RunDirectory, change: str, message: str
 ) -> None:
     store.reserve([request("a", 0)])
@@ -168,11 +144,12 @@ def test_a_store_with_a_part_missing_is_an_error(
     with closing(sqlite3.connect(directory.store)) as database:
         database.execute(change)
         database.commit()
-    with pytest.raises(StoreError, match=f"store.sqlite:? .*{message}"):
-        RunStore(directory, create=False)
+    for _ in range(2):  # the refusal leaves no lock behind
+        with pytest.raises(StoreError, match=f"store.sqlite .*{message}"):
+            RunStore(directory, create=False)
 
 
-@pytest.mark.parametrize("part", [0.05, 0.3, 0.6, 0.9, 0.99, "overwritten", "empty", "of another kind"])
+@pytest.mark.parametrize("part", [0.05, 0.6, 0.99, "overwritten", "empty", "of another kind"])
 def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory, part: Any) -> None:
     store.reserve([request("a", replicate) for replicate in range(400)])
     store.close()
@@ -186,14 +163,14 @@ def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory, p
 
 def test_what_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
-    with pytest.raises(StoreError, match="taken cannot be written to: it is a file"):
+    with pytest.raises(StoreError, match="taken .*it is a file"):
         RunStore(RunDirectory(tmp_path / "taken"), create=True)
-    with pytest.raises(StoreError, match="nowhere: there is no selection to recover"):
+    with pytest.raises(StoreError, match="nowhere: nothing to recover"):
         RunStore(RunDirectory(tmp_path / "nowhere"), create=False)
     assert not (tmp_path / "nowhere").exists()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=some.data())
 def test_the_history_in_memory_is_always_that_of_the_file(data: some.DataObject) -> None:
     """After any changes, refused ones included."""
@@ -238,16 +215,6 @@ def test_a_change_that_is_interrupted_leaves_file_and_memory_alike(
     assert [e.score for e in store.history(max_failures=3).evaluations] == [0.5]
 
 
-def test_a_removed_candidate_is_withdrawn_and_keeps_its_evaluations(store: RunStore, directory: RunDirectory) -> None:
-    store.reserve([request("a", 0)])
-    store.record(Evaluation(request("a", 0), 0.5, "f1"))
-    store.set_meta(removed=["a"])
-    history = store.history(max_failures=3)
-    assert (history.active, history.num_finished("a"), set(store.meta().removed)) == (("b",), 1, {"a"})
-    store.set_meta(removed=[])
-    assert store.history(max_failures=3).active == ("b", "a")
-
-
 @pytest.fixture
 def another(store: RunStore, directory: RunDirectory) -> Iterator[sqlite3.Connection]:
     """Another program's connection to the file, which holds the write lock. SQLite itself hardly waits for it."""
@@ -279,7 +246,7 @@ def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
     store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.selection.database.SECONDS_TO_WAIT", 0.0)
-    with pytest.raises(StoreError, match="another program holds its lock .*end that program.*continue with --recover"):
+    with pytest.raises(StoreError, match="another program holds its lock .*--recover"):
         store.reserve([request("a", 0)])
     another.execute("COMMIT")
     assert store.history(max_failures=3).pending == ()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
-from fiesta_allennlp.reports.words import in_words, savings_in_words
+from fiesta_allennlp.reports.words import in_words
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.summary import (
     duration_text,
@@ -51,7 +51,6 @@ def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.1)}
     assert made["ahead_on_shared_splits"] == expected
-    assert "b has a lower mean" in in_words(made)
     assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
 
 
@@ -72,10 +71,8 @@ def test_numbers_of_every_candidate(history: History) -> None:
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
     undecided = {"prob_best": {"a": 0.9, "b": 0.1}, "stopped_by": "max_evaluations"}
     made = summary(history, **undecided, credible_margin=CredibleMargin(0.0049, "b"))
-    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"} and "--margin 0.0049 " in in_words(made)
-    assert "Leading: a (P(best) 0.900), then b (P(best) 0.100)." in in_words(made)
-    made = summary(history, **undecided, lacking=("b", "a", "b"))
-    assert made["lacking"] == {"b": 2, "a": 1} and "b needs 2 more runs and a needs 1 more run" in in_words(made)
+    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"} and "--margin 0.0049" in in_words(made)
+    assert summary(history, **undecided, lacking=("b", "a", "b"))["lacking"] == {"b": 2, "a": 1}
 
 
 def test_a_winner_with_a_lower_mean_is_explained() -> None:
@@ -85,42 +82,25 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
     assert made["ahead_on_shared_splits"] == expected
-    assert "b has a higher mean" in in_words(made)
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
-    without_third = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < 2))
-    assert "ahead of b by 0.02 on the 2 splits" in in_words(summary(without_third, stopped_by="confidence"))
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
     """Worked by hand: a leads with 3 runs of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
     (b,) = (e for e in history.evaluations if e.request.candidate == "b")
     others = tuple(e for e in history.evaluations if e is not b)
-    made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
+    made_of = (*others, replace(b, seconds=10.0))
+    made = summary(replace(history, evaluations=made_of))
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
-    assert "36.0 s, so 56% was saved" in savings_in_words(made)
-
-
-@pytest.mark.parametrize("best", [None, "c", "b"])
-def test_nothing_is_said_of_savings_where_there_are_none(history: History, best: Optional[str]) -> None:
-    made = summary(history, best=best)
-    assert made["seconds_of_equal_allocation"] == {None: None, "c": None, "b": 4.0}[best]
-    assert savings_in_words(made) == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(5.04, "5.0 s"), (59.4, "59.4 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90061, "25 h 1 min")],
-)
-def test_durations_in_words(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
+    for best, seconds in (("b", 12.0), ("c", None), (None, None)):
+        assert summary(replace(history, evaluations=made_of), best=best)["seconds_of_equal_allocation"] == seconds
 
 
 def test_a_margin_has_a_probability_of_its_own(history: History) -> None:
     made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
     a = made["candidates"][0]
     assert (made["confidence"], a.prob_within_margin, a.prob_best) == (0.97, 0.97, 0.6)
-    assert "within 0.01 of the best with probability 0.970 (the very best with 0.600)" in in_words(made)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +109,12 @@ def test_a_margin_has_a_probability_of_its_own(history: History) -> None:
 )
 def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], text: str) -> None:
     assert probability_text(value) == text
+    assert (number_text(0.12345), number_text(-1.23456e99), number_text(2.0, 1, sign="+")) == (
+        "0.1235",
+        "-1.235e+99",
+        "+2.0",
+    )
+    assert [duration_text(seconds) for seconds in (59.4, 61, 90061)] == ["59.4 s", "1 min 1 s", "25 h 1 min"]
 
 
 def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
@@ -152,16 +138,6 @@ def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
     head, line = (tmp_path / "e.csv").read_text(encoding="utf-8").splitlines()
     assert head.endswith(r",error,metric:=x,metric:\ud800")
     assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,-2,1"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (0.12345, "0.1235"), (9999999.0, "9999999.0000"), (1e7, "1e+07"), (-1.23456e99, "-1.235e+99")],
-)
-def test_a_large_number_has_an_exponent(value: Optional[float], text: str) -> None:
-    assert number_text(value) == text
-    assert number_text(2.0, 1, sign="+") == "+2.0"
-    assert number_text(1e8, sign="+") == "+1e+08"
 
 
 def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History) -> None:

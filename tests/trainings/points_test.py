@@ -65,7 +65,7 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
     [
         ('{"lr": 1\n', r"p.jsonl, line 2: not valid JSON: Expecting ',' delimiter at column 9"),
         ("\n[1]", r"p.jsonl, line 3: expected a JSON object but found \[1\]"),
-        ('{"lr": NaN}', r"p.jsonl, line 2: not valid JSON: NaN is not a JSON value"),
+        ('{"lr": NaN}', r"p.jsonl, line 2: not valid JSON: NaN"),
         ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a string without"),
         ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: not valid JSON: the key 'lr' appears twice"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: it has the same values as line 1: opt=adam,lr=0.1"),
@@ -73,7 +73,7 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
         ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
         ('{"opt": "a", "lr": 1, "decay": 2}', r"imports reads the variable 'decay'.*path, such as model.decay"),
-        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: the override 'modle.x' does not apply: the config has no"),
+        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: .*override 'modle.x'"),
         ('{"opt": "a", "lr": "large"}', r"lr=large is not valid Jsonnet(.|\n)*Read a string with std.extVar al"),
     ],
 )
@@ -97,7 +97,7 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["python train.py {train} {test}", "b=x {seed}"], None, "as in 'NAME=python"),
         (["a=python train.py", "b=python train.py"], None, "no such config file. A command names what it is given"),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "split into words: No closing quotation"),
-        (["a?x=1", "a?x=1"], None, r"the candidate 'x=1' is given twice, as a\?x=1. Leave one"),
+        (["a?x=1", "a?x=1"], None, r"two candidates are named 'x=1'"),
     ],
 )
 def test_points_without_a_clear_meaning_are_errors(candidates: List[str], points: Any, message: str) -> None:

@@ -69,8 +69,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         settings_from_file(tmp_path / "none.jsonnet", Settings)
     for content, message in (
         ("{", "is not valid Jsonnet"),
-        ("[1, 2]", "must be a Jsonnet object .* but is a list"),
-        ("fiesta select a.jsonnet --workers 2", r"is not valid Jsonnet.*\n.*like this: \{ metric: 'acc"),
+        ("[1, 2]", "must be a Jsonnet object"),
         ("{ workrs: 2, 'dry-run': true }", "'dry_run' is an unknown setting. 'workrs' is .*Valid settings: strat"),
     ):
         (tmp_path / "bad.jsonnet").write_text(content)
@@ -85,10 +84,10 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
     ("given", "message"),
     [
         ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
-        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 2 numbers"),
+        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 2 positive"),
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios must be numbers .* but got "x"'),
         ({"split_ratios": [10**400, 0.5, 0.5]}, "--split-ratios must be numbers .* but got 1000"),
-        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 positive numbers"),
         ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios applies only to random splits"),
         ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
@@ -101,16 +100,16 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
         ({"strategy": {"type": "top_two", "stop": "bayesian"}, "stop": "glr"}, "--stop .* contradicts 'stop'"),
         ({"strategy": "{beta: 1}"}, "is not valid JSON"),
-        ({"strategy": '{"beta": 1}'}, "expected a name or a JSON object with a 'type'"),
-        ({"belief": 3}, "--belief: expected a name"),
+        ({"strategy": '{"beta": 1}'}, "must be a name or a JSON object with a 'type'"),
+        ({"belief": 3}, "--belief must be a name"),
         ({"budget": 1}, "budget must be at least 2"),
         ({"belief": "student"}, "--belief student.*Did you mean 'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
-        ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --strategy sequential_halving"),
+        ({"stop": "glr", "budget": 20}, "--strategy sequential_halving .*'stop'"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
-        ({"strategy": "sequential_halving"}, "--budget N"),
-        ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
-        ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin cannot be combined with"),
+        ({"strategy": "sequential_halving"}, "--strategy sequential_halving .*'budget'"),
+        ({"strategy": "top_two", "budget": 20}, "--strategy top_two .*'budget'"),
+        ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--strategy non_adaptive_fb .*'margin'"),
     ],
 )
 def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:
@@ -182,7 +181,7 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
         ((), "at least 2 candidates but got 0: none"),
         (("a.jsonnet",), "at least 2 candidates but got 1: a"),
         (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
-        (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line feeds"),
+        (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line breaks"),
     ],
 )
 def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
@@ -219,7 +218,7 @@ def test_on_official_splits_nothing_is_paired(record: Any) -> None:
     official = record(splits="official")
     assert official.strategy_params()["belief"] == {"type": "unpaired"}
     assert not build_strategy(official, ["a", "b"]).belief.pairs_splits
-    with pytest.raises(ConfigError, match="--belief logit_split_paired compares .*Leave --belief out for unpaired"):
+    with pytest.raises(ConfigError, match="--belief logit_split_paired .*unpaired"):
         build_strategy(record(splits="official", belief="logit_split_paired"), ["a", "b"])
     assert record(splits="independent").strategy_params()["belief"] == {"type": "split_paired"}
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from io import StringIO
 from pathlib import Path
 from typing import Any, Dict
 
@@ -9,14 +10,13 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
+from fiesta_allennlp.documents.systems import archive_server
 from fiesta_allennlp.documents.systems.archive_server import answered, load
 from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
 from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
-from fiesta_allennlp.errors import ConfigError
 from tests.commands.documents.conftest import LEARNED
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
-from tests.warm import Command
 
 pytestmark = pytest.mark.xdist_group("archives")
 
@@ -76,20 +76,12 @@ def test_what_an_archive_is_and_answers(
     assert Archive(str(copy), predictor="text_classifier").identity() != Archive(str(copy)).identity()
 
 
-def test_each_and_body_have_no_part(archives: Dict[str, Path]) -> None:
-    for key, value in (("each", "document"), ("body", {})):
-        with pytest.raises(ConfigError, match=f"'{key}' cannot be set for an archive"):
-            Archive(str(archives["able"]), **{key: value})
-
-
-def test_packages_are_imported_before_the_archive_is_loaded(archives: Dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        load(options_of(Archive(str(archives["able"])), tmp_path, "no_such_package"))
-
-
-def test_an_archive_that_does_not_load_is_named(tmp_path: Path) -> None:
+def test_an_archive_that_does_not_load_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
+    answers = StringIO()
+    monkeypatch.setattr(archive_server, "_own_output", lambda: answers)
     options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
-    server = Command(["-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)])
-    said = next(line for line in server.communicate()[0].splitlines() if line.startswith("{"))
-    assert json.loads(said)["error"].startswith(f"the archive {tmp_path}/model.tar.gz cannot be loaded: ")
+    monkeypatch.setattr("sys.argv", ["archive_server", json.dumps(options)])
+    with pytest.raises(Exception, match="tar|gzip|archive|file could not"):
+        archive_server.main()
+    assert f"{tmp_path}/model.tar.gz" in json.loads(answers.getvalue())["error"]

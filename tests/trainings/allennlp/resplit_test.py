@@ -50,7 +50,7 @@ def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
     assert [len(list(reader.read(part))) for part in ("train", "validation")] == [40, 12]
     with pytest.raises(ConfigurationError, match="must be one of train, validation but is 'test'"):
         list(reader.read("test"))
-    with pytest.raises(DataError, match="must be 2 numbers"):
+    with pytest.raises(DataError, match="must be 2 positive numbers"):
         make_reader(reviews, has_test=False, ratios=[0.5, 0.2, 0.3])
 
 
