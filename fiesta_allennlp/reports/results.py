@@ -4,7 +4,7 @@ import csv
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from rich.table import Table
 
@@ -15,13 +15,7 @@ from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.replay import Replay, summarise_replay
 from fiesta_allennlp.reports.formats import Shown
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
-from fiesta_allennlp.reports.words import (
-    in_words,
-    replay_in_words,
-    savings_in_words,
-    scope_in_words,
-    selection_in_words,
-)
+from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 Result = TypeVar("Result", bound="SelectionResult")
@@ -90,8 +84,8 @@ class SelectionResult(Shown):
             return cls.from_summary(json.loads(path.read_text(encoding="utf-8")), Path(directory))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of one that has "
-                "ended, or resume it with recover=True."
+                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
+                "selection, or resume it with recover=True."
             ) from error
 
     @property
@@ -109,19 +103,9 @@ class SelectionResult(Shown):
         return scores
 
     def _shown(self) -> Tuple[Table, List[str]]:
-        lines = (*self._words(), f"Everything is in {self.directory}.")
-        return self._table(), [line for line in lines if line]
-
-    def _table(self) -> Table:
-        return summary_table(self._summary())
-
-    def _summary(self) -> Mapping[str, Any]:
-        """Return the content of `selection.json`, in which `best` is the candidate that leads."""
-        return {**vars(self), "best": self.leading}
-
-    def _words(self) -> Sequence[str]:
-        summary = self._summary()
-        return in_words(summary), self.scored_on, scope_in_words(summary), savings_in_words(summary)
+        summary = {**vars(self), "best": self.leading}
+        table = documents_table(summary) if "documents" in summary else summary_table(summary)
+        return table, [*selection_in_words(summary), f"Everything is in {self.directory}."]
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,12 +125,6 @@ class SystemsResult(SelectionResult):
     num_queries: Optional[int] = None
     cost: Optional[float] = None
     fixed_size: Optional[Mapping[str, Any]] = None
-
-    def _table(self) -> Table:
-        return documents_table(self._summary())
-
-    def _words(self) -> Sequence[str]:
-        return selection_in_words(self._summary())
 
 
 @dataclass(frozen=True, repr=False)

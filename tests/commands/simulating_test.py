@@ -42,8 +42,8 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     assert "4 repetitions of sequential_halving with" in text
     assert "Runs: mean 6.0, median 6, 5-95% 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
     assert "Correct: 100.0%" in text
-    assert "Warning: this takes 2 splits of each candidate as the truth" in text
-    assert "larger. allennlp fiesta-plan includes the uncertainty of a small pilot." in text
+    assert "Warning: this treats 2 splits of each candidate as the truth" in text
+    assert "larger. allennlp fiesta-plan accounts for the uncertainty of a small pilot." in text
     summary = json.loads(output.read_text())
     assert (summary["repetitions"], summary["best"], summary["correct"], summary["seed"]) == (4, "high", 1.0, "5")
     assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")
