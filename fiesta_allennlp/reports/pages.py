@@ -95,7 +95,7 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
     """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
     return render(
         "report.html.j2",
-        report=_in_order(report),
+        report=replace(report, candidates=report.ranked, comparisons=report.ranked_comparisons),
         words=report.words,
         cells=cells,
         paragraph=paragraph,
@@ -104,12 +104,6 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
         facts=_facts(report),
         pictures=draw_all(report) if pictures is None else pictures,
     )
-
-
-def _in_order(report: Report) -> Report:
-    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
-    comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
-    return replace(report, candidates=report.ranked, comparisons=comparisons)
 
 
 def _rank(report: Report) -> str:

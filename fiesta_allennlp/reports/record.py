@@ -157,6 +157,12 @@ class Report(Shown, Origin):
         return tuple(sorted(self.candidates, key=place))
 
     @property
+    def ranked_comparisons(self) -> Tuple[Comparison, ...]:
+        """The comparisons in the order of `ranked`."""
+        places = {candidate.name: place for place, candidate in enumerate(self.ranked)}
+        return tuple(sorted(self.comparisons, key=lambda comparison: places[comparison.second]))
+
+    @property
     def is_undecided(self) -> bool:
         """True if `best` only leads."""
         return self.running or self.stopped_by in UNDECIDED

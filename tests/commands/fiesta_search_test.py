@@ -187,10 +187,10 @@ def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], s
     output = search.done(*given, "--configs", 100_000, "--searcher", "random")
     assert "Checked 100 of 100,000 points" in output
     assert "The screening would run 100000 of 100000 configs once" in output
-    assert re.search(r"^The data of the screening: \d+ instances, no groups\.$", output, re.M)
+    assert re.search(r"^Data of the screening: \d+ instances, no groups\.$", output, re.M)
     output = search.done(*given, "--runs", 12)
     assert "The screening would run 10 of 50 configs once" in output
-    assert "The 2 best would then be the candidates of a selection" in output
+    assert "The best 2 would then be the candidates of a selection" in output
     assert not list(tmp_path.rglob("*.sqlite"))
 
 

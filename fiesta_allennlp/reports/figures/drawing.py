@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
+from fiesta_allennlp.reports.figures.figure import Figure, styled
 from fiesta_allennlp.reports.figures.runs import ALLOCATION, BEST_SO_FAR, FRONT, PATH
 from fiesta_allennlp.reports.figures.scores import DIFFERENCES, DISTRIBUTIONS, MEASURES
 from fiesta_allennlp.reports.record import Report
@@ -15,11 +15,7 @@ from fiesta_allennlp.reports.record import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-FIGURES: Tuple[Figure, ...] = (
-    *map(of_the_best, (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION)),
-    BEST_SO_FAR,
-    FRONT,
-)
+FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, FRONT)
 
 FIGURE_ENDINGS = (".png", ".pdf")
 
@@ -51,19 +47,14 @@ def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Option
     out = io.BytesIO()
     drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    width, height = drawing.get_size_inches() * 96
-    uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
-    if directory is not None:
-        _write_files(drawing, figure.name, directory)
-    return Picture(uri, round(width), round(height), caption)
-
-
-def _write_files(drawing: "Drawing", name: str, directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for ending in FIGURE_ENDINGS:
+    for ending in () if directory is None else FIGURE_ENDINGS:
+        directory.mkdir(parents=True, exist_ok=True)
         metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
-        with replacing(directory / f"{name}{ending}") as part:
+        with replacing(directory / f"{figure.name}{ending}") as part:
             drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
+    uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
+    width, height = drawing.get_size_inches() * 96
+    return Picture(uri, round(width), round(height), caption)
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:

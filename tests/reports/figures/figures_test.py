@@ -194,7 +194,7 @@ def test_the_best_so_far_of_a_screening_by_hand() -> None:
     runs, best = drawn(screened(), "best_so_far").axes[0].lines
     assert list(runs.get_ydata()) == [0.2, 0.6, 0.5, 0.9, 0.7]
     assert list(best.get_ydata()) == [0.2, 0.6, 0.6, 0.9, 0.9]
-    assert "The best score was reached with run 4." in BEST_SO_FAR.caption(screened())
+    assert "Run 4 reached the best score." in BEST_SO_FAR.caption(screened())
     lowest = screened(minimise=True).screening
     assert lowest is not None and lowest.best_so_far == (0.2, 0.2, 0.2, 0.2, 0.2)
 
