@@ -1,17 +1,38 @@
-"""Opens scores by what a command was given: a preset, a table in a file, or the directory of a selection."""
+"""Opens the scores that a command names: a preset, a table in a file, or the directory of a selection."""
 
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean
 from fiesta_allennlp.replays.rows import read_csv, text_of
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import Entry, ScoreTable, as_json, score_of, table_from
+from fiesta_allennlp.selection.options import flag
 
 SCORE_ENDINGS = (".json", ".csv")
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse any other path."""
+    if path.is_dir():
+        return True
+    if path.suffix in SCORE_ENDINGS and path.is_file():
+        return False
+    what = "is neither a directory nor a .json or .csv file" if path.exists() else "does not exist"
+    raise ConfigError(f"{path} {what}. Pass the directory of a selection, or a table of scores.")
+
+
+def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
+    """Refuse options for tables of scores if the scores come from a selection."""
+    for name in names:
+        if getattr(settings, name):
+            raise ConfigError(
+                f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
+                f"Remove {flag(name)}."
+            )
 
 
 def open_scores(
@@ -25,10 +46,7 @@ def open_scores(
     if path.suffix in SCORE_ENDINGS:
         return read_scores(path, evaluations_per_split, columns)
     hint = did_you_mean(scores, PRESETS)
-    raise ConfigError(
-        f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
-        f"The presets are: {', '.join(PRESETS)}."
-    )
+    raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
 
 
 def read_scores(
@@ -48,7 +66,8 @@ def read_scores(
 def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
     if evaluations_per_split is not None:
         raise ConfigError(
-            f"--evaluations-per-split: {scores} already says which scores share a split. Leave the option out."
+            f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
+            "the option."
         )
 
 
@@ -56,8 +75,8 @@ def _table_in(directory: Path) -> Path:
     path = RunDirectory(directory).report / "scores.csv"
     if not path.is_file():
         raise ConfigError(
-            f"{directory} is a directory without {path.relative_to(directory)}. Write it with "
-            f"{command('report')} {directory}, then pass the directory again; or pass a table of scores."
+            f"{directory} does not contain {path.relative_to(directory)}. Create it with {command('report')} "
+            f"{directory} and try again, or pass a table of scores."
         )
     return path
 

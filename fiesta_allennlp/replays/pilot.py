@@ -9,13 +9,12 @@ import numpy as np
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
+from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
@@ -53,12 +52,7 @@ def problem_of(settings: PlanSettings) -> Problem:
     if settings.source is None:
         return _by_numbers(settings)
     path = Path(settings.source)
-    if path.is_dir():
-        return _selection(settings, path)
-    if path.suffix in SCORE_ENDINGS:
-        return _table(settings, path)
-    what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
-    raise ConfigError(f"{path}: {what}. Pass the directory of a selection or a table of scores; or --gap and --sd.")
+    return _selection(settings, path) if is_selection(path) else _table(settings, path)
 
 
 def _by_numbers(settings: PlanSettings) -> Problem:
@@ -92,11 +86,7 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
-    for name in ("splits", "evaluations_per_split", "columns"):
-        if getattr(settings, name) is not None:
-            raise ConfigError(
-                f"{flag(name)} is for tables of scores: the selection in {root} has its own. Leave it out."
-            )
+    refuse_table_options(settings, ("splits", "evaluations_per_split", "columns", "minimise"), root)
     with reading(RunDirectory(root)) as store:
         meta = store.meta()
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
@@ -108,8 +98,6 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     stored = meta.settings or {}
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise
-    if settings.minimise and not minimise:
-        raise ConfigError(f"--minimise is for tables of scores: the selection in {root} maximises. Leave it out.")
     packages = tuple(stored.get("include_package") or ())
     not_importing(packages, lambda: build_strategy(choice, list(history.candidates)))
     return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)

@@ -49,10 +49,10 @@ def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "pass the directory of a selection or a table of scores"),
-        (["nowhere"], "nowhere: does not exist"),
+        ([], "pass the directory of a selection"),
+        (["nowhere"], "nowhere does not exist"),
         (["directory"], "directory: there is no selection: 'store.sqlite' is missing"),
-        (["file.md"], "file.md: is neither a directory nor a file that ends with .json or .csv"),
+        (["file.md"], "file.md is neither a directory nor a .json or .csv file"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_message(

@@ -19,7 +19,8 @@ from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import default_output, report
-from fiesta_allennlp.reports.sources import TableOptions, read_table
+from fiesta_allennlp.reports.settings import ReportSettings
+from fiesta_allennlp.reports.sources import read_table
 from tests.selections import ENVIRONMENT, write_selection
 from tests.strategies.histories import history
 
@@ -155,7 +156,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     assert "Several scores of a candidate share a split" in made.notes[0]
     assert report(path).notes == ()
     assert report(path, belief="student_t").belief == "student_t"
-    history = read_table(path, TableOptions()).history
+    history = read_table(path, ReportSettings()).history
     assert report(path).confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
     assert made.decision[0].startswith("b is the best with probability 0.")
 
@@ -221,8 +222,8 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [
-        ((), {}, "pass the directory of a selection or a table"),
-        (("nowhere",), {}, "nowhere: does not exist"),
+        ((), {}, "pass the directory of a selection"),
+        (("nowhere",), {}, "nowhere does not exist"),
         (("run",), {"belief": "student_t"}, "--belief"),
         (("run",), {"paired": True}, "--paired"),
         (("run",), {"compare": ("good", "fare")}, "'fare'. Did you mean 'fair'"),
@@ -230,8 +231,8 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper .*taken is not a directory"),
         (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split .* got 0"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
-        (("taken",), {}, "taken: is neither a directory nor a file"),
-        (("empty",), {}, "empty: a report needs at least 2 scores but there are 1"),
+        (("taken",), {}, "taken is neither a directory"),
+        (("empty",), {}, "empty: a report needs at least 2 scores but got 1"),
     ],
 )
 def test_what_is_wrong_is_said(
