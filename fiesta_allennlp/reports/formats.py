@@ -13,7 +13,7 @@ from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -143,6 +143,14 @@ def prose(name: str, *args: Any, **values: Any) -> str:
     return one_line(macro(*args, **values))
 
 
+def render_rows(template: str, **values: Any) -> Tuple[Tuple[str, str], ...]:
+    """Fill in a file of `templates` whose paragraphs are each a key, a colon and a value."""
+    plain = _environment().overlay(finalize=lambda value: visible(str(value)))
+    paragraphs = re.split(r"\n{2,}", plain.get_template(template).render(**values).strip())
+    rows = [" ".join(paragraph.split("\n")).partition(":") for paragraph in paragraphs]
+    return tuple((key, value.strip()) for key, _, value in rows)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -157,5 +165,5 @@ def _environment() -> "Environment":
     environment.globals.update(prose=prose)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
-    environment.filters.update(counted=count_text)
+    environment.filters.update(counted=count_text, duration=duration_text)
     return environment
