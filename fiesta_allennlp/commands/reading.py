@@ -150,7 +150,7 @@ runs it takes and how often it finds the best candidate."""
             raise KeyboardInterrupt
         summary = summarise_replay(result)
         console.print(replay_table(summary))
-        say([replay_in_words(summary)], console)
+        say(replay_in_words(summary), console)
         if args.output is not None:
             write_json(summary, args.output)
         if args.figure is not None:

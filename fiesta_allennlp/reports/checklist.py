@@ -6,7 +6,7 @@ from typing import Any, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.files import digest_of
-from fiesta_allennlp.reports.formats import render_rows
+from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.selection.environment import environment
@@ -24,7 +24,7 @@ def checklist_of(read: Reading) -> Checklist:
     if read.table is not None:
         path = Path(read.name)
         about = {"source": f"{path.name}, SHA-256 {digest_of(path)}", "environments": [environment()]}
-        return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, join=_join, **about)
+        return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
     return () if read.stored is None or read.given is None else _of_selection(read, read.stored, read.given)
 
 
@@ -46,7 +46,6 @@ def _of_selection(read: Reading, stored: Stored, given: Any) -> Checklist:
         doing="runs" if by_runs else "queries",
         unknown="not recorded: the selection began with an older version",
         typed=_typed,
-        join=_join,
     )
     again = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
     return (*rows, again, *(_repeat_one(stored, settings, programs) if by_runs else ()))
@@ -63,11 +62,8 @@ def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[s
 def _typed(params: Mapping[str, Any], without: str = "") -> str:
     """Describe a config with a `type`."""
     options = {key: value for key, value in params.items() if key not in ("type", without)}
-    return f"{params['type']} ({_join({k: _typed(v) if isinstance(v, dict) else v for k, v in options.items()})})"
-
-
-def _join(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items()) or "defaults"
+    listed = join_pairs({key: _typed(value) if isinstance(value, dict) else value for key, value in options.items()})
+    return f"{params['type']} ({listed or 'defaults'})"
 
 
 def _repeat_one(stored: Stored, settings: Settings, programs: List[str]) -> Checklist:

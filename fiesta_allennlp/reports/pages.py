@@ -12,11 +12,10 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, Picture, draw_all
-from fiesta_allennlp.reports.formats import TEMPLATES, prose, render
+from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_rows
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import duration_text, probability_text
 from fiesta_allennlp.version import __version__
 
 PLACE = "figures"
@@ -101,40 +100,13 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
         paragraph=paragraph,
         bibtex=bibtex,
         rank=_rank(report),
-        facts=_facts(report),
+        facts=render_rows("facts.j2", report=report, rank=_rank(report)),
         pictures=draw_all(report) if pictures is None else pictures,
     )
 
 
 def _rank(report: Report) -> str:
     return "leads" if report.is_undecided else "best"
-
-
-def _facts(report: Report) -> List[Tuple[str, str]]:
-    facts: List[Tuple[str, str]] = []
-    if report.best is not None:
-        best = report.candidate(report.best)
-        facts += [(_rank(report), best.name), ("P(best)", probability_text(best.prob_best))]
-        if report.margin:
-            facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
-    evaluated = report.words.finished if report.by_documents else report.words.evaluations
-    facts.append((evaluated if report.adaptive else "scores", str(report.num_evaluations)))
-    if report.num_failures:
-        facts.append((f"failed {report.words.evaluations}", str(report.num_failures)))
-    if report.adaptive and report.equal_evaluations is not None:
-        facts.append(("with equal allocation", str(report.equal_evaluations)))
-    if report.by_documents:
-        asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
-        numbers = [one.num_queries for one in asked if one.num_queries is not None]
-        if numbers:
-            facts.append(("queries", str(sum(numbers))))
-            facts.append(("cost", f"{sum(one.cost or 0.0 for one in asked):g}"))
-    if report.seconds:
-        doing = "answering" if report.by_documents else "run"
-        facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
-    if report.stopped_by:
-        facts.append(("stopped by", report.stopped_by.replace("_", " ")))
-    return facts
 
 
 FIESTA, RUSSO, JOURDAN = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"

@@ -1,7 +1,7 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -9,11 +9,10 @@ from rich.table import Table
 from fiesta_allennlp.listeners.progress import number_table, remaining_text
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import Forecast, Outlook
-from fiesta_allennlp.reports.formats import Shown
-from fiesta_allennlp.reports.words import LIMITS, LOWEST
+from fiesta_allennlp.reports.formats import Shown, render_paragraphs
+from fiesta_allennlp.reports.words import LIMITS
 from fiesta_allennlp.selection.summary import (
     count_text,
-    duration_text,
     number_text,
     probability_text,
     summarise_candidate,
@@ -91,58 +90,7 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:
-    lowest = LOWEST if forecast.problem.source.minimise else None
-    lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
-    lines += forecast.problem.notes
-    if forecast.interrupted:
-        lines.append("Interrupted: these are the simulations that finished.")
-    return [line for line in lines if line]
-
-
-def _answer(forecast: Forecast) -> str:
-    default, done = forecast.default, forecast.problem.num_done
-    runs = default.runs
-    low, high = default.correct_interval
-    text = f"Expect {default.mean_runs:.0f} runs on average (5-95% {runs.low:.0f} to {runs.high:.0f})."
-    if done:
-        text += (
-            f" {done} of them have finished, so {round(default.mean_runs) - done} more are expected "
-            f"(5-95% {runs.low - done:.0f} to {runs.high - done:.0f})."
-        )
-    if forecast.problem.knows_seconds:
-        workers = forecast.settings.workers
-        by = "one worker" if workers == 1 else f"{workers} workers"
-        low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
-        more = " more" if done else ""
-        text += f" That is {duration_text(default.mean_seconds)}{more} with {by} (5-95% {low_time} to {high_time})."
-    return f"{text} Right in {default.correct:.0%} (95% interval {low:.0%} to {high:.0%})."
-
-
-def _basis(forecast: Forecast) -> str:
-    settings, repetitions = forecast.settings, count_text(forecast.default.repetitions, "simulated selection")
-    seed = f"--seed {settings.seed} repeats it"
-    if settings.source is not None:
-        return (
-            f"From {repetitions}, each with its own true means and sds, drawn from the posterior given "
-            f"{settings.source}; {seed}."
-        )
-    return (
-        f"From {repetitions} in which all other candidates lie {settings.gap:g} below the best one, the hardest case "
-        f"with that gap; {seed}."
-    )
-
-
-def _limit(forecast: Forecast) -> Optional[str]:
-    settings, share = forecast.settings, forecast.default.inconclusive
-    is_tie = settings.source is None and not settings.gap and not settings.margin
-    if not is_tie and share <= MANY_INCONCLUSIVE:
-        return None
-    text = "No number of runs separates equal candidates"
-    why = " and here any answer is right" if is_tie else ""
-    return (
-        f"{share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). {text}{why}. Pass the largest "
-        "difference that does not matter to you as --margin."
-    )
+    return render_paragraphs("plan.j2", forecast=forecast, many_inconclusive=MANY_INCONCLUSIVE)
 
 
 def next_content(found: NextRuns) -> Dict[str, Any]:

@@ -194,7 +194,7 @@ class ReplayResult(Shown):
         return cls(**{**_known(cls, summary), **own})
 
     def _shown(self) -> Tuple[Table, List[str]]:
-        return replay_table(self.summary), replay_in_words(self.summary).splitlines()
+        return replay_table(self.summary), replay_in_words(self.summary)
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:

@@ -1,6 +1,6 @@
 """The tables of results and dry runs on the terminal."""
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,7 +10,7 @@ from fiesta_allennlp.errors import command
 from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.reports.formats import MISSING
+from fiesta_allennlp.reports.formats import MISSING, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
 
@@ -77,42 +77,7 @@ def plan_table(plan: Any, console: Console) -> None:
     strategy = dict(plan.strategy)
     if "stop" in strategy:
         strategy["stop"] = strategy["stop"]["type"]
-    wins = "lowest" if plan.metric.minimise else "highest"
-    _print_plan(
-        console,
-        table,
-        *_data_texts(plan),
-        *(f"A run of {escape(name)}: {escape(typed)}" for name, typed in plan.commands.items()),
-        f"Metric: {plan.division.scored} {plan.metric.name}; the {wins} mean wins. {plan.scored_on}",
-        _strategy_text(strategy),
-        f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
-        *_how_many(plan),
-    )
-
-
-def _how_many(plan: Any) -> Iterable[str]:
-    if plan.most < 2 * len(plan.preparations):
-        yield "Some candidates run only once, so P(best) will not be available."
-    if plan.least < plan.most:
-        ask = command("plan")
-        by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
-        yield f"To estimate how many, type {by_numbers}; or, once every candidate has two runs, {ask} DIR."
-
-
-def _data_texts(plan: Any) -> Iterable[str]:
-    pool, division = plan.pool, plan.division
-    if not pool.official:
-        yield "The programs split their data themselves."
-        return
-    official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
-    if division.is_official:
-        yield f"Official splits: {official} instances in every run, and only seeds vary."
-        return
-    groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
-    about = "about " if pool.group_by else ""
-    sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
-    yield f"Pool: {pool.size} instances (official sizes: {official})."
-    yield f"Every split: {sizes}; {groups}."
+    _print_plan(console, table, plan, strategy)
 
 
 def show_plan(plan: Any, console: Console) -> None:
@@ -125,23 +90,15 @@ def show_plan(plan: Any, console: Console) -> None:
     for name, system in prepared.systems.items():
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
-    file = prepared.file
-    _print_plan(
-        console,
-        table,
-        f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
-        _strategy_text({key: value for key, value in choice.strategy_params.items() if key != "stop"}),
-        f"It takes at least {plan.least} and at most {plan.most} evaluations by {choice.task.metric}. "
-        "Nothing was queried.",
-    )
+    strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
+    _print_plan(console, table, plan, strategy, prepared=prepared)
 
 
-def _print_plan(console: Console, table: Table, *lines: str) -> None:
+def _print_plan(
+    console: Console, table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None
+) -> None:
+    options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
+    about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
     console.print(table)
-    for line in lines:
-        console.print(line, soft_wrap=True)
-
-
-def _strategy_text(params: Mapping[str, Any]) -> str:
-    options = ", ".join(f"{key} {value}" for key, value in params.items() if key not in ("type", "belief"))
-    return f"Strategy: {params['type']} ({options or 'defaults'}), belief {params['belief']['type']}."
+    for line in render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about):
+        console.print(line, soft_wrap=True, markup=False)

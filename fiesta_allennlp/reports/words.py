@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
-from fiesta_allennlp.reports.formats import interval_text
+from fiesta_allennlp.reports.formats import interval_text, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
 
 LIMITS = {"max_evaluations": "the limit set by --max-evaluations", "max_hours": "the limit set by --max-hours"}
-
-LOWEST = "The candidate with the lowest mean is the best."
 
 FEW_SCORES = 10
 """A replay of a table with fewer splits or scores depends more on these than on the candidates."""
@@ -226,31 +224,6 @@ def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple
     return tuple(words)
 
 
-def replay_in_words(summary: Mapping[str, Any]) -> str:
-    evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
-    low, high = summary["correct_interval"]
-    rounds = f"; {summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}"
-    lines = [
-        f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
-        f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
-        f"Runs: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
-        f"5-95% {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
-        f"{rounds if summary['batch_size'] > 1 else ''}.",
-        f"Correct: {summary['correct']:.1%} (95% interval {low:.1%} to {high:.1%}); inconclusive "
-        f"{summary['undecided']:.1%}; wrong winner {summary['wrong']:.1%}.",
-    ]
-    if summary.get("minimise"):
-        lines.append(LOWEST)
-    lines += summary.get("notes", ())
-    if summary["with_replacement"]:
-        lines.append("The scores were drawn with replacement.")
-    few = summary["fewest_scores"]
-    if few is not None and few < FEW_SCORES:
-        what = "split" if summary["splits"] == "shared" else "score"
-        lines.append(
-            f"Warning: this treats {count_text(few, what)} of each candidate as the truth, so the real number of runs "
-            f"can be far larger. {command('plan')} accounts for the uncertainty of a small pilot."
-        )
-    if summary["interrupted"]:
-        lines.append("Interrupted: these are the repetitions that finished.")
-    return "\n".join(lines)
+def replay_in_words(summary: Mapping[str, Any]) -> List[str]:
+    known = {"minimise": False, "notes": (), **summary}
+    return render_paragraphs("replay.j2", **known, few_scores=FEW_SCORES, plan=command("plan"))
