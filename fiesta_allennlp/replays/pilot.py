@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.fixed_budget import FixedBudget
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 MIDDLE = 0.5
 """The best mean where a problem is given by numbers. Only differences count."""
@@ -157,8 +157,6 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
         done=settings.done,
     )
     name = choice.strategy_params()["type"]
-    if name in Strategy.available() and issubclass(Strategy.by_name(name), FixedBudget):
-        raise ConfigError(
-            f"--strategy: a plan needs a strategy that stops at a confidence, such as top_two, but got {name}."
-        )
+    if name in Strategy.available() and not issubclass(Strategy.by_name(name), FixedConfidence):
+        raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
     return choice

@@ -35,7 +35,7 @@ class NestedMargins:
         return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
 
     def _is_unsure(self, decision: Decision) -> bool:
-        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `margins_of`
+        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `problem_of`
         return strategy.stop.stops_at_probability and (decision.confidence or 0.0) < strategy.confidence
 
     def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
@@ -44,7 +44,7 @@ class NestedMargins:
         outcomes: Dict[int, Repetition] = {}
         for num_rounds, history in enumerate(first.histories(scores, repetition)):
             yield history
-            is_unsure = False  # with a larger margin, so that no smaller one needs to be asked but the leading one
+            is_unsure = False  # with a larger margin, so that only the smallest margin must be checked as well
             for place, replayer in reversed(list(enumerate(self.replayers))):
                 if place in outcomes or (is_unsure and place > 0):
                     continue
@@ -58,8 +58,7 @@ class NestedMargins:
 def margins_of(problem: Problem) -> Tuple[float, ...]:
     """Return the margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
     strategy = build_strategy(problem.choice, list(problem.source.true_means()))
-    if not isinstance(strategy, FixedConfidence):
-        raise ConfigError("--strategy: a plan needs a strategy that stops at a confidence, such as top_two.")
+    strategy = cast(FixedConfidence, strategy)  # checked by `problem_of`
     if not strategy.belief.has_margin:
         return (strategy.margin,)
     larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
@@ -150,7 +149,6 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
             )
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
-    _check_room(nested.replayers[0])
     prepare_beliefs([replayer.strategy for replayer in nested.replayers])
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
@@ -198,21 +196,9 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
     return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
 
 
-def _check_room(replayer: Replayer) -> None:
-    """Refuse a pilot that used all that its limit allows and is inconclusive."""
-    start = replayer.source.start
-    if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
-        found = replayer.strategy.credible_margin(start)
-        margin = "" if found is None else f" With --margin {found.margin:g} it has decided for {found.best}."
-        raise ConfigError(
-            f"{replayer.source.name}: no run is left to plan, because it has {len(start.evaluations)} and the limit is "
-            f"{_limit(replayer)} (--max-evaluations, by default 50 for each candidate). Use a larger one.{margin}"
-        )
-
-
 def _limit(replayer: Replayer) -> int:
     """Return the most runs that the stopping rule allows."""
-    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `margins_of`
+    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
     return strategy.limit_of(replayer.source.start or History(replayer.candidates))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -26,10 +26,6 @@ from fiesta_allennlp.seeding import (
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
-
-if TYPE_CHECKING:
-    pass
-
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""

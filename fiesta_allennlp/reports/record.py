@@ -25,13 +25,7 @@ from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
-from fiesta_allennlp.reports.words import (
-    changes,
-    pair_in_words,
-    scope_in_words,
-    selection_in_words,
-    table_in_words,
-)
+from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text
 from fiesta_allennlp.strategies.base import all_finished
@@ -265,11 +259,11 @@ def _title(read: Reading, *, pair: bool) -> str:
 
 def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        scope = scope_in_words(summary)
-        return (*pair_in_words(summary, pair[0]), *([scope] if scope else []))
+        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
-    return table_in_words(summary, belief=read.belief_name, min_evaluations=read.belief.min_evaluations)
+    about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
+    return tuple(scores_in_words(summary, **about))
 
 
 def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:

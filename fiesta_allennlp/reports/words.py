@@ -7,14 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
-from fiesta_allennlp.reports.formats import interval_text, render_paragraphs
+from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.reports.comparison import Comparison
     from fiesta_allennlp.reports.reading import Words
 
 LIMITS = {"max_evaluations": "the limit set by --max-evaluations", "max_hours": "the limit set by --max-hours"}
@@ -27,7 +26,7 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> 
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary
-    spent = (_queries(summary), _fixed_size(summary)) if by_documents else (savings_in_words(summary),)
+    spent = render_paragraphs("documents.j2", **summary) if by_documents else (savings_in_words(summary),)
     return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), *spent)))
 
 
@@ -175,53 +174,9 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
     return f"{what}, with {summary['metric']} {number_text(lead.measure)}{equal}, after {_done(summary)}.{sure}"
 
 
-def _queries(summary: Mapping[str, Any]) -> str:
-    number = summary["num_queries"]
-    if number is None:
-        return ""
-    made = f"{count_text(number, 'query')} {'was' if number == 1 else 'were'} made"
-    return f"{made}, at a total cost of {summary['cost']:g}."
-
-
-def _fixed_size(summary: Mapping[str, Any]) -> str:
-    found = summary["fixed_size"]
-    if found is None or found["baseline_2"] is None:
-        return ""
-    num_systems = sum(not system.withdrawn for system in summary["candidates"])
-    of_all = f", and {found['baseline_all']} for all {num_systems} systems" if num_systems > 2 else ""
-    return (
-        f"Power analysis: to detect the difference between {found['best']} and {found['second']}, a fixed-size paired "
-        f"t-test (5% error, 80% power) would have needed {found['baseline_2']} documents per system{of_all}."
-    )
-
-
-def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: int) -> Tuple[str, ...]:
-    scores = f"{count_text(summary['num_evaluations'], 'score')} of {len(summary['candidates'])} candidates"
-    best, confidence = summary["best"], summary["confidence"]
-    if best is None or confidence is None:
-        needed = count_text(min_evaluations, "score")
-        return (f"P(best) is not available from {scores}: the belief {belief} needs {needed} from every candidate.",)
-    sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
-    return (
-        f"{best} is the best {sure}, after {scores}.",
-        "The scores come from a table, so the order of the runs is unknown.",
-    )
-
-
-def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple[str, ...]:
-    best, confidence = summary["best"], summary["confidence"]
-    difference, interval = comparison.mean_difference, comparison.interval
-    if difference is None:
-        return (f"{comparison.first} and {comparison.second} cannot be compared because one has no scores.",)
-    words: List[str] = []
-    if best is not None and confidence is not None:
-        other = comparison.second if best == comparison.first else comparison.first
-        sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
-        words.append(f"{best} is better than {other} {sure}.")
-    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
-    ends = "" if interval is None else f" (95% interval {interval_text(interval)})"
-    words.append(f"{comparison.first} minus {comparison.second} is {number_text(difference, sign='+')}{ends}, {over}.")
-    return tuple(words)
+def scores_in_words(summary: Mapping[str, Any], **about: Any) -> List[str]:
+    """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
+    return render_paragraphs("scores.j2", **{**summary, "metric": metric_text(summary), "pair": None, **about})
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> List[str]:

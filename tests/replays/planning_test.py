@@ -82,14 +82,12 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
-def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.64, 0.60, 0.62, 0.63] * 2, "b": [0.61, 0.60, 0.64, 0.63, 0.62] * 2}
     write_selection(tmp_path / "spent", scores, max_evaluations=20, confidence=0.95).close()
-    with pytest.raises(
-        FiestaError, match="spent: no run is left .* it has 20 and the limit is 20 .*margin.0.0.. it has"
-    ):
-        plan(tmp_path / "spent", repetitions=2)
-    assert plan(tmp_path / "spent", repetitions=2, max_evaluations=22, seed=1).limit == 22
+    found = plan(tmp_path / "spent", repetitions=1, seed=1)
+    assert (found.default.mean_runs, found.default.inconclusive) == (20, 1)
+    assert "pass a larger --max-evaluations" in repr(found)
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
