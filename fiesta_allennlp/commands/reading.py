@@ -186,7 +186,7 @@ selection is decided. Make these runs yourself and add a row for each. The comma
         """Return the status: 0, or 1 where too many runs failed."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
-        from fiesta_allennlp.reports.plan import ending_in_words, next_content, next_in_words, next_table
+        from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
 
         found = next_runs(settings)
         if args.format == "json":
@@ -195,7 +195,7 @@ selection is decided. Make these runs yourself and add a row for each. The comma
             rows = ((run.candidate, run.split, run.seed) for run in found.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not found.runs:
-                print(ending_in_words(found), file=sys.stderr)
+                print(next_in_words(found)[-1], file=sys.stderr)
         else:
             console.print(next_table(found))
             say(next_in_words(found), console)

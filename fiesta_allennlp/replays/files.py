@@ -88,7 +88,7 @@ def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2)
     except ValueError as error:
         raise DataError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
-        raise DataError(f'{path}: expected an object, {{"candidate": [scores], ...}}, but got {as_json(content)}.')
+        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {as_json(content)}.')
     return table_of(content, evaluations_per_split, path, least_candidates)
 
 
@@ -104,14 +104,14 @@ def _once(path: Path, pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def table_of(
     content: Mapping[str, Any], evaluations_per_split: int, path: Path, least_candidates: int = 2
 ) -> ScoreTable:
-    """Make a table of candidates and their scores, as `read_json` does. `path` is what to call it."""
+    """Make a table of candidates and their scores, as `read_json` does. Messages call it `path`."""
     return table_from(_entries(content, evaluations_per_split, path), path, least_candidates)
 
 
 def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path) -> Iterator[Entry]:
     for candidate, scores in content.items():
         if not isinstance(scores, list) or not scores:
-            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but has {as_json(scores)}.")
+            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but got {as_json(scores)}.")
         if len(scores) % evaluations_per_split:
             raise DataError(
                 f"{path}: candidate '{candidate}' has {len(scores)} scores, which is not a multiple of "

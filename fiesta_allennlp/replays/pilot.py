@@ -22,7 +22,7 @@ from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 MIDDLE = 0.5
-"""The best mean where a problem is given by numbers. Only differences count."""
+"""The best mean of a problem that numbers describe. Only differences count."""
 
 CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
@@ -66,8 +66,8 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     if _takes_logits(choice, names):
         name = choice.strategy_params()["belief"]["type"]
         raise ConfigError(
-            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without "
-            "logit, or plan from a pilot."
+            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
+            "prefix logit_, or plan from a pilot."
         )
     return Problem(source, choice, sd, settings.seconds is not None)
 
@@ -92,8 +92,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root}: a plan needs a directory of {command('select')}, but this one was created by "
-            f"{command('documents')}."
+            f"{root} was created by {command('documents')}, but a plan needs a directory of {command('select')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)
@@ -142,8 +141,7 @@ def _mean_seconds(history: History) -> Dict[str, float]:
 
 
 def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
-    """Return what was given above what the selection was started with. Of one with a budget, only the posterior is
-    kept."""
+    """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
     kept = CHOICE if stored.get("budget") is None else ("belief",)
     below = {name: stored[name] for name in kept if stored.get(name) is not None}
     given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}

@@ -1,4 +1,4 @@
-"""Estimates the runs of a selection by simulating it, and other ways to choose beside it."""
+"""Estimates the runs of a selection by simulating it, and compares other ways to choose."""
 
 import time
 from contextlib import closing
@@ -26,7 +26,7 @@ MARGINS = (0.1, 0.2, 0.4)
 
 @dataclass(frozen=True)
 class NestedMargins:
-    """Simulates a strategy once for several margins, the smallest one first: a larger one stops earlier on the same
+    """Simulates a strategy once for several margins, the smallest first: a larger margin stops earlier on the same
     path."""
 
     replayers: Tuple[Replayer, ...]
@@ -56,7 +56,7 @@ class NestedMargins:
 
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
-    """Return the margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
+    """Return the requested margin, and larger ones: parts of the run-to-run sd, rounded to one digit."""
     strategy = build_strategy(problem.choice, list(problem.source.true_means()))
     strategy = cast(FixedConfidence, strategy)  # checked by `problem_of`
     if not strategy.belief.has_margin:
@@ -72,10 +72,10 @@ def with_margin(problem: Problem, margin: float) -> Replayer:
 
 
 FEWEST, MOST = 20, 200
-"""Repetitions where their number is left open."""
+"""The bounds of the default number of repetitions."""
 
 ROUNDS = 2000
-"""The rounds that they come to then, so that a plan takes about 5 seconds whatever the problem."""
+"""The total number of rounds by default, which takes about 5 seconds."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
         SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
         if settings.budget <= problem.num_done:
             raise ConfigError(
-                f"--budget must be above the {problem.num_done} runs that the pilot has but got {settings.budget}."
+                f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
             )
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))

@@ -1,4 +1,4 @@
-"""Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
+"""Replays a selection over existing scores many times, in seconds."""
 
 import math
 import time
@@ -89,8 +89,8 @@ class Replayer:
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
             raise RuntimeError(
-                f"{self.strategy} is stuck: it proposes no run, waits for none and has not stopped. Correct its "
-                "`propose` or its stopping rule."
+                f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
+                "or its stopping rule."
             )
         return self.outcome(decision, history, scores, num_rounds=num_rounds)
 
@@ -218,7 +218,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     num_correct = sum(repetition.correct for repetition in repetitions)
     undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
     wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
-    strategy = settings.strategy_params()
+    strategy, recommended = settings.strategy_params(), Counter(repetition.best for repetition in repetitions)
     return {
         "repetitions": number,
         "interrupted": replay.interrupted,
@@ -248,7 +248,10 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "seed": str(settings.seed),
         "strategy": strategy,
         "belief": strategy["belief"],
-        "candidates": _candidates(replay),
+        "candidates": [
+            {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+            for name, mean in replay.true_means.items()
+        ],
     }
 
 
@@ -264,12 +267,3 @@ def wilson_interval(count: int, number: int) -> List[float]:
     half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
     low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
     return [0.0 if count == 0 else low, 1.0 if count == number else high]
-
-
-def _candidates(replay: Replay) -> List[Dict[str, Any]]:
-    recommended = Counter(repetition.best for repetition in replay.repetitions)
-    number = len(replay.repetitions)
-    return [
-        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
-        for name, mean in replay.true_means.items()
-    ]

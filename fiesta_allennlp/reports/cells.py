@@ -7,6 +7,7 @@ from fiesta_allennlp.reports.candidates import CandidateReport
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.screening import Finalist
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
@@ -141,20 +142,17 @@ def development(report: Report) -> Cells:
     return Cells(["of", "Spearman's rho"], rows)
 
 
+FINALISTS: "Columns[Finalist]" = (
+    ("finalist", lambda f: f.name),
+    ("place in the screening", lambda f: str(f.place_before)),
+    ("score there", lambda f: number_text(f.score_before)),
+    ("place by mean", lambda f: MISSING if f.place_after is None else str(f.place_after)),
+    ("mean of fresh runs", lambda f: number_text(f.mean_after)),
+    ("runs", lambda f: str(f.num_runs)),
+    ("score - mean", lambda f: number_text(f.optimism)),
+)
+
+
 def finalists(report: Report) -> Cells:
     """Return the finalists of a search with their places and scores in both stages."""
-    found = () if report.screening is None else report.screening.finalists
-    rows = [
-        [
-            finalist.name,
-            str(finalist.place_before),
-            number_text(finalist.score_before),
-            MISSING if finalist.place_after is None else str(finalist.place_after),
-            number_text(finalist.mean_after),
-            str(finalist.num_runs),
-            number_text(finalist.optimism),
-        ]
-        for finalist in found
-    ]
-    header = ["finalist", "place in the screening", "score there", "place by mean", "mean of fresh runs", "runs"]
-    return Cells([*header, "score - mean"], rows)
+    return _cells(FINALISTS, () if report.screening is None else report.screening.finalists)

@@ -10,13 +10,7 @@ from fiesta_allennlp.listeners.progress import number_table, remaining_text
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import Forecast, Outlook
 from fiesta_allennlp.reports.formats import Shown, render_paragraphs
-from fiesta_allennlp.reports.words import LIMITS
-from fiesta_allennlp.selection.summary import (
-    count_text,
-    number_text,
-    probability_text,
-    summarise_candidate,
-)
+from fiesta_allennlp.selection.summary import number_text, summarise_candidate
 
 MANY_INCONCLUSIVE = 0.1
 """A larger share of inconclusive selections is explained."""
@@ -118,36 +112,7 @@ def next_table(found: NextRuns) -> Table:
     return table
 
 
-STOPPED = {
-    "confidence": "it is decided. No further run is needed",
-    "budget": "the budget is spent. No further run is needed",
-    "max_evaluations": f"inconclusive after {LIMITS['max_evaluations']}",
-    "failures": "no comparison, because too many runs failed",
-}
-
-
-def ending_in_words(found: NextRuns) -> str:
-    stopped_by = found.decision.stopped_by
-    if stopped_by is None:
-        return f"Wait: {count_text(len(found.history.pending), 'run')} without a score yet."
-    return f"Stop: {STOPPED.get(stopped_by, f'the selection ended by {stopped_by}')}."
-
-
-def next_in_words(found: NextRuns) -> Iterator[str]:
-    decision, target = found.decision, found.confidence
-    if decision.best is None:
-        yield "P(best) is not available yet."
-    else:
-        aim = "" if target is None else f", target {target:g}"
-        prob = decision.prob_best.get(decision.best)
-        sure = "" if prob is None else f" (P(best) {probability_text(prob)}{aim})"
-        verb = "is the best" if decision.stopped_by in ("confidence", "budget") else "leads"
-        yield f"{decision.best} {verb}{sure}{remaining_text(found.remaining)}."
-    yield from found.notes
-    if not found.runs:
-        yield ending_in_words(found)
-        return
-    more = len(found.runs) < found.workers
-    yield "Run next, and ask again for more once these have scores:" if more else "Run next:"
-    for run in found.runs:
-        yield f"  {run.candidate}" + (f", split {run.split}" if run.split else "") + f", seed {run.seed}"
+def next_in_words(found: NextRuns) -> List[str]:
+    """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
+    prob_best = None if found.decision.best is None else found.decision.prob_best.get(found.decision.best)
+    return render_paragraphs("next.j2", found=found, prob_best=prob_best, remaining=remaining_text(found.remaining))

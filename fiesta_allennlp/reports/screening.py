@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.names import legend
+from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.seeding import second_seed
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text
+from fiesta_allennlp.selection.summary import CandidateSummary
 
 if TYPE_CHECKING:
     from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
@@ -30,6 +31,10 @@ class Finalist:
     place_after: Optional[int] = None
     mean_after: Optional[float] = None
     num_runs: int = 0
+
+    @property
+    def stayed(self) -> bool:
+        return self.place_before == self.place_after
 
     @property
     def optimism(self) -> Optional[float]:
@@ -58,13 +63,7 @@ class ScreeningReport:
 
     @property
     def sentences(self) -> Tuple[str, ...]:
-        num_run = len(self.scores) + self.num_failures
-        failed = f"; {self.num_failures} failed" if self.num_failures else ""
-        ran = (
-            f"The screening ran {num_run} of {count_text(self.num_points, 'config')} once, chosen by {self.searcher} "
-            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} across all workers."
-        )
-        return (ran, *finalists_in_words(self.finalists))
+        return tuple(render_paragraphs("search.j2", report=self, finalists=self.finalists, values=()))
 
     @property
     def front(self) -> Tuple[int, ...]:
@@ -120,54 +119,26 @@ def screening_report(
     )
 
 
-def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
-    """Describe how the fresh runs changed the order of the screening; empty before any has finished."""
-    placed = [finalist for finalist in finalists if finalist.place_after is not None]
-    if not placed:
-        return ()
-    moved = sum(finalist.place_after != finalist.place_before for finalist in placed)
-    winner = min(placed, key=lambda finalist: finalist.place_after or 0)
-    return (
-        f"{moved} of the {len(placed)} finalists changed place. {winner.name}, now first, was number "
-        f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
-        f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
-    )
-
-
 def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
     """Describe how the screening ended and how the fresh runs changed its order."""
     screened, selected = found.screening, found.selection
-    scores = {entry["name"]: entry["score"] for entry in screened["candidates"] if entry["score"] is not None}
-    best = screened["candidates"][0]["name"] if screened["best"] else None
-    num_failed = len(screened["candidates"]) - len(scores)
-    failed = f", {num_failed} failed" if num_failed else ""
-    leads = "" if best is None else f" Best validation score: {number_text(scores[best])}, {best}."
-    took = f"{duration_text(screened['seconds'])} across all workers"
-    first = f"Screened {count_text(screened['num_evaluations'], 'config')} in {took}{failed}.{leads}"
-    shown = [best] if selected is None else [candidate.name for candidate in selected["candidates"]]
-    values = legend({e["name"]: e.get("values", "") for e in screened["candidates"] if e["name"] in shown})
-    if selected is None:
-        return (_ENDINGS.get(screened["stopped_by"], f"Stopped by {screened['stopped_by']}."), first, *values)
-    finalists = finalists_of(scores, selected["candidates"], Metric.of(screened["metric"]))
-    return (first, *finalists_in_words(finalists), *values)
+    entries, candidates = screened["candidates"], [] if selected is None else selected["candidates"]
+    scores = {entry["name"]: entry["score"] for entry in entries if entry["score"] is not None}
+    best = entries[0] if screened["best"] else None
+    names = [candidate.name for candidate in candidates] or [best and best["name"]]
+    about = {
+        "report": None,
+        "screened": screened,
+        "is_over": selected is None,
+        "best": best,
+        "num_failed": len(entries) - len(scores),
+        "finalists": finalists_of(scores, candidates, Metric.of(screened["metric"])),
+        "values": legend({entry["name"]: entry.get("values", "") for entry in entries if entry["name"] in names}),
+    }
+    return tuple(render_paragraphs("search.j2", **about))
 
 
-_ENDINGS = {
-    "failures": "No comparison: too many runs of the screening failed. The reasons are in the lines above.",
-    "interrupted": "Interrupted in the screening; nothing that finished is lost.",
-    "max_hours": "The screening reached the limit set by --max-hours before it was finished.",
-}
-
-
-def search_plan_in_words(plan: "SearchPlan") -> Tuple[str, ...]:
-    pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
-    run = (f"A run of the first config: {plan.command}",) if plan.command else ()
-    return (
-        f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "
-        f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
-        f"Some of the configs: {'; '.join(plan.examples)}.",
-        *run,
-        f"The best {plan.num_finalists} would then be the candidates of a selection with fresh runs.",
-        f"Data of the screening: {count_text(pool.size, 'instance')}"
-        f"{f' in {pool.num_groups} groups' if pool.group_by else ', no groups'}.",
-    )
+def search_plan_in_words(plan: "SearchPlan") -> List[str]:
+    prepared = plan.prepared
+    about = {"executor": prepared.executor.describe(), "metric": prepared.checked.settings.scored_by.text}
+    return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **about)

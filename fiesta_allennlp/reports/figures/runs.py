@@ -100,14 +100,9 @@ def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
 
 
 def apart(places: Sequence[float], step: float) -> List[float]:
-    """Return rising `places`, moved until they are `step` apart."""
-    moved: List[float] = []
-    for place in places:
-        moved.append(max(place, moved[-1] + step) if moved else place)
-    ceiling = 1.0
-    for index in range(len(moved) - 1, -1, -1):
-        moved[index] = min(moved[index], ceiling)
-        ceiling = moved[index] - step
+    """Return rising `places`, moved until they are `step` apart and at most 1."""
+    steps = step * np.arange(len(places))
+    moved: List[float] = (np.minimum(np.maximum.accumulate(places - steps), 1 - steps[-1]) + steps).tolist()
     return moved
 
 
