@@ -130,7 +130,7 @@ def single_score(report: Report) -> Cells:
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
         ["of 3 runs of each, the one with the best validation score", share_text(single.wrong_best_of_3)],
     ]
-    return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
+    return Cells(["comparison", "names another candidate"], [line for line in lines if line[1] != MISSING])
 
 
 def development(report: Report) -> Cells:

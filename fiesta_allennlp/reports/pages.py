@@ -32,13 +32,13 @@ def check_output(directory: Path) -> None:
 
 
 def refuse_link(directory: Path) -> None:
-    """Refuse a symbolic link, which somebody else may have put there to have files written elsewhere."""
+    """Refuse a symbolic link, with which somebody else could redirect the files."""
     if directory.is_symlink():
         raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"--output {directory} cannot be written to: {error}. Use another directory with --output.")
+    return ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.")
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:

@@ -25,7 +25,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 def documents_table(summary: Mapping[str, Any]) -> Table:
     metric, number = summary["metric"], summary["documents"]["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
-    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
+    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} available")
     for system in summary["candidates"]:
         table.add_row(
             escape(system.name),

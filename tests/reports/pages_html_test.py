@@ -79,7 +79,7 @@ def test_captions_are_alternative_texts_names_are_escaped_and_a_table_has_no_ord
     page = Page(pages["two"])
     captions = [image["alt"] for image in page.all("img")]
     assert len(captions) == 4 and all(caption in page.words for caption in captions)
-    assert "Test macro_f1 of every candidate, by falling P(best)" in page.text
+    assert "Test macro_f1 of every candidate, by decreasing P(best)" in page.text
     assert "<script" not in pages["ugly"] and 'best" <b>' not in pages["ugly"]
     assert set(UGLY_NAMES) <= set(Page(pages["ugly"]).words)
     table = Page(pages["table"])

@@ -216,7 +216,7 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
     write_selection(tmp_path / "run", {"best": normal(0.70, 9), "near": normal(0.66, 9), "few": few}).close()
     made = report(tmp_path / "run")
     assert [c.name for c in made.ranked] == ["best", "few", "near"]
-    assert "Next was near (mean 0.6" in paragraph(made)
+    assert "The runner-up was near (mean 0.6" in paragraph(made)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         (("run",), {"paired": True}, "--paired"),
         (("run",), {"compare": ("good", "fare")}, "'fare'. Did you mean 'fair'"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
-        (("run",), {"output": "taken/deeper"}, "--output taken/deeper .*taken is not a directory"),
+        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*taken is not a directory"),
         (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split .* got 0"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
         (("taken",), {}, "taken is neither a directory"),
