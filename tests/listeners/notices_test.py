@@ -77,8 +77,7 @@ def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) 
     assert told(directory, 2)[1]["EVENT"] == "waiting"
     for _ in range(2):
         notify.on_state(history, Decision(best="a", stopped_by="confidence"))
-    decided = told(directory, 3)[2]
-    assert (decided["EVENT"], decided["MESSAGE"]) == ("decision", "a after 1 runs, stopped by confidence")
+    assert told(directory, 3)[2]["EVENT"] == "decision"
 
 
 @pytest.mark.parametrize("gone", [False, True])

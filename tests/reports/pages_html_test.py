@@ -99,17 +99,11 @@ def test_a_notebook_shows_every_candidate(report: Report) -> None:
     names = [word for word in page.words if word in {candidate.name for candidate in report.candidates}]
     assert len(names) == len(report.candidates)
     assert page.words[-len(report.decision) :] == list(report.decision)
-    if report.by_documents:
-        best = report.candidates[0]
-        assert best.asked is not None and page.words[:4] == ["system", "documents", "macro_f1", "P(best)"]
-        assert page.words[4:7] == [best.name, str(best.asked.num_documents), f"{best.asked.measure:.4f}"]
 
 
 def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) -> None:
     page = Page(pages["documents"])
     assert len(page.all("img")) == 3
-    for heading in ("Systems", "P(best) over the documents", "Where the documents went", "Checklist"):
-        assert heading in page.words
     shown = page.text + " ".join(image["alt"] for image in page.all("img"))
     assert not re.search(r"training|candidate|split", shown)
     best = by_documents().candidates[0]
