@@ -25,7 +25,7 @@ def share_of_first(draws: Sequence[Sequence[float]]) -> float:
     return float(np.mean(wins))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(some.lists(SCORES, min_size=2, max_size=4))
 def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     drawn = [(np.array(row, dtype=float), np.full(len(row), 1 / len(row))) for row in scores]

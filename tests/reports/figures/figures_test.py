@@ -127,7 +127,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = [BY_NAME[name] for name in ("distributions", "path", "best_so_far", "measures")]
+    few = [BY_NAME[name] for name in ("best_so_far", "measures")]
     draw_evaluations([48] * 10, summarise_replay(REPLAY), tmp_path / "replay.png")  # a fixed number of runs
     assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setattr(drawing, "FIGURES", few)
@@ -137,7 +137,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
     second = draw_all(report, tmp_path / "second")
     assert matplotlib.rcParams["text.usetex"] is True
-    assert list(first) == [figure.name for figure in few if figure.name != "measures"]
+    assert list(first) == ["best_so_far"]
     for name, picture in first.items():
         assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
         for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
