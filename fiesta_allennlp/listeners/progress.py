@@ -6,8 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
-from typing import Callable, Iterator, Optional, Sequence, Type
+from typing import Callable, Iterator, Optional, Sequence
 
 from rich import box
 from rich.console import Console
@@ -63,10 +62,9 @@ def remaining_text(
     if found.low == found.high:
         number = count_text(found.low, "more run")
     takes = f", {_span_text(found.low * seconds_per_run, found.high * seconds_per_run)}" if seconds_per_run else ""
-    left = (
-        "" if seconds_left is None or not takes else f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
-    )
-    return f"; about {number}{limited}{takes}{left}"
+    if seconds_left is not None and takes:
+        takes += f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
+    return f"; about {number}{limited}{takes}"
 
 
 def _span_text(low: float, high: float) -> str:
@@ -101,7 +99,7 @@ class Progress:
         self._decision = Decision(best=None)
         self._untold: Optional[str] = None
         self._waiting: Sequence[Request] = ()
-        from rich.live import Live  # this module makes tables too, for commands that are to answer at once
+        from rich.live import Live  # late, because quick commands import this module for its tables
 
         self._live = (
             Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
@@ -114,9 +112,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._tell()
         if self._live is not None:
             self._live.stop()

@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterator, Sequence
 
@@ -72,12 +73,9 @@ def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
     """Return the candidates as TensorBoard tags. Equal tags get numbers, in the order of the candidates."""
     tags: Dict[str, str] = {}
     for name in candidates:
-        tag = safe = UNSAFE.sub("_", name)
-        number = 1
-        while tag in tags.values():
-            number += 1
-            tag = f"{safe}_{number}"
-        tags[name] = tag
+        safe = UNSAFE.sub("_", name)
+        numbered = (safe if number == 1 else f"{safe}_{number}" for number in count(1))
+        tags[name] = next(tag for tag in numbered if tag not in tags.values())
     return tags
 
 

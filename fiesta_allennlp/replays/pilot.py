@@ -127,12 +127,10 @@ def renumbered(history: History) -> History:
     """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
     place: Dict[Any, int] = {}
     for name in history.candidates:
-        mine = sorted(e.request.replicate for e in history.evaluations_of(name))
-        place.update({(name, replicate): number for number, replicate in enumerate(mine)})
-    evaluations = tuple(
-        replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations
-    )
-    return replace(history, evaluations=evaluations, pending=(), failures=())
+        mine = sorted(e.request.key for e in history.evaluations_of(name))
+        place.update(zip(mine, range(len(mine)), strict=True))
+    evaluations = (replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations)
+    return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
 
 
 def _mean_seconds(history: History) -> Dict[str, float]:

@@ -86,6 +86,10 @@ class Quantiles:
     median: float
     high: float
 
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Quantiles":
+        return cls(*np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist())
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -141,8 +145,10 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
+    names = list(problem.source.true_means())
+    least = SequentialHalving(belief=Belief(), budget=1).least(len(names))
     if settings.budget is not None:
-        SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
+        SequentialHalving(belief=Belief(), budget=settings.budget).check(names)
         if settings.budget <= problem.num_done:
             raise ConfigError(
                 f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
@@ -158,7 +164,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
         limit=_limit(nested.replayers[0]),
         default=default,
         margins=dict(zip(margins[1:], larger, strict=True)),
-        budget=settings.budget or _budget(default, problem),
+        budget=settings.budget or max(round(default.mean_runs), least),
         seconds=time.monotonic() - start,
     )
     return _compared(begun, on_repetitions) if len(simulated) == _repetitions(settings, simulated) else begun
@@ -202,11 +208,6 @@ def _limit(replayer: Replayer) -> int:
     return strategy.limit_of(replayer.source.start or History(replayer.candidates))
 
 
-def _budget(default: Outlook, problem: Problem) -> int:
-    number = len(problem.source.true_means())
-    return max(round(default.mean_runs), SequentialHalving(belief=Belief(), budget=1).least(number))
-
-
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
     """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
     passed on."""
@@ -242,15 +243,10 @@ def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
     return Outlook(
         repetitions=number,
         mean_runs=float(runs.mean()),
-        runs=_quantiles(runs),
+        runs=Quantiles.of(runs),
         mean_seconds=float(seconds.mean()),
-        seconds=_quantiles(seconds),
+        seconds=Quantiles.of(seconds),
         correct=num_correct / number,
         correct_interval=(low, high),
         inconclusive=sum(repetition.stopped_by == "max_evaluations" for repetition in found) / number,
     )
-
-
-def _quantiles(values: np.ndarray) -> Quantiles:
-    low, median, high = np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist()
-    return Quantiles(low, median, high)

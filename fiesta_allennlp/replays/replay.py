@@ -168,11 +168,10 @@ def replay(
                 on_repetitions(len(results))
     except KeyboardInterrupt:
         interrupted = True
-    repetitions = tuple(done[number] for number in sorted(done))
+    repetitions, source = tuple(done[number] for number in sorted(done)), replayer.source
+    fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    fewest = replayer.source.fewest_scores(replayer.sampling)
-    means, notes = replayer.source.true_means(), replayer.source.notes
-    return Replay(settings, means, repetitions, seconds, interrupted, fewest, notes)
+    return Replay(settings, source.true_means(), repetitions, seconds, interrupted, fewest, source.notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:

@@ -86,23 +86,16 @@ def short_candidates(report: Report) -> Cells:
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
 
 
-def differences(report: Report) -> Cells:
-    return _cells(_differences(report), report.comparisons)
+def differences(report: Report, *, with_tests: bool = False) -> Cells:
+    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    further = (*(new_data if known else ()), *((WILCOXON,) if with_tests else ()))
+    return _cells((_against(report), *DIFFERENCES, *further), report.comparisons)
 
 
 def p_values(report: Report) -> Cells:
     """Return the p-value of every comparison, and after a slash Holm's."""
     return _cells((_against(report), WILCOXON), report.comparisons)
-
-
-def comparisons(report: Report) -> Cells:
-    return _cells((*_differences(report), WILCOXON), report.comparisons)
-
-
-def _differences(report: Report) -> "Columns[Comparison]":
-    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
-    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return (_against(report), *DIFFERENCES, *(new_data if known else ()))
 
 
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:

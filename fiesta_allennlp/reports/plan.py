@@ -12,9 +12,6 @@ from fiesta_allennlp.replays.planning import Forecast, Outlook
 from fiesta_allennlp.reports.formats import Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import number_text, summarise_candidate
 
-MANY_INCONCLUSIVE = 0.1
-"""A larger share of inconclusive selections is explained."""
-
 
 @dataclass(frozen=True, repr=False)
 class PlanResult(Shown, Forecast):
@@ -84,7 +81,7 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:
-    return render_paragraphs("plan.j2", forecast=forecast, many_inconclusive=MANY_INCONCLUSIVE)
+    return render_paragraphs("plan.j2", forecast=forecast)
 
 
 def next_content(found: NextRuns) -> Dict[str, Any]:

@@ -104,6 +104,8 @@ class Report(Shown, Origin):
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
         compared = about_runs.get("comparisons", ())
         origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
+        has_shared = not read.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
+        shared = (SHARED_SPLITS,) if has_shared else ()
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
@@ -122,7 +124,7 @@ class Report(Shown, Origin):
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
-            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
+            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *shared)},
             **about_runs,
         )
 
@@ -242,12 +244,6 @@ def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[st
     """Return how many evaluations give every candidate as many as `best`."""
     known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return known[best] * len(known) if best in known else None
-
-
-def _notes(read: Reading, candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
-    if read.by_documents or all(len(set(c.split_seeds)) == c.num_evaluations for c in candidates):
-        return ()
-    return (SHARED_SPLITS,)
 
 
 def _title(read: Reading, *, pair: bool) -> str:

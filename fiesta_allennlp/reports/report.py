@@ -64,7 +64,14 @@ def report(
         minimise=minimise,
         belief=belief,
     )
-    made = Report.of(_checked(_read(settings)), pair=compare is not None)
+    read = _read(settings)
+    number = len(read.history.evaluations)
+    if number < MIN_SCORES:
+        remedy = f"Wait until more {read.words.evaluations} have finished." if read.running else "Add scores."
+        raise (StoreError if read.is_selection else DataError)(
+            f"{read.name}: a report needs at least {MIN_SCORES} scores but got {number}. {remedy}"
+        )
+    made = Report.of(read, pair=compare is not None)
     if output is not None:
         write_report(made, Path(output), long_table=long_table)
     return made
@@ -82,16 +89,6 @@ def _read(settings: ReportSettings) -> Reading:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
     opened = None if source is None else read_source(Path(source), settings, least_candidates=1)
     return read_pair((compare[0], compare[1]), opened, settings)
-
-
-def _checked(source: Reading) -> Reading:
-    number = len(source.history.evaluations)
-    if number >= MIN_SCORES:
-        return source
-    remedy = f"Wait until more {source.words.evaluations} have finished." if source.running else "Add scores."
-    raise (StoreError if source.is_selection else DataError)(
-        f"{source.name}: a report needs at least {MIN_SCORES} scores but got {number}. {remedy}"
-    )
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:

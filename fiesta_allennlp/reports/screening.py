@@ -33,10 +33,6 @@ class Finalist:
     num_runs: int = 0
 
     @property
-    def stayed(self) -> bool:
-        return self.place_before == self.place_after
-
-    @property
     def optimism(self) -> Optional[float]:
         """The score of the screening minus the mean of the fresh runs."""
         return None if self.mean_after is None else self.score_before - self.mean_after

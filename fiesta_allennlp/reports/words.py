@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 LIMITS = {"max_evaluations": "the limit set by --max-evaluations", "max_hours": "the limit set by --max-hours"}
 
-FEW_SCORES = 10
-"""A replay of a table with fewer splits or scores depends more on these than on the candidates."""
-
 
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
@@ -181,4 +178,4 @@ def scores_in_words(summary: Mapping[str, Any], **about: Any) -> List[str]:
 
 def replay_in_words(summary: Mapping[str, Any]) -> List[str]:
     known = {"minimise": False, "notes": (), **summary}
-    return render_paragraphs("replay.j2", **known, few_scores=FEW_SCORES, plan=command("plan"))
+    return render_paragraphs("replay.j2", **known, plan=command("plan"))

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, FRONT)
 
-FIGURE_ENDINGS = (".png", ".pdf")
+FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
+"""The endings of a figure's files, each with what is written into the file. No file has a date."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Option
     out = io.BytesIO()
     drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    for ending in () if directory is None else FIGURE_ENDINGS:
+    if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
-        metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
-        with replacing(directory / f"{figure.name}{ending}") as part:
-            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
+        for ending, metadata in FIGURE_ENDINGS.items():
+            with replacing(directory / f"{figure.name}{ending}") as part:
+                drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
     return Picture(uri, round(width), round(height), caption)
