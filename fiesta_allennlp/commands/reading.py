@@ -134,7 +134,7 @@ runs it takes and how often it finds the best candidate."""
         if args.figure is not None:
             from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
 
-            check_output("figure", args.figure, FIGURE_ENDINGS)
+            check_output("figure", args.figure, tuple(FIGURE_ENDINGS))
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.checked(args)

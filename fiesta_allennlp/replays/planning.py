@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.replays.pilot import Problem, problem_of
+from fiesta_allennlp.replays.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
@@ -172,29 +172,20 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
 
 def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
     start = time.monotonic()
-    choice, number = begun.problem.choice, begun.default.repetitions
+    choice, source = begun.problem.choice, begun.problem.source
     params = choice.strategy_params()
     kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
     kinds = {"equal": {"strategy": "non_adaptive_fc", **kept}, "halving": {"budget": begun.budget}}
+    made = {
+        "repetitions": begun.default.repetitions,
+        "batch_size": len(source.true_means()),
+        "belief": params["belief"],
+    }
     outlooks: Dict[str, Outlook] = {}
     for name, kind in kinds.items():
-        settings = ReplaySettings(
-            **kind,
-            scores=choice.scores,
-            belief=params["belief"],
-            splits=choice.splits,
-            repetitions=number,
-            batch_size=len(begun.problem.source.true_means()),
-            processes=choice.processes,
-            done=choice.done,
-            seed=begun.settings.seed,
-        )
-        found = replay(
-            settings,
-            source=begun.problem.source,
-            margin=params.get("margin", 0.0),
-            on_repetitions=lambda new: on_repetitions(new, None),
-        )
+        settings: ReplaySettings = replace(choice, **{**dict.fromkeys(CHOICE), **made, **kind})
+        margin = params.get("margin", 0.0)
+        found = replay(settings, source=source, margin=margin, on_repetitions=lambda new: on_repetitions(new, None))
         if found.interrupted:
             return begun
         outlooks[name] = _outlook(found.repetitions, begun.settings.workers)

@@ -9,7 +9,7 @@ from rich.table import Table
 from fiesta_allennlp.errors import command
 from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
@@ -50,17 +50,15 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    on_gpu = {o.request: gpu_peak_mib(o.metrics) / 1024 for o in outcomes if isinstance(o, Evaluation)}
-    has_gpu = any(on_gpu.values())
-    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *(["GPU memory (GiB)"] if has_gpu else [])))
-    for outcome in outcomes:
-        name, seconds = escape(outcome.request.candidate), number_text(outcome.seconds, 1)
-        if isinstance(outcome, Failure):
-            table.add_row(name, "failed", seconds, MISSING)
-            continue
-        peak = number_text(on_gpu[outcome.request] or None, 2)
-        memory = number_text(outcome.metrics[PEAK_MEMORY], 2)
-        table.add_row(name, number_text(outcome.score), seconds, memory, *([peak] if has_gpu else []))
+    peaks = [gpu_peak_mib(o.metrics) / 1024 if isinstance(o, Evaluation) else 0.0 for o in outcomes]
+    gpu = ("GPU memory (GiB)",) if any(peaks) else ()
+    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu))
+    for outcome, peak in zip(outcomes, peaks, strict=True):
+        score, memory = "failed", MISSING
+        if isinstance(outcome, Evaluation):
+            score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
+        on_gpu = (number_text(peak or None, 2),) if gpu else ()
+        table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *on_gpu)
     return table
 
 

@@ -97,5 +97,5 @@ def test_the_table_of_a_trial_has_the_memory_of_a_gpu_where_a_run_used_one() -> 
     failed = Failure(make_request(1, "c", 0, shared_splits=True), "error", "no such luck")
     *_, memory, gpu = trial_table([on_gpu, on_cpu, failed], "f1").columns
     assert (memory.header, gpu.header) == ("memory (GiB)", "GPU memory (GiB)")
-    assert list(memory.cells)[:2] == ["1.25", "1.25"] and list(gpu.cells) == ["1.50", "-", ""]
+    assert list(memory.cells)[:2] == ["1.25", "1.25"] and list(gpu.cells) == ["1.50", "-", "-"]
     assert len(trial_table([on_cpu, failed], "f1").columns) == 4
