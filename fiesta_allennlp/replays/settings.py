@@ -74,12 +74,12 @@ def minimise_option(group: str) -> Any:
 
 
 def blocks_option(group: str) -> Any:
-    typed = "in a JSON file, the number of consecutive scores of each candidate that share a split (default 1)"
+    typed = "in a JSON file, number of consecutive scores of each candidate that share a split (default 1)"
     return option(None, typed, group=group, metavar="N", least=1)
 
 
 def processes_option(default: Optional[int], described: str) -> Any:
-    return option(default, f"number of processes (default: {described})", group=RESOURCES, least=1)
+    return option(default, f"number of processes (default{described})", group=RESOURCES, least=1)
 
 
 def seed_option() -> Any:
@@ -112,7 +112,7 @@ class ReplaySettings(ChoiceSettings):
     batch_size: int = option(
         1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
     )
-    processes: Optional[int] = processes_option(None, "one per core")
+    processes: Optional[int] = processes_option(None, ": one per core")
     seed: Optional[int] = seed_option()
 
     @property
@@ -142,7 +142,9 @@ class NextSettings(ChoiceSettings):
     minimise: bool = minimise_option(SCORES)
     splits: Optional[str] = splits_option(SCORES, default=None)
     workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
-    max_failures: int = option(3, "drop a candidate after N failed runs (default 3)", group=RESOURCES, least=1)
+    max_failures: int = option(
+        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
+    )
     seed: int = option(
         0,
         "random seed; the same table and seed give the same answer (default 0)",
@@ -209,7 +211,7 @@ class PlanSettings(ChoiceSettings):
     repetitions: Optional[int] = option(
         None, "number of selections to simulate (default: 20 to 200, about 5 seconds)", group=RESOURCES, least=1
     )
-    processes: int = processes_option(1, "1")
+    processes: int = processes_option(1, " 1")
     seed: Optional[int] = seed_option()
 
     def __post_init__(self) -> None:
