@@ -111,8 +111,6 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
     assert [list(read.splits[name]) for name in "ab"] == [[0, 1], [2]]
     found = replay(ReplaySettings(scores=str(path), columns=columns, repetitions=1, with_replacement=True))
     assert (found.settings.splits, found.settings.strategy_params()["belief"]) == ("official", {"type": "unpaired"})
-    with pytest.raises(DataError, match="the column 'Names' is missing"):
-        read_csv(path, columns={**columns, "split": "Names"})
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Tuple
 import joblib
 import pytest
 
-from fiesta_allennlp import next_runs, plan
+from fiesta_allennlp import next_runs
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import FiestaError
 from tests.selection.loop_test import MEANS, Run
@@ -119,11 +119,3 @@ def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest
     with joblib.parallel_config(backend="threading"):
         runpy.run_path(str(script))["main"](tmp_path / "s.csv")
     assert capsys.readouterr().out.startswith("bert is the best with probability ")
-
-
-@pytest.mark.parametrize("done", ["base", "new"])
-def test_a_plan_with_a_candidate_that_is_done_has_all_its_rows(tmp_path: Path, done: str) -> None:
-    """Also where the candidate that is done is the only one left of a budget's round."""
-    pilot = write(tmp_path / "s.csv", HEADER + "new,0,0,.781\nbase,0,0,.802\nnew,1,1,.769\nbase,1,1,.797\n")
-    found = plan(pilot, done=[done], repetitions=3, seed=1, processes=1, max_evaluations=20)
-    assert found.halving is not None and found.equal is not None

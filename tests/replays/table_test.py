@@ -14,7 +14,6 @@ from fiesta_allennlp.replays.sources import (
     DrawnScores,
     Sampling,
     ScoreSource,
-    restrict,
 )
 from fiesta_allennlp.replays.table import ScoreTable
 
@@ -104,11 +103,6 @@ def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
     with pytest.raises(DataError, match="made.csv: .* on split s1 'a' has 3 and 'b' has 2. .* --splits independent"):
         drawn(uneven, shared=True)
     assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
-
-
-def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
-    assert list(restrict(table(names="abc"), ["c", "a"]).true_means()) == ["c", "a"]
-    assert restrict(PRESETS["tdsa-8"], ["ian", "atae"]).true_means() == {"ian": 0.6319, "atae": 0.6323}
 
 
 LENGTH = 20_000

@@ -86,14 +86,6 @@ def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
     }  # fmt: skip
 
 
-def test_a_report_of_nothing_but_candidates_is_short(report: Report) -> None:
-    few = Report("t", "s", ("Nothing can be said yet.",), "f1", None, (candidate("a", [0.5]), candidate("b", [0.4])))
-    assert "## Differences" not in render_markdown(few) and "| a | 1 | - |" in render_markdown(few)
-    assert render_latex(few).count(r"\begin{tabular}") == 1
-    heads, _, *rows = str(report).partition("\n\n")[0].splitlines()
-    assert heads.split() == ["candidate", "scores", "mean", "sd", "P(best)"] and len(rows) == 3
-
-
 def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
     assert shown_names(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
     assert shown_names(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
