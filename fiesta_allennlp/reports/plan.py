@@ -1,14 +1,14 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table, remaining_text
 from fiesta_allennlp.replays.next_runs import NextRuns
-from fiesta_allennlp.replays.planning import Forecast, Outlook
+from fiesta_allennlp.replays.planning import Forecast
 from fiesta_allennlp.reports.formats import Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import number_text, summarise_candidate
 
@@ -53,31 +53,22 @@ def outlook_table(forecast: Forecast) -> Table:
     more = "hours more" if forecast.problem.num_done else "hours"
     hours = (more,) if forecast.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
-    for name, outlook in _rows(forecast):
-        runs = outlook.runs
-        of_time = (f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()
-        table.add_row(
-            name,
-            f"{outlook.mean_runs:.0f}",
-            f"{runs.median:.0f}",
-            f"{runs.low:.0f} to {runs.high:.0f}",
-            *of_time,
-            f"{outlook.correct:.0%}",
-            f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
-        )
-    return table
-
-
-def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
     params = forecast.problem.choice.strategy_params()
-    margin = params.get("margin", 0.0)
-    yield params["type"] + (f", margin {margin:g}" if margin else ""), forecast.default
-    for larger, outlook in forecast.margins.items():
-        yield f"  margin {larger:g}", outlook
-    if forecast.equal is not None:
-        yield "equal allocation", forecast.equal
-    if forecast.halving is not None:
-        yield f"budget of {forecast.budget}", forecast.halving
+    margin = f", margin {params['margin']:g}" if params.get("margin") else ""
+    larger = {f"  margin {value:g}": outlook for value, outlook in forecast.margins.items()}
+    others = {"equal allocation": forecast.equal, f"budget of {forecast.budget}": forecast.halving}
+    for name, outlook in {params["type"] + margin: forecast.default, **larger, **others}.items():
+        if outlook is not None:
+            table.add_row(
+                name,
+                f"{outlook.mean_runs:.0f}",
+                f"{outlook.runs.median:.0f}",
+                f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",
+                *((f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()),
+                f"{outlook.correct:.0%}",
+                f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+            )
+    return table
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:

@@ -182,9 +182,8 @@ class ReplayResult(Shown):
     @classmethod
     def from_replay(cls, replay: Replay) -> "ReplayResult":
         summary = summarise_replay(replay)
-        low, high = summary["correct_interval"]
         own = {
-            "correct_interval": (low, high),
+            "correct_interval": tuple(summary["correct_interval"]),
             "mean_evaluations": summary["evaluations"]["mean"],
             "num_evaluations": tuple(repetition.num_evaluations for repetition in replay.repetitions),
             "num_rounds": tuple(repetition.num_rounds for repetition in replay.repetitions),
