@@ -87,7 +87,7 @@ def gpu_peak_mib(metrics: Mapping[str, float]) -> float:
 
 class GpuRoom(Listener):
     """Prints one note when every candidate has a finished run, if at least twice as many runs as now fit on each GPU.
-    `devices` has one entry for each run at once, and `memory` is of the smallest card, in MiB."""
+    `devices` has one entry for each parallel run, and `memory` is of the smallest card, in MiB."""
 
     def __init__(self, say: Callable[[str], None], devices: Sequence[str], *, memory: float) -> None:
         self._say = say

@@ -73,12 +73,10 @@ def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
 
 def _table_in(directory: Path) -> Path:
     path = RunDirectory(directory).report / "scores.csv"
-    if not path.is_file():
-        raise ConfigError(
-            f"{directory} does not contain {path.relative_to(directory)}. Create it with {command('report')} "
-            f"{directory} and try again, or pass a table of scores."
-        )
-    return path
+    if path.is_file():
+        return path
+    remedy = f"Create it with {command('report')} {directory} and try again, or pass a table of scores."
+    raise ConfigError(f"{directory} does not contain {path.relative_to(directory)}. {remedy}")
 
 
 def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:

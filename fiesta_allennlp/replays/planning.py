@@ -57,8 +57,8 @@ class NestedMargins:
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
     """Return the requested margin, and larger ones: parts of the run-to-run sd, rounded to one digit."""
-    strategy = build_strategy(problem.choice, list(problem.source.true_means()))
-    strategy = cast(FixedConfidence, strategy)  # checked by `problem_of`
+    # `problem_of` has checked the kind of strategy
+    strategy = cast(FixedConfidence, build_strategy(problem.choice, list(problem.source.true_means())))
     if not strategy.belief.has_margin:
         return (strategy.margin,)
     larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}

@@ -36,7 +36,7 @@ Outcome = TypeVar("Outcome")
 @dataclass(frozen=True)
 class Repetition:
     """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
-    mean. In a round as many evaluations as the batch size are made at once. `seconds` are of all workers together."""
+    mean. A round makes a batch of parallel evaluations. `seconds` is the sum over all workers."""
 
     best: Optional[str]
     stopped_by: str

@@ -181,7 +181,7 @@ def number_in(row: Row, path: Path) -> float:
 
 
 def is_minimised(rows: Sequence[Row], path: Path) -> bool:
-    """Return whether the metric of the rows says that lower scores are better."""
+    """Return whether lower scores of the rows are better."""
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(

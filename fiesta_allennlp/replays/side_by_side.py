@@ -52,7 +52,7 @@ def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
 
 
 class PreparedBelief(Belief):
-    """Another model of the scores, which is asked about several histories at once, and once about each."""
+    """Wraps a model of the scores: computes the posteriors of several histories together, and each only once."""
 
     def __init__(self, belief: Belief, margins: Sequence[float]) -> None:
         self._belief = belief

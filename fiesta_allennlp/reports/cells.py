@@ -86,6 +86,14 @@ def short_candidates(report: Report) -> Cells:
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
 
 
+def _p_values_text(comparison: Comparison) -> str:
+    test = comparison.wilcoxon
+    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+
+
+WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
+
+
 def differences(report: Report, *, with_tests: bool = False) -> Cells:
     known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
     new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
@@ -101,14 +109,6 @@ def p_values(report: Report) -> Cells:
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
     """Name the other one where all comparisons are of the best candidate, and else both."""
     return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
-
-
-def _p_values_text(comparison: Comparison) -> str:
-    test = comparison.wilcoxon
-    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
-
-
-WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
 
 
 def single_score(report: Report) -> Cells:

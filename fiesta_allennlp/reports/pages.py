@@ -67,7 +67,7 @@ def _write(directory: Path, contents: Mapping[str, str]) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta replay` reads. A column `metric` says where lower is better."""
+    """Return every score as a table that `fiesta replay` reads. The column `metric` marks a minimised metric."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
@@ -81,8 +81,7 @@ def render_csv(report: Report) -> str:
 
 def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
     given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures or {}, "place": PLACE}
-    text = render("report.md.j2", report=report, **given)
-    return text.rstrip() + "\n"
+    return render("report.md.j2", report=report, **given).rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
@@ -92,6 +91,7 @@ def render_latex(report: Report, *, long: bool = False) -> str:
 
 def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
     """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
+    rank = "leads" if report.is_undecided else "best"
     return render(
         "report.html.j2",
         report=replace(report, candidates=report.ranked, comparisons=report.ranked_comparisons),
@@ -99,14 +99,10 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
         cells=cells,
         paragraph=paragraph,
         bibtex=bibtex,
-        rank=_rank(report),
-        facts=render_rows("facts.j2", report=report, rank=_rank(report)),
+        rank=rank,
+        facts=render_rows("facts.j2", report=report, rank=rank),
         pictures=draw_all(report) if pictures is None else pictures,
     )
-
-
-def _rank(report: Report) -> str:
-    return "leads" if report.is_undecided else "best"
 
 
 FIESTA, RUSSO, JOURDAN = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"

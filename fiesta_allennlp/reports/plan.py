@@ -94,9 +94,9 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
 def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     for name in found.history.candidates:
-        told = summarise_candidate(found.history, found.decision, name)
-        counts = (told.num_evaluations, found.history.num_pending(name), told.failures)
-        table.add_row(escape(name), *map(str, counts), number_text(told.mean), number_text(told.sd), told.standing)
+        each = summarise_candidate(found.history, found.decision, name)
+        counts = (each.num_evaluations, found.history.num_pending(name), each.failures)
+        table.add_row(escape(name), *map(str, counts), number_text(each.mean), number_text(each.sd), each.standing)
     return table
 
 

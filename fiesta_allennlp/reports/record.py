@@ -130,7 +130,7 @@ class Report(Shown, Origin):
 
     @property
     def metric_text(self) -> str:
-        """The metric's name, which says if the metric is minimised."""
+        """The metric's name, with a note if it is minimised."""
         return Metric(self.metric, self.minimise).text
 
     @property
@@ -177,7 +177,7 @@ class Report(Shown, Origin):
         """Return the report of one candidate.
 
         Raises:
-            ConfigError: if there is no candidate of this name.
+            ConfigError: if no candidate has this name.
         """
         for candidate in self.candidates:
             if candidate.name == name:
@@ -241,7 +241,7 @@ def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: 
 
 
 def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
-    """Return how many evaluations give every candidate as many as `best`."""
+    """Return the cost of evaluating every candidate as often as `best`, in evaluations."""
     known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return known[best] * len(known) if best in known else None
 
@@ -263,7 +263,7 @@ def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparis
 
 
 def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after so many evaluations, at most `most_points` times, as in figure 2 of the FIESTA paper. A
+    """Compute P(best) after each evaluation, at most `most_points` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
     last = len(history.evaluations)
     steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []

@@ -32,13 +32,12 @@ class SelectionResult(Shown):
     """The content of `selection.json`, together with the directory of the selection.
 
     `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
-    probability that `leading` is the best (within `margin`). It is None if the posterior does not give it. `scored_on`
-    says what the scores are about.
-    `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence,
-    but was not named because candidates had too few runs; it says how many more each needs at least. `credible_margin`
-    is the smallest `margin` that would have decided an inconclusive selection, with the `best` candidate at that
-    margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the best mean. `score`
-    names the scored set, `test` or `validation`.
+    probability that `leading` is the best (within `margin`), or None if unknown. `scored_on` describes the scored data.
+    `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence, but
+    was not named because candidates had too few runs; it has the number of runs that each still needs.
+    `credible_margin` is the smallest `margin` that would have decided an inconclusive selection, with the `best`
+    candidate at that margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the
+    best mean. `score` names the scored set, `test` or `validation`.
     """
 
     directory: Path
@@ -69,8 +68,9 @@ class SelectionResult(Shown):
     def from_summary(cls: Type[Result], summary: Mapping[str, Any], directory: Path) -> Result:
         """Build the result of a selection in this directory, from its return value or from its `selection.json`."""
         candidates = tuple(_candidate(entry, cls.candidate_class) for entry in summary["candidates"])
-        known = {**_known(cls, summary), "directory": directory, "candidates": candidates, "leading": summary["best"]}
-        return cls(**{**known, "best": summary["best"] if summary["stopped_by"] in DECIDED else None})
+        best = summary["best"] if summary["stopped_by"] in DECIDED else None
+        own = {"directory": directory, "candidates": candidates, "leading": summary["best"], "best": best}
+        return cls(**{**_known(cls, summary), **own})
 
     @classmethod
     def read(cls: Type[Result], directory: Union[str, Path]) -> Result:

@@ -97,9 +97,8 @@ def _side(text: str, source: Optional[Reading], settings: ReportSettings) -> _Si
     opened = read_source(Path(text), settings, least_candidates=1)
     names = opened.history.candidates
     if len(names) > 1:
-        raise ConfigError(
-            f"--compare {text}: found {len(names)} candidates: {', '.join(names)}. Choose one with {text}:NAME."
-        )
+        listed = ", ".join(names)
+        raise ConfigError(f"--compare {text}: found {len(names)} candidates: {listed}. Choose one with {text}:NAME.")
     return _Side(opened, names[0], text)
 
 

@@ -1,4 +1,4 @@
-"""Opens the selection in a directory as it is at this moment. Nothing is locked or changed."""
+"""Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
 import json
 import os
@@ -68,7 +68,7 @@ class Stored:
 
 @contextmanager
 def opened(root: Path) -> Iterator[Stored]:
-    """Open the selection in a directory, as it is at this moment."""
+    """Open the current state of the selection in a directory."""
     directory = RunDirectory(root)
     with reading(directory) as store:
         if not store.meta().begun:

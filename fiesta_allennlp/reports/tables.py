@@ -72,10 +72,8 @@ def plan_table(plan: Any, console: Console) -> None:
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
         table.add_row(escape(name), parameters, *shares, metrics)
-    strategy = dict(plan.strategy)
-    if "stop" in strategy:
-        strategy["stop"] = strategy["stop"]["type"]
-    _print_plan(console, table, plan, strategy)
+    stop = {"stop": plan.strategy["stop"]["type"]} if "stop" in plan.strategy else {}
+    _print_plan(console, table, plan, {**plan.strategy, **stop})
 
 
 def show_plan(plan: Any, console: Console) -> None:

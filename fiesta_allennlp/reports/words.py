@@ -88,9 +88,7 @@ def _value(change: Mapping[str, Any], when: str) -> str:
     value = change[when]
     if value is None:
         return "its default" if change["option"] == "max_evaluations" else "none"
-    if isinstance(value, dict) and list(value) == ["type"]:
-        return str(value["type"])
-    return json.dumps(value)
+    return value["type"] if isinstance(value, dict) and list(value) == ["type"] else json.dumps(value)
 
 
 def metric_text(summary: Mapping[str, Any]) -> str:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
-"""The line from a name to the end of what it names, dotted and with a gap: it is no part of the path."""
+"""The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
 
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
-"""Behind words that lines may run through."""
+"""The background of a text that lines may cross."""
 
 HEIGHT = 3.4
 """Inches."""
@@ -197,12 +197,10 @@ ALLOCATION = Figure("allocation", draw_allocation)
 
 SCREENING_HEIGHT = 2.8
 
-LEAST_SCORES = 2
-
 
 def draw_best_so_far(report: Report) -> "Optional[Drawing]":
     screening = report.screening
-    if screening is None or len(screening.scores) < LEAST_SCORES:
+    if screening is None or len(screening.scores) < 2:
         return None
     figure, axes = new_axes(SCREENING_HEIGHT)
     runs = np.arange(1, len(screening.scores) + 1)
