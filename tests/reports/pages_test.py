@@ -5,39 +5,17 @@ from typing import List
 
 import pytest
 
-from fiesta_allennlp.reports.candidates import Development, single_score
-from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shown_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
-from tests.reports.made_up import candidate, made_up
+from tests.reports.made_up import made_up, with_failures
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
 
 @pytest.fixture
 def report() -> Report:
-    ahead = candidate(
-        NAMES[0], [0.7, 0.8, 0.9], mean=0.8, prob_best=0.97, interval=(0.55, 1.05), num_parameters=1234567
-    )
-    reasons = ("x-3 error: no\nmemory | at all",)
-    behind = candidate(NAMES[1], [0.6, 0.5, 0.4], mean=0.5, prob_best=0.03, failures=1, failure_reasons=reasons)
-    candidates = (ahead, behind, candidate(NAMES[2], [], withdrawn=True, withdrawn_because="3 failures"))
-    return Report(
-        title="Selection",
-        source="runs/x",
-        decision=(f"{NAMES[0]} is the best.", "It took 6."),
-        metric="f1",
-        best=NAMES[0],
-        candidates=candidates,
-        margin=0.01,
-        adaptive=True,
-        comparisons=with_holm([compare(ahead, behind)]),
-        single_score=single_score(candidates, NAMES[0]),
-        development=Development("best_validation_f1", 0.5, 6, {NAMES[0]: 0.25}),
-        checklist=(("data fingerprint", "a_b"),),
-        notes=("Mind <this>.",),
-    )
+    return with_failures(made_up(4, names=NAMES, margin=0.01))
 
 
 def rows_of(text: str, heading: str) -> List[List[str]]:
@@ -55,11 +33,11 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
         header, rule, *rows = rows_of(text, heading)
         assert rows
         assert {len(row) for row in [rule, *rows]} == {len(header)}, heading
+    best = report.candidates[0]
     header, _, first, *_ = rows_of(text, "Candidates")
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
-    assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
-    assert (found["95% interval of the mean"], found["P(within 0.01)"]) == ("0.5500 to 1.0500", "-")
-    for shown in ("3 failures", "x-3 error: no memory \\| at all", "0.250 / 0.250", r"a\_b", r'\<i\>\&"x"'):
+    assert (found["n"], found["mean"], found["parameters"]) == (str(len(best.scores)), f"{best.mean:.4f}", "123,456")
+    for shown in ("2 failures", r"2.00 GiB \<here\>", r"a\_b", r'\<i\>\&"x"'):
         assert shown in text
     assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
 
@@ -73,7 +51,8 @@ def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
         lines = [line for line in body.splitlines() if line.endswith(r"\\")]
         assert lines
         assert all(len(re.findall(r"(?<!\\)&", line)) == columns - 1 for line in lines)
-    assert r"a\_b & 3 & 0.8000" in text and r"50\% \textbar{} *bold* \#1 & 0" in text
+    best = report.candidates[0]
+    assert rf"a\_b & {len(best.scores)} & {best.mean:.4f}" in text and r"50\% \textbar{} *bold* \#1 & 0" in text
 
 
 def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
