@@ -17,7 +17,7 @@ from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, draw_evaluations
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT
+from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT, apart
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.replays.replay_test import REPLAY
@@ -94,6 +94,10 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert [text for text in texts_of(report) if "confidence" in text] == ["confidence 0.9"], "what was asked for"
     assert not any("confidence" in text for text in texts_of(replace(report, asked_confidence=None)))
     assert "33 others" in texts_of(made_up(40)), "of many candidates the likeliest are named"
+
+
+def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
+    assert apart([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
