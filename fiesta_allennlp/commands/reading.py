@@ -133,7 +133,7 @@ and how often it finds the best candidate."""
             raise KeyboardInterrupt
         summary = summarise_replay(result)
         console.print(replay_table(summary))
-        say([replay_in_words(summary)], console)
+        say(replay_in_words(summary), console)
         if args.output is not None:
             write_json(summary, args.output)
         return EXIT_INTERRUPTED if result.interrupted else 0
@@ -165,7 +165,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         """Return the status: 0, or 1 if too many runs failed."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
-        from fiesta_allennlp.reports.plan import ending_in_words, next_content, next_in_words, next_table
+        from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
 
         found = next_runs(settings)
         if args.format == "json":
@@ -174,7 +174,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
             rows = ((run.candidate, run.split, run.seed) for run in found.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not found.runs:
-                print(ending_in_words(found), file=sys.stderr)
+                print(next_in_words(found)[-1], file=sys.stderr)
         else:
             console.print(next_table(found))
             say(next_in_words(found), console)

@@ -1,4 +1,4 @@
-"""Tells the user of decisions, failures and waiting runs by a command of theirs, and of room on a GPU by a note."""
+"""Reports decisions, failures and waiting runs to a command of the user, and prints a note about free GPU memory."""
 
 import logging
 import os
@@ -39,38 +39,35 @@ class Notify:
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:
             names = ", ".join(request.name for request in requests)
-            self._tell("waiting", f"{names}: something is unavailable, so this will run again later")
+            self._tell("waiting", f"{names}: a file or memory is unavailable; retrying later")
         self._num_waiting = len(requests)
 
     def _tell(self, event: str, message: str) -> None:
-        said = {
-            "FIESTA_EVENT": event,
-            "FIESTA_MESSAGE": message,
-            "FIESTA_DIRECTORY": str(self._directory.root.resolve()),
-        }
+        root = str(self._directory.root.resolve())
+        told = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
         try:
             with open(self._directory.notify_log, "ab", opener=not_through_links) as log:
                 subprocess.Popen(
                     self._command,
                     shell=True,
-                    env={**os.environ, **said},
+                    env={**os.environ, **told},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
                 )
         except (OSError, ValueError) as error:
-            logger.warning("--notify: the command cannot be started: %s", error)
+            logger.warning("--notify: cannot start the command: %s", error)
 
 
 PEAK_MEMORY = "trial:peak_memory_gib"
-"""The metric that a trial adds: the most memory that a process of the run had at a time, in GiB."""
+"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
 
 PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
 """The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
 
 OVERHEAD_MIB = 600.0
-"""The memory of a process on a card before its first tensor: context, kernels and the allocator's rest."""
+"""The GPU memory of a process before its first tensor: context, kernels and allocator."""
 
 MIB = 1024.0
 
@@ -90,7 +87,7 @@ def gpu_peak_mib(metrics: Mapping[str, float]) -> float:
 
 class GpuRoom(Listener):
     """Prints one note when every candidate has a finished run, if at least twice as many runs as now fit on each GPU.
-    `devices` has one entry for each run at once, and `memory` is of the smallest card, in MiB."""
+    `devices` has one entry for each parallel run, and `memory` is of the smallest card, in MiB."""
 
     def __init__(self, say: Callable[[str], None], devices: Sequence[str], *, memory: float) -> None:
         self._say = say
@@ -101,21 +98,18 @@ class GpuRoom(Listener):
         self._is_said = False
 
     def on_state(self, history: History, decision: Decision) -> None:
-        if not self._is_said and self._peak and self._finished.issuperset(history.active):
-            self._is_said = True
-            self._note()
+        if self._is_said or not self._peak or not self._finished.issuperset(history.active):
+            return
+        self._is_said = True
+        room = int(self._memory // (self._peak + OVERHEAD_MIB))
+        if room >= 2 * self._runs_now:
+            self._say(
+                f"Note: a run uses at most {(self._peak + OVERHEAD_MIB) / MIB:.1f} of the {self._memory / MIB:.0f} GiB "
+                f"of its GPU, so about {room} would fit. For more runs on each GPU, press Ctrl-C, then use --recover "
+                "with --runs-per-gpu and more --workers. Every run also needs a CPU core."
+            )
 
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Evaluation):
             self._peak = max(self._peak, gpu_peak_mib(outcome.metrics))
             self._finished.add(outcome.request.candidate)
-
-    def _note(self) -> None:
-        room = int(self._memory // (self._peak + OVERHEAD_MIB))
-        if room < 2 * self._runs_now:
-            return
-        self._say(
-            f"Note: a run takes at most {(self._peak + OVERHEAD_MIB) / MIB:.1f} of the {self._memory / MIB:.0f} GiB of "
-            f"its GPU, so about {room} would fit at once. After Ctrl-C, --recover with --runs-per-gpu and more "
-            "--workers puts more runs on each GPU. Every run also needs a CPU core."
-        )

@@ -6,8 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
-from typing import Callable, Iterator, Optional, Sequence, Type
+from typing import Callable, Iterator, Optional, Sequence
 
 from rich import box
 from rich.console import Console
@@ -54,8 +53,8 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
 def remaining_text(
     found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
-    """Return the end of a line: the number of runs still to come and their time; empty where nothing is known.
-    `seconds_per_run` counts all workers together, and `seconds_left` is what `--max-hours` leaves."""
+    """Return the end of a line: the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
+    all workers together, and `seconds_left` is the rest of `--max-hours`."""
     if found is None:
         return ""
     limited = " (the limit)" if found.is_limited else ""
@@ -63,10 +62,9 @@ def remaining_text(
     if found.low == found.high:
         number = count_text(found.low, "more run")
     takes = f", {_span_text(found.low * seconds_per_run, found.high * seconds_per_run)}" if seconds_per_run else ""
-    left = (
-        "" if seconds_left is None or not takes else f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
-    )
-    return f"; about {number}{limited}{takes}{left}"
+    if seconds_left is not None and takes:
+        takes += f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
+    return f"; about {number}{limited}{takes}"
 
 
 def _span_text(low: float, high: float) -> str:
@@ -77,8 +75,8 @@ def _span_text(low: float, high: float) -> str:
 
 
 class Progress:
-    """Shows a selection while it runs: as a live table on a terminal, elsewhere as a line for one finished evaluation
-    in `every`, and for each failure. `remaining` says how much more there is to do, once after every finished run."""
+    """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
+    `every`, and for each failure. `remaining` describes the remaining runs, once after every finished run."""
 
     def __init__(
         self,
@@ -101,7 +99,7 @@ class Progress:
         self._decision = Decision(best=None)
         self._untold: Optional[str] = None
         self._waiting: Sequence[Request] = ()
-        from rich.live import Live  # this module makes tables too, for commands that are to answer at once
+        from rich.live import Live  # late, because quick commands import this module for its tables
 
         self._live = (
             Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
@@ -114,9 +112,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._tell()
         if self._live is not None:
             self._live.stop()
@@ -131,9 +127,9 @@ class Progress:
         self._tell()
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Say what came of a run. A finished one waits for the decision it leads to."""
+        """Print the outcome of a run. A finished run waits for the decision that it leads to."""
         if isinstance(outcome, Failure):
-            later = " (it is tried again after a pause)" if outcome.kind == "machine" else ""
+            later = " (will be retried after a pause)" if outcome.kind == "machine" else ""
             failed = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
             self._say(f"{failed}: {outcome.error}{later}")
             return
@@ -175,8 +171,8 @@ class Progress:
 
 @contextmanager
 def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -> Iterator[Callable[..., None]]:
-    """Show how many repetitions of a replay, or `what` else, are done. Yields what takes the number of new ones, and
-    another total."""
+    """Show the progress of the repetitions of a replay, or of `what`. Yield a function that takes the number of new
+    ones, and optionally another total."""
     if not console.is_terminal:
         yield lambda number, total=None: None
         return
@@ -191,7 +187,7 @@ def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -
 
 @contextmanager
 def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
-    """Show which candidates are checked: a bar on a terminal, where a table of them all follows, else their names."""
+    """Show the progress of checks: a bar on a terminal, elsewhere the name of each candidate."""
     with repetition_bar(console, total, what="candidates") as advance:
         if console.is_terminal:
             yield lambda name: advance(1)

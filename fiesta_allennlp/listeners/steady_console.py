@@ -1,4 +1,4 @@
-"""The output of a command to a terminal, a file or a pipe; nothing fails once that is gone."""
+"""The output of a command to a terminal, a file or a pipe. Nothing fails if the reader has gone."""
 
 import os
 import re
@@ -33,7 +33,7 @@ class SteadyConsole(Console):
         self._file = new_file
 
     def render_str(self, text: str, **kwargs: Any) -> Text:
-        """Give every text that is to be shown, cells and titles of tables included."""
+        """Render any text, also the cells and titles of tables."""
         return super().render_str(visible(text, keep=LAYOUT), **kwargs)
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
@@ -79,7 +79,7 @@ class _SteadyFile:
 
 @contextmanager
 def steady_streams() -> Iterator[None]:
-    """Let the standard streams of this process be written to although nobody reads them."""
+    """Let this process write to its standard streams even if nobody reads them."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, _SteadyFile(stream)) for stream in before)
     try:

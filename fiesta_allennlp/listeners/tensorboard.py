@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterator, Sequence
 
@@ -21,8 +22,8 @@ UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 class Scalars(Listener):
     """Writes ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>`` and ``<metric>/<candidate>``
-    by the number of finished evaluations. Where a step cannot be written, `selection.log` says so and the selection
-    goes on."""
+    by the number of finished evaluations. If a step cannot be written, `selection.log` records it and the selection
+    continues."""
 
     def __init__(self, writer: Any, metric: str) -> None:
         self._writer = writer
@@ -38,12 +39,12 @@ class Scalars(Listener):
         try:
             self._write(self._values(history, decision), len(history.evaluations))
         except OSError as error:
-            logger.warning("no more scalars for TensorBoard: %s", error)
+            logger.warning("stopped writing scalars for TensorBoard: %s", error)
             self._writer = None
         self._scored.clear()
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Keep a score for the state that it leads to, where its step is known."""
+        """Keep a score until the next state, which has its step."""
         if isinstance(outcome, Evaluation):
             self._scored[outcome.request.candidate] = outcome.score
 
@@ -69,15 +70,12 @@ class Scalars(Listener):
 
 
 def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
-    """Return the candidates as TensorBoard can write them. Those that come out equal are numbered, in their order."""
+    """Return the candidates as TensorBoard tags. Equal tags get numbers, in the order of the candidates."""
     tags: Dict[str, str] = {}
     for name in candidates:
-        tag = safe = UNSAFE.sub("_", name)
-        number = 1
-        while tag in tags.values():
-            number += 1
-            tag = f"{safe}_{number}"
-        tags[name] = tag
+        safe = UNSAFE.sub("_", name)
+        numbered = (safe if number == 1 else f"{safe}_{number}" for number in count(1))
+        tags[name] = next(tag for tag in numbered if tag not in tags.values())
     return tags
 
 

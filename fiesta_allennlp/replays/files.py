@@ -1,17 +1,38 @@
-"""Opens scores by what a command was given: a preset, a table in a file, or the directory of a selection."""
+"""Opens the scores that a command names: a preset, a table in a file, or the directory of a selection."""
 
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean
 from fiesta_allennlp.replays.rows import read_csv, text_of
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import Entry, ScoreTable, as_json, score_of, table_from
+from fiesta_allennlp.selection.options import flag
 
 SCORE_ENDINGS = (".json", ".csv")
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse any other path."""
+    if path.is_dir():
+        return True
+    if path.suffix in SCORE_ENDINGS and path.is_file():
+        return False
+    what = "is neither a directory nor a .json or .csv file" if path.exists() else "does not exist"
+    raise ConfigError(f"{path} {what}. Pass the directory of a selection, or a table of scores.")
+
+
+def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
+    """Refuse options for tables of scores if the scores come from a selection."""
+    for name in names:
+        if getattr(settings, name):
+            raise ConfigError(
+                f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
+                f"Remove {flag(name)}."
+            )
 
 
 def open_scores(
@@ -25,10 +46,7 @@ def open_scores(
     if path.suffix in SCORE_ENDINGS:
         return read_scores(path, evaluations_per_split, columns)
     hint = did_you_mean(scores, PRESETS)
-    raise ConfigError(
-        f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
-        f"The presets are: {', '.join(PRESETS)}."
-    )
+    raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
 
 
 def read_scores(
@@ -48,18 +66,17 @@ def read_scores(
 def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
     if evaluations_per_split is not None:
         raise ConfigError(
-            f"--evaluations-per-split: {scores} already says which scores share a split. Leave the option out."
+            f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
+            "the option."
         )
 
 
 def _table_in(directory: Path) -> Path:
     path = RunDirectory(directory).report / "scores.csv"
-    if not path.is_file():
-        raise ConfigError(
-            f"{directory} is a directory without {path.relative_to(directory)}. Write it with "
-            f"{command('report')} {directory}, then pass the directory again; or pass a table of scores."
-        )
-    return path
+    if path.is_file():
+        return path
+    remedy = f"Create it with {command('report')} {directory} and try again, or pass a table of scores."
+    raise ConfigError(f"{directory} does not contain {path.relative_to(directory)}. {remedy}")
 
 
 def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
@@ -69,7 +86,7 @@ def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2)
     except ValueError as error:
         raise DataError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
-        raise DataError(f'{path}: expected an object, {{"candidate": [scores], ...}}, but got {as_json(content)}.')
+        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {as_json(content)}.')
     return table_of(content, evaluations_per_split, path, least_candidates)
 
 
@@ -85,14 +102,14 @@ def _once(path: Path, pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def table_of(
     content: Mapping[str, Any], evaluations_per_split: int, path: Path, least_candidates: int = 2
 ) -> ScoreTable:
-    """Make a table of candidates and their scores, as `read_json` does. `path` is what to call it."""
+    """Make a table of candidates and their scores, as `read_json` does. Messages call it `path`."""
     return table_from(_entries(content, evaluations_per_split, path), path, least_candidates)
 
 
 def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path) -> Iterator[Entry]:
     for candidate, scores in content.items():
         if not isinstance(scores, list) or not scores:
-            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but has {as_json(scores)}.")
+            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but got {as_json(scores)}.")
         if len(scores) % evaluations_per_split:
             raise DataError(
                 f"{path}: candidate '{candidate}' has {len(scores)} scores, which is not a multiple of "

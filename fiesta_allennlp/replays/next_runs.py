@@ -1,4 +1,4 @@
-"""The next runs of a selection whose runs others make: the answer comes from their table of scores alone."""
+"""Names the next runs of a selection whose runs you make yourself, from their table of scores alone."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -77,8 +77,8 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
     if len(names) < 2:
         raise ConfigError(
-            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Name "
-            "those that have no row yet with --candidates."
+            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Add "
+            "candidates without a row with --candidates."
         )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)
@@ -119,8 +119,8 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> Hi
 
 
 def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
-    """Give each proposed run a split and a seed that its candidate has not had. Seeds begin with 1 where splits begin
-    with 0, so that nobody takes one for the other."""
+    """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
+    that nobody mistakes one for the other."""
     order = list(dict.fromkeys(row.split for row in rows))
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)

@@ -9,21 +9,20 @@ import numpy as np
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
+from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.fixed_budget import FixedBudget
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 MIDDLE = 0.5
-"""The best mean where a problem is given by numbers. Only differences count."""
+"""The best mean of a problem that numbers describe. Only differences count."""
 
 CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
@@ -53,12 +52,7 @@ def problem_of(settings: PlanSettings) -> Problem:
     if settings.source is None:
         return _by_numbers(settings)
     path = Path(settings.source)
-    if path.is_dir():
-        return _selection(settings, path)
-    if path.suffix in SCORE_ENDINGS:
-        return _table(settings, path)
-    what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
-    raise ConfigError(f"{path}: {what}. Pass the directory of a selection or a table of scores; or --gap and --sd.")
+    return _selection(settings, path) if is_selection(path) else _table(settings, path)
 
 
 def _by_numbers(settings: PlanSettings) -> Problem:
@@ -72,8 +66,8 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     if _takes_logits(choice, names):
         name = choice.strategy_params()["belief"]["type"]
         raise ConfigError(
-            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without "
-            "logit, or plan from a pilot."
+            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
+            "prefix logit_, or plan from a pilot."
         )
     return Problem(source, choice, sd, settings.seconds is not None)
 
@@ -92,24 +86,17 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
-    for name in ("splits", "evaluations_per_split", "columns"):
-        if getattr(settings, name) is not None:
-            raise ConfigError(
-                f"{flag(name)} is for tables of scores: the selection in {root} has its own. Leave it out."
-            )
+    refuse_table_options(settings, ("splits", "evaluations_per_split", "columns", "minimise"), root)
     with reading(RunDirectory(root)) as store:
         meta = store.meta()
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root}: a plan needs a directory of {command('select')}, but this one was created by "
-            f"{command('documents')}."
+            f"{root} was created by {command('documents')}, but a plan needs a directory of {command('select')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise
-    if settings.minimise and not minimise:
-        raise ConfigError(f"--minimise is for tables of scores: the selection in {root} maximises. Leave it out.")
     packages = tuple(stored.get("include_package") or ())
     not_importing(packages, lambda: build_strategy(choice, list(history.candidates)))
     return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)
@@ -140,12 +127,10 @@ def renumbered(history: History) -> History:
     """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
     place: Dict[Any, int] = {}
     for name in history.candidates:
-        mine = sorted(e.request.replicate for e in history.evaluations_of(name))
-        place.update({(name, replicate): number for number, replicate in enumerate(mine)})
-    evaluations = tuple(
-        replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations
-    )
-    return replace(history, evaluations=evaluations, pending=(), failures=())
+        mine = sorted(e.request.key for e in history.evaluations_of(name))
+        place.update(zip(mine, range(len(mine)), strict=True))
+    evaluations = (replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations)
+    return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
 
 
 def _mean_seconds(history: History) -> Dict[str, float]:
@@ -154,8 +139,7 @@ def _mean_seconds(history: History) -> Dict[str, float]:
 
 
 def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
-    """Return what was given above what the selection was started with. Of one with a budget, only the posterior is
-    kept."""
+    """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
     kept = CHOICE if stored.get("budget") is None else ("belief",)
     below = {name: stored[name] for name in kept if stored.get(name) is not None}
     given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
@@ -169,8 +153,6 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
         done=settings.done,
     )
     name = choice.strategy_params()["type"]
-    if name in Strategy.available() and issubclass(Strategy.by_name(name), FixedBudget):
-        raise ConfigError(
-            f"--strategy: a plan needs a strategy that stops at a confidence, such as top_two, but got {name}."
-        )
+    if name in Strategy.available() and not issubclass(Strategy.by_name(name), FixedConfidence):
+        raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
     return choice

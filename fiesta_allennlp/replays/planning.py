@@ -1,4 +1,4 @@
-"""Estimates the runs of a selection by simulating it, and other ways to choose beside it."""
+"""Estimates the runs of a selection by simulating it, and compares other ways to choose."""
 
 import time
 from contextlib import closing
@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.replays.pilot import Problem, problem_of
+from fiesta_allennlp.replays.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
@@ -26,7 +26,7 @@ MARGINS = (0.1, 0.2, 0.4)
 
 @dataclass(frozen=True)
 class NestedMargins:
-    """Simulates a strategy once for several margins, the smallest one first: a larger one stops earlier on the same
+    """Simulates a strategy once for several margins, the smallest first: a larger margin stops earlier on the same
     path."""
 
     replayers: Tuple[Replayer, ...]
@@ -35,7 +35,7 @@ class NestedMargins:
         return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
 
     def _is_unsure(self, decision: Decision) -> bool:
-        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `margins_of`
+        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `problem_of`
         return strategy.stop.stops_at_probability and (decision.confidence or 0.0) < strategy.confidence
 
     def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
@@ -44,7 +44,7 @@ class NestedMargins:
         outcomes: Dict[int, Repetition] = {}
         for num_rounds, history in enumerate(first.histories(scores, repetition)):
             yield history
-            is_unsure = False  # with a larger margin, so that no smaller one needs to be asked but the leading one
+            is_unsure = False  # with a larger margin, so that only the smallest margin must be checked as well
             for place, replayer in reversed(list(enumerate(self.replayers))):
                 if place in outcomes or (is_unsure and place > 0):
                     continue
@@ -56,10 +56,9 @@ class NestedMargins:
 
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
-    """Return the margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
-    strategy = build_strategy(problem.choice, list(problem.source.true_means()))
-    if not isinstance(strategy, FixedConfidence):
-        raise ConfigError("--strategy: a plan needs a strategy that stops at a confidence, such as top_two.")
+    """Return the requested margin, and larger ones: parts of the run-to-run sd, rounded to one digit."""
+    # `problem_of` has checked the kind of strategy
+    strategy = cast(FixedConfidence, build_strategy(problem.choice, list(problem.source.true_means())))
     if not strategy.belief.has_margin:
         return (strategy.margin,)
     larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
@@ -73,10 +72,10 @@ def with_margin(problem: Problem, margin: float) -> Replayer:
 
 
 FEWEST, MOST = 20, 200
-"""Repetitions where their number is left open."""
+"""The bounds of the default number of repetitions."""
 
 ROUNDS = 2000
-"""The rounds that they come to then, so that a plan takes about 5 seconds whatever the problem."""
+"""The total number of rounds by default, which takes about 5 seconds."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,10 @@ class Quantiles:
     low: float
     median: float
     high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Quantiles":
+        return cls(*np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist())
 
 
 @dataclass(frozen=True)
@@ -142,15 +145,16 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
+    names = list(problem.source.true_means())
+    least = SequentialHalving(belief=Belief(), budget=1).least(len(names))
     if settings.budget is not None:
-        SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
+        SequentialHalving(belief=Belief(), budget=settings.budget).check(names)
         if settings.budget <= problem.num_done:
             raise ConfigError(
-                f"--budget must be above the {problem.num_done} runs that the pilot has but got {settings.budget}."
+                f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
             )
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
-    _check_room(nested.replayers[0])
     prepare_beliefs([replayer.strategy for replayer in nested.replayers])
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
@@ -160,7 +164,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
         limit=_limit(nested.replayers[0]),
         default=default,
         margins=dict(zip(margins[1:], larger, strict=True)),
-        budget=settings.budget or _budget(default, problem),
+        budget=settings.budget or max(round(default.mean_runs), least),
         seconds=time.monotonic() - start,
     )
     return _compared(begun, on_repetitions) if len(simulated) == _repetitions(settings, simulated) else begun
@@ -168,29 +172,20 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
 
 def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
     start = time.monotonic()
-    choice, number = begun.problem.choice, begun.default.repetitions
+    choice, source = begun.problem.choice, begun.problem.source
     params = choice.strategy_params()
     kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
     kinds = {"equal": {"strategy": "non_adaptive_fc", **kept}, "halving": {"budget": begun.budget}}
+    made = {
+        "repetitions": begun.default.repetitions,
+        "batch_size": len(source.true_means()),
+        "belief": params["belief"],
+    }
     outlooks: Dict[str, Outlook] = {}
     for name, kind in kinds.items():
-        settings = ReplaySettings(
-            **kind,
-            scores=choice.scores,
-            belief=params["belief"],
-            splits=choice.splits,
-            repetitions=number,
-            batch_size=len(begun.problem.source.true_means()),
-            processes=choice.processes,
-            done=choice.done,
-            seed=begun.settings.seed,
-        )
-        found = replay(
-            settings,
-            source=begun.problem.source,
-            margin=params.get("margin", 0.0),
-            on_repetitions=lambda new: on_repetitions(new, None),
-        )
+        settings: ReplaySettings = replace(choice, **{**dict.fromkeys(CHOICE), **made, **kind})
+        margin = params.get("margin", 0.0)
+        found = replay(settings, source=source, margin=margin, on_repetitions=lambda new: on_repetitions(new, None))
         if found.interrupted:
             return begun
         outlooks[name] = _outlook(found.repetitions, begun.settings.workers)
@@ -198,27 +193,10 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
     return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
 
 
-def _check_room(replayer: Replayer) -> None:
-    """Refuse a pilot that used all that its limit allows and is inconclusive."""
-    start = replayer.source.start
-    if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
-        found = replayer.strategy.credible_margin(start)
-        margin = "" if found is None else f" With --margin {found.margin:g} it has decided for {found.best}."
-        raise ConfigError(
-            f"{replayer.source.name}: no run is left to plan, because it has {len(start.evaluations)} and the limit is "
-            f"{_limit(replayer)} (--max-evaluations, by default 50 for each candidate). Use a larger one.{margin}"
-        )
-
-
 def _limit(replayer: Replayer) -> int:
     """Return the most runs that the stopping rule allows."""
-    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `margins_of`
+    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
     return strategy.limit_of(replayer.source.start or History(replayer.candidates))
-
-
-def _budget(default: Outlook, problem: Problem) -> int:
-    number = len(problem.source.true_means())
-    return max(round(default.mean_runs), SequentialHalving(belief=Belief(), budget=1).least(number))
 
 
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
@@ -256,15 +234,10 @@ def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
     return Outlook(
         repetitions=number,
         mean_runs=float(runs.mean()),
-        runs=_quantiles(runs),
+        runs=Quantiles.of(runs),
         mean_seconds=float(seconds.mean()),
-        seconds=_quantiles(seconds),
+        seconds=Quantiles.of(seconds),
         correct=num_correct / number,
         correct_interval=(low, high),
         inconclusive=sum(repetition.stopped_by == "max_evaluations" for repetition in found) / number,
     )
-
-
-def _quantiles(values: np.ndarray) -> Quantiles:
-    low, median, high = np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist()
-    return Quantiles(low, median, high)

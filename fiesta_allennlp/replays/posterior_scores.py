@@ -1,4 +1,4 @@
-"""Scores that are drawn from what a pilot leaves open: each repetition has true means and sds of its own."""
+"""Scores drawn from the posterior given a pilot: each repetition has its own true means and sds."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,16 +15,15 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource
 
 LEAST_RUNS = 2
-"""One run of a candidate alone says nothing of the sd."""
+"""A single run of a candidate gives no estimate of the sd."""
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorScores(ScoreSource):
-    """Goes on from a pilot: true means, effects of its splits and sds are one draw from their posterior by
-    `split_paired`.
+    """Continues a pilot: true means, split effects and sds are one draw from their posterior by `split_paired`.
 
-    A new run takes the first split of the pilot on which its candidate has not been, then new splits. `seconds` is of a
-    run, by candidate. With `takes_logits`, the model and the true means are of logits."""
+    A new run takes the first split of the pilot that its candidate has not used, then new splits. `seconds` is the
+    duration of a run, by candidate. With `takes_logits`, the model and the true means are on the logit scale."""
 
     name: str
     start: History
@@ -38,17 +37,16 @@ class PosteriorScores(ScoreSource):
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
         if len(self.start.active) < 2:
-            raise DataError(f"{self.name}: fewer than two candidates are left, so there is nothing to plan.")
+            raise DataError(f"{self.name}: a plan needs at least two candidates but got {len(self.start.active)}.")
         for name in self.start.active:
             if self.start.num_finished(name) < LEAST_RUNS:
                 raise DataError(
-                    f"{self.name}: candidate '{name}' has {self.start.num_finished(name)} of the {LEAST_RUNS} runs "
-                    "that a plan needs of every candidate. Add more runs, or plan from --gap and --sd."
+                    f"{self.name}: a plan needs at least {LEAST_RUNS} runs of every candidate, but '{name}' has "
+                    f"{self.start.num_finished(name)}. Add runs, or plan from --gap and --sd."
                 )
         if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
             raise DataError(
-                f"{self.name}: all scores are equal, so they say nothing about the sd. Plan from --gap and --sd "
-                "instead."
+                f"{self.name}: all scores are equal, so the sd is unknown. Plan from --gap and --sd instead."
             )
 
     @cached_property
@@ -68,7 +66,7 @@ class PosteriorScores(ScoreSource):
 
     @property
     def noise_sd(self) -> float:
-        """The run-to-run sd on one split, of a candidate in the middle, as the pilot has it."""
+        """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
         return self.standardised.unit * self.posterior.noise_sd
 
     def restricted(self, names: Sequence[str]) -> "PosteriorScores":

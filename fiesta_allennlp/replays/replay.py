@@ -1,4 +1,4 @@
-"""Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
+"""Replays a selection over existing scores many times, in seconds."""
 
 import math
 import time
@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -27,10 +27,6 @@ from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
 
-if TYPE_CHECKING:
-    pass
-
-
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
@@ -40,7 +36,7 @@ Outcome = TypeVar("Outcome")
 @dataclass(frozen=True)
 class Repetition:
     """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
-    mean. In a round as many evaluations as the batch size are made at once. `seconds` are of all workers together."""
+    mean. A round makes a batch of parallel evaluations. `seconds` is the sum over all workers."""
 
     best: Optional[str]
     stopped_by: str
@@ -93,8 +89,8 @@ class Replayer:
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
             raise RuntimeError(
-                f"{self.strategy} is stuck: it proposes no run, waits for none and has not stopped. Correct its "
-                "`propose` or its stopping rule."
+                f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
+                "or its stopping rule."
             )
         return self.outcome(decision, history, scores, num_rounds=num_rounds)
 
@@ -172,11 +168,10 @@ def replay(
                 on_repetitions(len(results))
     except KeyboardInterrupt:
         interrupted = True
-    repetitions = tuple(done[number] for number in sorted(done))
+    repetitions, source = tuple(done[number] for number in sorted(done)), replayer.source
+    fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    fewest = replayer.source.fewest_scores(replayer.sampling)
-    means, notes = replayer.source.true_means(), replayer.source.notes
-    return Replay(settings, means, repetitions, seconds, interrupted, fewest, notes)
+    return Replay(settings, source.true_means(), repetitions, seconds, interrupted, fewest, source.notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
@@ -222,7 +217,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     num_correct = sum(repetition.correct for repetition in repetitions)
     undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
     wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
-    strategy = settings.strategy_params()
+    strategy, recommended = settings.strategy_params(), Counter(repetition.best for repetition in repetitions)
     return {
         "repetitions": number,
         "interrupted": replay.interrupted,
@@ -252,7 +247,10 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "seed": str(settings.seed),
         "strategy": strategy,
         "belief": strategy["belief"],
-        "candidates": _candidates(replay),
+        "candidates": [
+            {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+            for name, mean in replay.true_means.items()
+        ],
     }
 
 
@@ -268,12 +266,3 @@ def wilson_interval(count: int, number: int) -> List[float]:
     half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
     low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
     return [0.0 if count == 0 else low, 1.0 if count == number else high]
-
-
-def _candidates(replay: Replay) -> List[Dict[str, Any]]:
-    recommended = Counter(repetition.best for repetition in replay.repetitions)
-    number = len(replay.repetitions)
-    return [
-        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
-        for name, mean in replay.true_means.items()
-    ]

@@ -1,4 +1,4 @@
-"""The rows of a table of scores, with one run in each: from a CSV file, or from Python."""
+"""The rows of a table of scores, one for each run: from a CSV file, or from Python."""
 
 import csv
 from dataclasses import dataclass, replace
@@ -8,25 +8,24 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from fiesta_allennlp.errors import ConfigError, DataError, near
 from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.settings import COLUMNS
-from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.replays.table import ScoreTable, score_of, table_from
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text
 
 FAILED = "failed"
-"""The text of a row's score where a run gave none."""
+"""The text that stands for the score of a failed run."""
 
 NO_SPLITS = (
-    "The table has no column split: all runs share one official split, and only seeds vary. Scores are not paired, and "
+    "The table has no split column: all runs share one official split, and only seeds vary. Scores are not paired, and "
     "P(best) is about new seeds on this split, not about new data."
 )
 SPLITS_ARE_SEEDS = (
-    "In every line, split is equal to seed. Runs with equal numbers are compared as runs on the same data. This is "
-    "right if the number also drew the split. If all runs share one official split, leave the column split out."
+    "Split equals seed in every row, so runs with equal numbers are compared as runs on the same data. This is right "
+    "if the number also determined the split. If all runs share one official split, remove the split column."
 )
 NOT_SHARED = (
-    "No two candidates have a split in common, so no scores are paired, and the spread between splits counts as noise. "
-    "Give equal splits equal names; or leave the column split out if all runs share one official split."
+    "No two candidates have a split in common, so no scores are paired, and the variation between splits counts as "
+    "noise. Use the same name for the same split, or remove the split column if all runs share one official split."
 )
 
 
@@ -40,12 +39,6 @@ class Row:
     score: str
     metric: str
     where: str
-
-    @property
-    def run(self) -> str:
-        """What a message calls the run."""
-        split = f", split {self.split}" if self.split else ""
-        return f"candidate '{self.candidate}'{split}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -71,23 +64,23 @@ class Rows:
 def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
     """Read a table with the columns candidate, seed, score and, unless all runs share one official split, split.
 
-    A column metric with `-NAME` says that lower scores are better; others are ignored. Columns may also be separated by
-    semicolons, with decimal commas, or by tabs. Runs that have not finished or `failed` are skipped. `columns` are the
-    names that the file gives to some of the columns."""
+    A metric column with `-NAME` means that lower scores are better; other columns are ignored. Columns can also be
+    separated by tabs, or by semicolons with decimal commas. Unfinished and `failed` runs are skipped. `columns` maps
+    these names to the file's own."""
     found = read_rows(path, columns)
     scored = [row for row in found.rows if row.score not in ("", FAILED)]
     entries = (
         (row.candidate, row.split if found.has_splits else row.where, number_in(row, path), row.where) for row in scored
     )
     table = table_from(entries, path, least_candidates, minimise=is_minimised(scored, path))
-    left_out = len(found.rows) - len(scored)
-    without = (f"Left out: {count_text(left_out, 'run')} without a score.",) if left_out else ()
+    skipped = len(found.rows) - len(scored)
+    without = (f"Skipped {count_text(skipped, 'run')} without a score.",) if skipped else ()
     return replace(table, on_official_splits=not found.has_splits, notes=(*found.notes, *without))
 
 
 def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
-    """Read the rows of a table as `read_csv` does, with runs without a score. A later row of such a run takes its
-    place."""
+    """Read the rows of a table as `read_csv` does, including runs without a score. A later row of such a run replaces
+    it."""
     text = text_of(path)
     header = text.partition("\n")[0]
     delimiter = max((",", ";", "\t"), key=header.count)
@@ -106,15 +99,15 @@ def rows_of(
     *,
     has_splits: bool,
 ) -> Rows:
-    """Make rows of mappings from the names of columns, each with what to call it in messages."""
+    """Make rows from mappings of column names, each with its place for messages."""
     called, needed = _called(columns), _needed(has_splits=has_splits)
     found: Dict[Tuple[str, str, str], Row] = {}
     for where, cells in given:
         values = {column: text_in(cells, name) for column, name in called.items()}
         if is_nan(cells.get(called["score"])):
             raise DataError(
-                f"{path}, {where}: the score is NaN. Give '{FAILED}' for a run that ended without a score, and None "
-                "for one that has not finished."
+                f"{path}, {where}: the score is NaN. Use '{FAILED}' for a run that ended without a score, or None for "
+                "an unfinished run."
             )
         missing = [called[column] for column in needed if not values[column]]
         if missing:
@@ -124,9 +117,10 @@ def rows_of(
         run = (row.candidate, row.split, row.seed)
         before = found.pop(run, None)
         if before is not None and before.score:
+            split = f", split {row.split}" if row.split else ""
             raise DataError(
-                f"{path}, {where}: {row.run} already appears on {before.where}. Remove one of them, or give them "
-                "different seeds."
+                f"{path}, {where}: candidate '{row.candidate}'{split}, seed {row.seed} already appears on "
+                f"{before.where}. Remove one of the rows, or change a seed."
             )
         found[run] = row
     return Rows(list(found.values()), has_splits)
@@ -153,12 +147,12 @@ def is_nan(value: Any) -> bool:
 def _lines(
     reader: "csv.DictReader[str]", called: Mapping[str, str], path: Path
 ) -> Iterator[Tuple[str, Mapping[str, Any]]]:
-    """Yield the lines that have something in them, with decimal points and names as they were before `to_csv`."""
+    """Yield the lines that are not empty, with decimal points and with names as before `to_csv`."""
     score, names = called["score"], (called["candidate"], called["metric"])
     for cells in reader:
         where = f"line {reader.line_num}"
         if None in cells:
-            raise DataError(f"{path}, {where}: there are more fields than columns.")
+            raise DataError(f"{path}, {where}: the line has more fields than the header.")
         if any(cells.values()):
             if reader.reader.dialect.delimiter == ";" and cells[score]:
                 cells[score] = cells[score].replace(",", ".")
@@ -172,9 +166,9 @@ def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> No
         others = [name for name in named if name not in needed.values()]
         likely = (near(called, others) or others or ["NAME"])[0]
         raise DataError(
-            f"{path}, line 1: the column '{called}' is missing. The first line must name the columns "
-            f"{', '.join(needed.values())} but is: {','.join(named) or 'empty'}. If another column holds the "
-            f"{missing}, name it, as in --columns {missing}={likely}."
+            f"{path}, line 1: the column '{called}' is missing. The header must include {', '.join(needed.values())} "
+            f"but is {','.join(named) or 'empty'}. If another column holds the {missing}, map it with --columns "
+            f"{missing}={likely}."
         )
 
 
@@ -183,16 +177,16 @@ def number_in(row: Row, path: Path) -> float:
         value: Any = float(row.score)
     except ValueError:
         value = row.score
-    return score_of(value, path, row.where, remedy=f"Correct it, or write {FAILED} for a run that gave no score.")
+    return score_of(value, path, row.where, remedy=f"Correct it, or write {FAILED} for a run without a score.")
 
 
 def is_minimised(rows: Sequence[Row], path: Path) -> bool:
-    """Return whether the metric of the rows says that lower scores are better."""
+    """Return whether lower scores of the rows are better."""
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
-            f"{path}, {directions[True]}: 'metric' begins with a minus (lower is better), but on "
-            f"{directions[False]} it does not. All lines need the same metric."
+            f"{path}, {directions[True]}: the metric starts with a minus (lower is better), but not on "
+            f"{directions[False]}. Use one metric for all rows."
         )
     return True in directions
 
@@ -200,8 +194,7 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
 def text_of(path: Path) -> str:
     """Return the text of a table."""
     if not path.is_file():
-        presets = "" if path.suffix else f", or one of: {', '.join(PRESETS)}"
-        raise ConfigError(f"{path}: no such file. Pass a table of scores{presets}.")
+        raise ConfigError(f"{path}: no such file. Pass a table of scores.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -15,32 +15,36 @@ from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, Ch
 SCORES = "Scores"
 
 
+COLUMNS = ("candidate", "split", "seed", "score", "metric")
+
+
 def separated(text: str) -> Tuple[str, ...]:
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
 
 
-COLUMNS = ("candidate", "split", "seed", "score", "metric")
-
-
 def columns_of(text: str) -> Dict[str, str]:
-    """Read `candidate=model,score=test_f1`: the columns that a file calls otherwise."""
+    """Read `candidate=model,score=test_f1`: the names of columns in a file."""
     pairs = [pair.partition("=") for pair in separated(text)]
-    for name, equals, called in pairs:
-        if name not in COLUMNS or not equals or not called:
-            hint = did_you_mean(name, COLUMNS)
+    for name, _, called in pairs:
+        if name not in COLUMNS or not called:
             raise argparse.ArgumentTypeError(
-                f"must be pairs such as candidate=model,score=test_f1 with the names {', '.join(COLUMNS)}, but got "
-                f"'{text}'.{hint}"
+                f"must be pairs such as candidate=model,score=test_f1, with names from {', '.join(COLUMNS)}, but got "
+                f"'{text}'.{did_you_mean(name, COLUMNS)}"
             )
     return {name: called for name, _, called in pairs}
+
+
+def candidates_option(help: str) -> Any:
+    typed = f"{help}; put a name that contains a comma in double quotes"
+    return option((), typed, group=SCORES, metavar="A,B,...", parse=separated)
 
 
 def done_option(group: str) -> Any:
     """Return the option `--done`, below this heading; without a heading, it is not on the command line."""
     return option(
         (),
-        "candidates that get no further runs, such as a published model; they take part with their existing scores",
+        "candidates that get no more runs, such as a published model; only their existing scores count",
         group=group,
         metavar="A,B,...",
         parse=separated,
@@ -48,18 +52,16 @@ def done_option(group: str) -> Any:
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
-    """Say of candidates that get no further runs how they take part."""
-    if not done:
-        return ()
-    verb = "gets no further runs and takes" if len(done) == 1 else "get no further runs and take"
-    return (f"{', '.join(done)} {verb} part with the existing scores, so P(best) rests on these.",)
+    """Note which candidates get no further runs."""
+    verb = "gets" if len(done) == 1 else "get"
+    return (f"{', '.join(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
 
 
 def columns_option(group: str) -> Any:
     return option(
         None,
-        "a CSV file's names for the columns, such as candidate=model,score=test_f1,seed=seed. Without a column split, "
-        "all runs share one official split",
+        "column names in a CSV file, such as candidate=model,score=test_f1,seed=seed. Without a split column, all runs "
+        "share one official split",
         group=group,
         metavar="NAME=COLUMN,...",
         parse=columns_of,
@@ -67,53 +69,37 @@ def columns_option(group: str) -> Any:
 
 
 def minimise_option(group: str) -> Any:
-    return option(
-        False,
-        "lower scores of a table are better; in a CSV file, -NAME in the column `metric` has the same effect",
-        group=group,
-        can_be_undone=False,
-    )
+    typed = "lower scores of a table are better; in a CSV file, -NAME in the metric column does the same"
+    return option(False, typed, group=group, can_be_undone=False)
 
 
 def blocks_option(group: str) -> Any:
-    return option(
-        None,
-        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
-        group=group,
-        metavar="N",
-        least=1,
-    )
+    typed = "in a JSON file, number of consecutive scores of each candidate that share a split (default 1)"
+    return option(None, typed, group=group, metavar="N", least=1)
+
+
+def processes_option(default: Optional[int], described: str) -> Any:
+    return option(default, f"number of processes (default{described})", group=RESOURCES, least=1)
 
 
 def seed_option() -> Any:
-    return option(
-        None,
-        "master random seed, which repeats the simulation (default: random, recorded)",
-        group=RESOURCES,
-        metavar="N",
-        least=0,
-    )
+    typed = "master random seed, to repeat the simulation (default: random, recorded)"
+    return option(None, typed, group=RESOURCES, metavar="N", least=0)
 
 
 @dataclass(frozen=True)
 class ReplaySettings(ChoiceSettings):
-    """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` are all of it."""
+    """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
     scores: str = option(
         "",
         "a JSON file {candidate: [scores]}; a CSV file with the columns candidate, split, seed, score; the directory "
-        "of a selection that has a report; or a preset of normal scores: tdsa-8, tdsa-12, tie, noisy",
+        "of a selection that has a report; or a preset of normally distributed scores: tdsa-8, tdsa-12, tie, noisy",
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
-    candidates: Tuple[str, ...] = option(
-        (),
-        "use only these candidates; put a name with a comma between double quotes",
-        group=SCORES,
-        metavar="A,B,...",
-        parse=separated,
-    )
+    candidates: Tuple[str, ...] = candidates_option("use only these candidates")
     evaluations_per_split: Optional[int] = blocks_option(SCORES)
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     minimise: bool = minimise_option(SCORES)
@@ -124,12 +110,9 @@ class ReplaySettings(ChoiceSettings):
     done: Tuple[str, ...] = done_option("")
     repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
     batch_size: int = option(
-        1,
-        "runs per round; a round begins when the last one has finished (default 1)",
-        group=RESOURCES,
-        least=1,
+        1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
     )
-    processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
+    processes: Optional[int] = processes_option(None, ": one per core")
     seed: Optional[int] = seed_option()
 
     @property
@@ -143,23 +126,17 @@ class ReplaySettings(ChoiceSettings):
 
 @dataclass(frozen=True)
 class NextSettings(ChoiceSettings):
-    """The settings of `fiesta next`. `scores` is empty for rows of Python, and `candidates` may have no row yet."""
+    """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
     scores: str = option(
         "",
-        "a CSV file with the columns candidate, score and seed, and split if runs have random splits. Leave the score "
-        "empty while a run has not finished; write `failed` if it gave none",
+        "a CSV file with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
+        "empty until a run has finished; write `failed` if it ends without one",
         metavar="SCORES.csv",
     )
-    candidates: Tuple[str, ...] = option(
-        (),
-        "candidates that have no row yet; put a name with a comma between double quotes",
-        group=SCORES,
-        metavar="A,B,...",
-        parse=separated,
-    )
+    candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     done: Tuple[str, ...] = done_option(SCORES)
     minimise: bool = minimise_option(SCORES)
@@ -170,7 +147,7 @@ class NextSettings(ChoiceSettings):
     )
     seed: int = option(
         0,
-        "seed of the random choices; the same table and seed give the same answer (default 0)",
+        "random seed; the same table and seed give the same answer (default 0)",
         group=RESOURCES,
         metavar="N",
         least=0,
@@ -180,8 +157,8 @@ class NextSettings(ChoiceSettings):
         super().__post_init__()
         if self.scores and Path(self.scores).suffix != ".csv":
             raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Pass the table to which each run adds a row. An empty table has "
-                "only the line candidate,split,seed,score; name its candidates with --candidates."
+                f"'{self.scores}' is not a CSV file. Pass the table that gets a row for each run. To start, write only "
+                "the line candidate,split,seed,score and name the candidates with --candidates."
             )
 
     @property
@@ -199,18 +176,17 @@ OF_PILOT = ("done", "minimise", "evaluations_per_split", "columns")
 
 @dataclass(frozen=True)
 class PlanSettings(ChoiceSettings):
-    """The settings of `fiesta plan`. What the selection in `source` was started with stands below what is given
-    here."""
+    """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, RESOURCES)
 
     source: Optional[str] = option(
         None,
-        "a pilot: the directory of a selection, or a table of scores. Leave it out with --gap",
+        "a pilot: the directory of a selection, or a table of scores. Omit it with --gap",
         metavar="DIR|SCORES.json|SCORES.csv",
     )
     gap: Optional[float] = option(
-        None, "distance of the best mean from all others, in units of the score", group=PROBLEM, least=0
+        None, "gap between the best mean and all others, in units of the score", group=PROBLEM, least=0
     )
     sd: Optional[float] = option(
         None, "run-to-run standard deviation of a candidate's scores on one split", group=PROBLEM, above=0
@@ -221,28 +197,21 @@ class PlanSettings(ChoiceSettings):
     candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
     minimise: bool = minimise_option(PROBLEM)
     seconds: Optional[float] = option(
-        None,
-        "duration of a run, to estimate the hours (default: the pilot's)",
-        group=PROBLEM,
-        metavar="SECONDS",
-        above=0,
+        None, "duration of a run (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
     )
     belief: Any = option(None, "model of the scores, as in a selection", group=CHOOSING, metavar="NAME|JSON")
     budget: Optional[int] = option(
-        None, "fixed budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
+        None, "fixed budget for comparison (default: the mean number of runs)", group=CHOOSING, least=1
     )
     splits: Optional[str] = splits_option(PROBLEM, default=None)
     evaluations_per_split: Optional[int] = blocks_option(PROBLEM)
     columns: Optional[Mapping[str, str]] = columns_option(PROBLEM)
     done: Tuple[str, ...] = done_option(PROBLEM)
-    workers: int = option(1, "number of runs at once (default 1)", group=RESOURCES, least=1)
+    workers: int = option(1, "number of parallel runs (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
-        None,
-        "number of selections to simulate (default: 20 to 200, which takes about 5 seconds)",
-        group=RESOURCES,
-        least=1,
+        None, "number of selections to simulate (default: 20 to 200, about 5 seconds)", group=RESOURCES, least=1
     )
-    processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
+    processes: int = processes_option(1, " 1")
     seed: Optional[int] = seed_option()
 
     def __post_init__(self) -> None:
@@ -251,21 +220,19 @@ class PlanSettings(ChoiceSettings):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ConfigError(f"{flag(name)} must be a finite number but got {value}.")
-        given = [name for name in OF_NUMBERS if getattr(self, name) is not None]
-        if self.source is not None and given:
-            raise ConfigError(
-                f"{flag(given[0])} cannot be combined with {self.source}, which already gives it. Use only one."
-            )
+        given = next((flag(name) for name in OF_NUMBERS if getattr(self, name) is not None), None)
+        if self.source is not None and given is not None:
+            raise ConfigError(f"{given} cannot be combined with {self.source}, which already defines it. Use only one.")
         if self.source is None and (self.gap is None or self.sd is None):
             raise ConfigError(
-                "pass the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
-                "--sd 0.03 --candidates 4."
+                "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
+                "--candidates 4."
             )
-        of_pilot = next((name for name in OF_PILOT if getattr(self, name)), None)
+        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name)), None)
         if self.source is None and of_pilot is not None:
-            raise ConfigError(f"{flag(of_pilot)} is for a table of scores or a selection. Give one, or leave it out.")
+            raise ConfigError(f"{of_pilot} needs a table of scores or a selection. Pass one, or remove {of_pilot}.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "
-                "split. Leave one of them out."
+                "split. Use only one."
             )

@@ -2,9 +2,8 @@
 
 import os
 import signal
-import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
@@ -12,9 +11,6 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Strategy, all_finished
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
-
-if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
 
 Outcome = TypeVar("Outcome")
 
@@ -56,7 +52,7 @@ def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
 
 
 class PreparedBelief(Belief):
-    """Another model of the scores, which is asked about several histories at once, and once about each."""
+    """Wraps a model of the scores: computes the posteriors of several histories together, and each only once."""
 
     def __init__(self, belief: Belief, margins: Sequence[float]) -> None:
         self._belief = belief
@@ -95,13 +91,15 @@ def _in_processes(
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
     from concurrent.futures import as_completed
     from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
 
     from pebble import ProcessPool
 
-    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, refuse_to_be_imported
+    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, THREAD_VARIABLES, refuse_to_be_imported
 
     refuse_to_be_imported()
-    with ProcessPool(max_workers=num_processes, context=_context()) as pool:
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    with ProcessPool(max_workers=num_processes, context=get_context("spawn")) as pool:
         try:
             with _interrupts_held():
                 futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
@@ -111,19 +109,6 @@ def _in_processes(
             raise ConfigError(MISSING_GUARD) from None
         finally:
             pool.stop()
-
-
-def _context() -> "BaseContext":
-    """Return processes that import no AllenNLP, or where this one has, forks of a server that imports it once for
-    all."""
-    from multiprocessing import get_context
-
-    from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server
-
-    if "allennlp" in sys.modules:
-        return start_fork_server(num_threads=1)
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    return get_context("spawn")
 
 
 @contextmanager

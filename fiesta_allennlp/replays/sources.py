@@ -1,5 +1,5 @@
-"""Scores for a replay: where they come from, those of one repetition as an evaluator, and presets that draw normal
-scores with known means."""
+"""Scores for a replay: their sources, the scores of one repetition as an evaluator, and presets that draw normally
+distributed scores with known means."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -18,8 +18,8 @@ METRIC = "score"
 
 @dataclass(frozen=True)
 class Sampling:
-    """The way to draw the scores of a repetition. With `shared_splits`, replicate k of every candidate is of the same
-    split. `length` is how many evaluations of one candidate can be asked for at most."""
+    """The way to draw the scores of a repetition. With `shared_splits`, replicate k of every candidate uses the same
+    split. `length` is the largest number of evaluations of one candidate."""
 
     shared_splits: bool
     with_replacement: bool
@@ -28,10 +28,10 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class DrawnScores(Evaluator):
-    """The scores of one repetition: replicate k of a candidate has the k-th of its scores, whoever asks first.
+    """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
-    `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` are those of this repetition alone,
-    else None. `seconds` are of every run of a candidate."""
+    `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` is None unless each repetition has
+    its own. `seconds` is the duration of each run of a candidate."""
 
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
@@ -45,9 +45,8 @@ class DrawnScores(Evaluator):
         splits = self.splits[candidate]
         if replicate >= len(splits):
             raise DataError(
-                f"{self.source}: candidate '{candidate}' has run out: all of its {len(splits)} scores have been "
-                "drawn. Draw scores more than once with --with-replacement, or stop earlier with "
-                "--max-evaluations or a lower --confidence."
+                f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
+                "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
             )
         return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
 
@@ -66,47 +65,43 @@ class ScoreSource(ABC):
     name: str
 
     reports_counts: bool = False
-    """True if the evaluations have counts, which some beliefs need, beside their scores."""
+    """True if the evaluations have the counts that some beliefs need."""
 
     start: Optional[History] = None
     """The runs that have finished when each repetition begins; None for none."""
 
     minimise: bool = False
-    """True if the source says that lower scores are better."""
+    """True if lower scores are better."""
 
     on_official_splits: bool = False
-    """True if the source says that all scores are of one official split."""
+    """True if all scores come from one official split."""
 
     notes: Tuple[str, ...] = ()
-    """Sentences about what the splits and seeds of a table mean."""
+    """Sentences about the meaning of a table's splits and seeds."""
 
     @abstractmethod
     def true_means(self) -> Dict[str, float]:
         """Return the mean over all scores that can be drawn, which a replay should find, by candidate in order."""
 
     def fewest_scores(self, sampling: Sampling) -> Optional[int]:
-        """Count the splits, where these are shared, or else the scores, of the candidate with the fewest. None where
-        they never run out."""
+        """Count the splits, if these are shared, or else the scores, of the candidate with the fewest. None if they
+        never run out."""
         return None
 
     @abstractmethod
     def restricted(self, names: Sequence[str]) -> "ScoreSource":
-        """The same with these candidates only, in this order. They are there."""
+        """Return the source with these of its candidates only, in this order."""
 
     @abstractmethod
     def check(self, sampling: Sampling) -> None:
-        """Refuse a way of drawing that cannot work here.
-
-        Raises:
-            FiestaError: with the rule, the value and the remedy.
-        """
+        """Raise a `FiestaError` if this way of drawing cannot work here."""
 
     @abstractmethod
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
-        """The scores of one repetition. What is shared comes from `split_rng`, what belongs to one candidate from its
-        own generator, so that a candidate's scores do not depend on who stands beside it."""
+        """Draw the scores of one repetition. Shared effects come from `split_rng`, and those of one candidate from its
+        own generator, so that its scores do not depend on the other candidates."""
 
 
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
@@ -116,7 +111,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
         if name not in known:
             hint = did_you_mean(name, known, most=2)
             raise ConfigError(
-                f"--candidates: {source.name} has no candidate '{name}'.{hint} Candidates: {', '.join(known)}."
+                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(known)}."
             )
         if list(names).count(name) > 1:
             raise ConfigError(f"--candidates: '{name}' appears more than once. List every candidate once.")
@@ -173,7 +168,7 @@ class ScorePreset(ScoreSource):
 
     def check(self, sampling: Sampling) -> None:
         if sampling.with_replacement:
-            raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")
+            raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
 
     def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""

@@ -10,9 +10,10 @@ import numpy as np
 from fiesta_allennlp.errors import DataError, visible
 from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, History, Request
 from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.selection.summary import count_text
 
 Entry = Tuple[str, Any, float, str]
-"""A candidate, its split, its score, and what to call the place of the score in a message."""
+"""A candidate, its split, its score, and the place of the score for messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class ScoreTable(ScoreSource):
             if (counts != expected).any():
                 split = int(np.argmax(counts != expected))
                 raise DataError(
-                    f"{self.name}: with shared splits every candidate needs the same number of scores on every split, "
+                    f"{self.name}: with shared splits, all candidates need the same number of scores on each split, "
                     f"but on split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
                     f"{counts[split]}. Complete the table, or use --splits independent."
                 )
@@ -114,21 +115,19 @@ def history_of(table: ScoreTable) -> History:
 
 
 def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
-    """Make a table of its scores in any order. `path` is what to call it."""
+    """Make a table of its scores in any order. Messages call it `path`."""
     rows: Dict[str, List[Tuple[int, float]]] = {}
     positions: Dict[Any, int] = {}
     for candidate, split, score, where in entries:
         if visible(candidate) != candidate:
             raise DataError(
-                f"{path}, {where}: the name of the candidate '{visible(candidate)}' contains an invisible character, "
-                "which breaks tables. Rename it."
+                f"{path}, {where}: the name '{visible(candidate)}' contains an invisible character. Rename it."
             )
         rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
     if len(rows) < least_candidates:
-        least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
         raise DataError(
-            f"{path}: the table must have scores of at least {least} but has them of {len(rows)}: "
-            f"{', '.join(rows) or 'none'}."
+            f"{path}: the table needs scores of at least {count_text(least_candidates, 'candidate')} but has "
+            f"{len(rows)}: {', '.join(rows) or 'none'}."
         )
     ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}
     splits = {name: np.array([split for split, _ in found]) for name, found in ordered.items()}
@@ -136,11 +135,11 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
     return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
 
 
-def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or leave out the run.") -> float:
+def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or remove the run.") -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= LARGEST_SCORE:
         raise DataError(
-            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but this is "
+            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
             f"{value if is_number else as_json(value)}. {remedy}"
         )
     return float(value)

@@ -13,7 +13,7 @@ from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 MIN_SCORES = 3
-"""With fewer scores, an interval or a rank correlation says nothing."""
+"""With fewer scores or pairs, an interval, a test or a rank correlation is meaningless."""
 
 MIN_COMMON_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
@@ -62,13 +62,13 @@ class CandidateReport(CandidateSummary):
         evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
         has_any = len(scores) > 0
-        told = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
+        reported = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
         return cls(
             **{f.name: getattr(summary, f.name) for f in fields(CandidateSummary)},
             scores=tuple(scores.tolist()),
             split_seeds=tuple(e.request.split_seed for e in evaluations),
             replicates=tuple(e.request.replicate for e in evaluations),
-            development_scores=tuple(told),
+            development_scores=tuple(reported),
             median=float(np.median(scores)) if has_any else None,
             min=float(scores.min()) if has_any else None,
             max=float(scores.max()) if has_any else None,
@@ -199,8 +199,7 @@ gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 
 
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:
-    """Compute the probability that the first one's score is the highest when each is drawn by itself, or 1 / k of a tie
-    of k.
+    """Compute the probability that the first score is the highest of independent draws. A tie of k counts 1 / k.
 
     For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
     or equal to it. Gauss and Legendre's rule gives it exactly."""

@@ -7,6 +7,7 @@ from fiesta_allennlp.reports.candidates import CandidateReport
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.screening import Finalist
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
@@ -85,8 +86,19 @@ def short_candidates(report: Report) -> Cells:
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
 
 
-def differences(report: Report) -> Cells:
-    return _cells(_differences(report), report.comparisons)
+def _p_values_text(comparison: Comparison) -> str:
+    test = comparison.wilcoxon
+    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+
+
+WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
+
+
+def differences(report: Report, *, with_tests: bool = False) -> Cells:
+    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    further = (*(new_data if known else ()), *((WILCOXON,) if with_tests else ()))
+    return _cells((_against(report), *DIFFERENCES, *further), report.comparisons)
 
 
 def p_values(report: Report) -> Cells:
@@ -94,27 +106,9 @@ def p_values(report: Report) -> Cells:
     return _cells((_against(report), WILCOXON), report.comparisons)
 
 
-def comparisons(report: Report) -> Cells:
-    return _cells((*_differences(report), WILCOXON), report.comparisons)
-
-
-def _differences(report: Report) -> "Columns[Comparison]":
-    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
-    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return (_against(report), *DIFFERENCES, *(new_data if known else ()))
-
-
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
     """Name the other one where all comparisons are of the best candidate, and else both."""
     return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
-
-
-def _p_values_text(comparison: Comparison) -> str:
-    test = comparison.wilcoxon
-    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
-
-
-WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
 
 
 def single_score(report: Report) -> Cells:
@@ -129,7 +123,7 @@ def single_score(report: Report) -> Cells:
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
         ["of 3 runs of each, the one with the best validation score", share_text(single.wrong_best_of_3)],
     ]
-    return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
+    return Cells(["comparison", "names another candidate"], [line for line in lines if line[1] != MISSING])
 
 
 def development(report: Report) -> Cells:
@@ -141,20 +135,17 @@ def development(report: Report) -> Cells:
     return Cells(["of", "Spearman's rho"], rows)
 
 
+FINALISTS: "Columns[Finalist]" = (
+    ("finalist", lambda f: f.name),
+    ("place in the screening", lambda f: str(f.place_before)),
+    ("score there", lambda f: number_text(f.score_before)),
+    ("place by mean", lambda f: MISSING if f.place_after is None else str(f.place_after)),
+    ("mean of fresh runs", lambda f: number_text(f.mean_after)),
+    ("runs", lambda f: str(f.num_runs)),
+    ("score - mean", lambda f: number_text(f.optimism)),
+)
+
+
 def finalists(report: Report) -> Cells:
     """Return the finalists of a search with their places and scores in both stages."""
-    found = () if report.screening is None else report.screening.finalists
-    rows = [
-        [
-            finalist.name,
-            str(finalist.place_before),
-            number_text(finalist.score_before),
-            MISSING if finalist.place_after is None else str(finalist.place_after),
-            number_text(finalist.mean_after),
-            str(finalist.num_runs),
-            number_text(finalist.optimism),
-        ]
-        for finalist in found
-    ]
-    header = ["finalist", "place in the screening", "score there", "place by mean", "mean of fresh runs", "runs"]
-    return Cells([*header, "score - mean"], rows)
+    return _cells(FINALISTS, () if report.screening is None else report.screening.finalists)

@@ -10,12 +10,9 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from fiesta_allennlp.probability.new_data import correlated_t
-from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval, ranks
+from fiesta_allennlp.reports.candidates import MIN_SCORES, CandidateReport, mean_interval, ranks
 from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.selection.summary import shared_splits
-
-MIN_SCORES = 3
-"""With fewer scores of a candidate, or fewer pairs, neither an interval nor the test can tell anything."""
 
 MOST_FOR_EXACT = 50
 """The exact distribution of a sum of signed ranks is computed up to this number of differences."""

@@ -6,14 +6,14 @@ from functools import lru_cache
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.markup import render as render_markup
 from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,6 +62,10 @@ def p_value_text(value: Optional[float]) -> str:
 
 def share_text(value: Optional[float]) -> str:
     return MISSING if value is None else f"{value:.1%}"
+
+
+def join_pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
 def shown_names(
@@ -143,6 +147,20 @@ def prose(name: str, *args: Any, **values: Any) -> str:
     return one_line(macro(*args, **values))
 
 
+def render_paragraphs(template: str, **values: Any) -> List[str]:
+    """Fill in a file of `templates`, and return each paragraph as one line. Invisible characters in values become
+    escapes."""
+    plain = _environment().overlay(finalize=lambda value: visible(str(value)))
+    paragraphs = re.split(r"\n{2,}", plain.get_template(template).render(**values).strip())
+    return [" ".join(paragraph.split("\n")) for paragraph in paragraphs]
+
+
+def render_rows(template: str, **values: Any) -> Tuple[Tuple[str, str], ...]:
+    """Fill in a file of `templates` whose paragraphs are each a key, a colon and a value."""
+    rows = (paragraph.partition(":") for paragraph in render_paragraphs(template, **values))
+    return tuple((key, value.strip()) for key, _, value in rows)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -154,8 +172,8 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(prose=prose)
+    environment.globals.update(prose=prose, join=join_pairs)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
-    environment.filters.update(counted=count_text)
+    environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     return environment

@@ -12,11 +12,10 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, Picture, draw_all
-from fiesta_allennlp.reports.formats import TEMPLATES, prose, render
+from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_rows
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import duration_text, probability_text
 from fiesta_allennlp.version import __version__
 
 PLACE = "figures"
@@ -33,13 +32,13 @@ def check_output(directory: Path) -> None:
 
 
 def refuse_link(directory: Path) -> None:
-    """Refuse a symbolic link, which somebody else may have put there to have files written elsewhere."""
+    """Refuse a symbolic link, with which somebody else could redirect the files."""
     if directory.is_symlink():
         raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"--output {directory} cannot be written to: {error}. Use another directory with --output.")
+    return ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.")
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
@@ -68,7 +67,7 @@ def _write(directory: Path, contents: Mapping[str, str]) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta replay` reads. A column `metric` says where lower is better."""
+    """Return every score as a table that `fiesta replay` reads. The column `metric` marks a minimised metric."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
@@ -82,8 +81,7 @@ def render_csv(report: Report) -> str:
 
 def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
     given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures or {}, "place": PLACE}
-    text = render("report.md.j2", report=report, **given)
-    return text.rstrip() + "\n"
+    return render("report.md.j2", report=report, **given).rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
@@ -93,54 +91,18 @@ def render_latex(report: Report, *, long: bool = False) -> str:
 
 def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
     """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
+    rank = "leads" if report.is_undecided else "best"
     return render(
         "report.html.j2",
-        report=_in_order(report),
+        report=replace(report, candidates=report.ranked, comparisons=report.ranked_comparisons),
         words=report.words,
         cells=cells,
         paragraph=paragraph,
         bibtex=bibtex,
-        rank=_rank(report),
-        facts=_facts(report),
+        rank=rank,
+        facts=render_rows("facts.j2", report=report, rank=rank),
         pictures=draw_all(report) if pictures is None else pictures,
     )
-
-
-def _in_order(report: Report) -> Report:
-    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
-    comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
-    return replace(report, candidates=report.ranked, comparisons=comparisons)
-
-
-def _rank(report: Report) -> str:
-    return "leads" if report.is_undecided else "best"
-
-
-def _facts(report: Report) -> List[Tuple[str, str]]:
-    facts: List[Tuple[str, str]] = []
-    if report.best is not None:
-        best = report.candidate(report.best)
-        facts += [(_rank(report), best.name), ("P(best)", probability_text(best.prob_best))]
-        if report.margin:
-            facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
-    evaluated = report.words.finished if report.by_documents else report.words.evaluations
-    facts.append((evaluated if report.adaptive else "scores", str(report.num_evaluations)))
-    if report.num_failures:
-        facts.append((f"failed {report.words.evaluations}", str(report.num_failures)))
-    if report.adaptive and report.equal_evaluations is not None:
-        facts.append(("with equal allocation", str(report.equal_evaluations)))
-    if report.by_documents:
-        asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
-        numbers = [one.num_queries for one in asked if one.num_queries is not None]
-        if numbers:
-            facts.append(("queries", str(sum(numbers))))
-            facts.append(("cost", f"{sum(one.cost or 0.0 for one in asked):g}"))
-    if report.seconds:
-        doing = "answering" if report.by_documents else "run"
-        facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
-    if report.stopped_by:
-        facts.append(("stopped by", report.stopped_by.replace("_", " ")))
-    return facts
 
 
 FIESTA, RUSSO, JOURDAN = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"

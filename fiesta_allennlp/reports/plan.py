@@ -1,26 +1,16 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table, remaining_text
 from fiesta_allennlp.replays.next_runs import NextRuns
-from fiesta_allennlp.replays.planning import Forecast, Outlook
-from fiesta_allennlp.reports.formats import Shown
-from fiesta_allennlp.reports.words import LIMITS, LOWEST
-from fiesta_allennlp.selection.summary import (
-    count_text,
-    duration_text,
-    number_text,
-    probability_text,
-    summarise_candidate,
-)
-
-MANY_INCONCLUSIVE = 0.1
-"""A larger share of inconclusive selections is explained."""
+from fiesta_allennlp.replays.planning import Forecast
+from fiesta_allennlp.reports.formats import Shown, render_paragraphs
+from fiesta_allennlp.selection.summary import number_text, summarise_candidate
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,86 +53,26 @@ def outlook_table(forecast: Forecast) -> Table:
     more = "hours more" if forecast.problem.num_done else "hours"
     hours = (more,) if forecast.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
-    for name, outlook in _rows(forecast):
-        runs = outlook.runs
-        of_time = (f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()
-        table.add_row(
-            name,
-            f"{outlook.mean_runs:.0f}",
-            f"{runs.median:.0f}",
-            f"{runs.low:.0f} to {runs.high:.0f}",
-            *of_time,
-            f"{outlook.correct:.0%}",
-            f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
-        )
+    params = forecast.problem.choice.strategy_params()
+    margin = f", margin {params['margin']:g}" if params.get("margin") else ""
+    larger = {f"  margin {value:g}": outlook for value, outlook in forecast.margins.items()}
+    others = {"equal allocation": forecast.equal, f"budget of {forecast.budget}": forecast.halving}
+    for name, outlook in {params["type"] + margin: forecast.default, **larger, **others}.items():
+        if outlook is not None:
+            table.add_row(
+                name,
+                f"{outlook.mean_runs:.0f}",
+                f"{outlook.runs.median:.0f}",
+                f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",
+                *((f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()),
+                f"{outlook.correct:.0%}",
+                f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+            )
     return table
 
 
-def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
-    params = forecast.problem.choice.strategy_params()
-    margin = params.get("margin", 0.0)
-    yield params["type"] + (f", margin {margin:g}" if margin else ""), forecast.default
-    for larger, outlook in forecast.margins.items():
-        yield f"  margin {larger:g}", outlook
-    if forecast.equal is not None:
-        yield "equal allocation", forecast.equal
-    if forecast.halving is not None:
-        yield f"budget of {forecast.budget}", forecast.halving
-
-
 def plan_in_words(forecast: Forecast) -> List[str]:
-    lowest = LOWEST if forecast.problem.source.minimise else None
-    lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
-    lines += forecast.problem.notes
-    if forecast.interrupted:
-        lines.append("Interrupted: these are the simulations that finished.")
-    return [line for line in lines if line]
-
-
-def _answer(forecast: Forecast) -> str:
-    default, done = forecast.default, forecast.problem.num_done
-    runs = default.runs
-    low, high = default.correct_interval
-    text = f"Expect {default.mean_runs:.0f} runs on average (5-95% {runs.low:.0f} to {runs.high:.0f})."
-    if done:
-        text += (
-            f" {done} of them have finished, so {round(default.mean_runs) - done} more are expected "
-            f"(5-95% {runs.low - done:.0f} to {runs.high - done:.0f})."
-        )
-    if forecast.problem.knows_seconds:
-        workers = forecast.settings.workers
-        by = "one worker" if workers == 1 else f"{workers} workers"
-        low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
-        more = " more" if done else ""
-        text += f" That is {duration_text(default.mean_seconds)}{more} with {by} (5-95% {low_time} to {high_time})."
-    return f"{text} Right in {default.correct:.0%} (95% interval {low:.0%} to {high:.0%})."
-
-
-def _basis(forecast: Forecast) -> str:
-    settings, repetitions = forecast.settings, count_text(forecast.default.repetitions, "simulated selection")
-    seed = f"--seed {settings.seed} repeats it"
-    if settings.source is not None:
-        return (
-            f"From {repetitions}, each with its own true means and sds, drawn from the posterior given "
-            f"{settings.source}; {seed}."
-        )
-    return (
-        f"From {repetitions} in which all other candidates lie {settings.gap:g} below the best one, the hardest case "
-        f"with that gap; {seed}."
-    )
-
-
-def _limit(forecast: Forecast) -> Optional[str]:
-    settings, share = forecast.settings, forecast.default.inconclusive
-    is_tie = settings.source is None and not settings.gap and not settings.margin
-    if not is_tie and share <= MANY_INCONCLUSIVE:
-        return None
-    text = "No number of runs separates equal candidates"
-    why = " and here any answer is right" if is_tie else ""
-    return (
-        f"{share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). {text}{why}. Pass the largest "
-        "difference that does not matter to you as --margin."
-    )
+    return render_paragraphs("plan.j2", forecast=forecast)
 
 
 def next_content(found: NextRuns) -> Dict[str, Any]:
@@ -164,42 +94,13 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
 def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     for name in found.history.candidates:
-        told = summarise_candidate(found.history, found.decision, name)
-        counts = (told.num_evaluations, found.history.num_pending(name), told.failures)
-        table.add_row(escape(name), *map(str, counts), number_text(told.mean), number_text(told.sd), told.standing)
+        each = summarise_candidate(found.history, found.decision, name)
+        counts = (each.num_evaluations, found.history.num_pending(name), each.failures)
+        table.add_row(escape(name), *map(str, counts), number_text(each.mean), number_text(each.sd), each.standing)
     return table
 
 
-STOPPED = {
-    "confidence": "it is decided. No further run is needed",
-    "budget": "the budget is spent. No further run is needed",
-    "max_evaluations": f"inconclusive after {LIMITS['max_evaluations']}",
-    "failures": "no comparison, because too many runs failed",
-}
-
-
-def ending_in_words(found: NextRuns) -> str:
-    stopped_by = found.decision.stopped_by
-    if stopped_by is None:
-        return f"Wait: {count_text(len(found.history.pending), 'run')} without a score yet."
-    return f"Stop: {STOPPED.get(stopped_by, f'the selection ended by {stopped_by}')}."
-
-
-def next_in_words(found: NextRuns) -> Iterator[str]:
-    decision, target = found.decision, found.confidence
-    if decision.best is None:
-        yield "P(best) is not available yet."
-    else:
-        aim = "" if target is None else f", target {target:g}"
-        prob = decision.prob_best.get(decision.best)
-        sure = "" if prob is None else f" (P(best) {probability_text(prob)}{aim})"
-        verb = "is the best" if decision.stopped_by in ("confidence", "budget") else "leads"
-        yield f"{decision.best} {verb}{sure}{remaining_text(found.remaining)}."
-    yield from found.notes
-    if not found.runs:
-        yield ending_in_words(found)
-        return
-    more = len(found.runs) < found.workers
-    yield "Run next, and ask again for more once these have scores:" if more else "Run next:"
-    for run in found.runs:
-        yield f"  {run.candidate}" + (f", split {run.split}" if run.split else "") + f", seed {run.seed}"
+def next_in_words(found: NextRuns) -> List[str]:
+    """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
+    prob_best = None if found.decision.best is None else found.decision.prob_best.get(found.decision.best)
+    return render_paragraphs("next.j2", found=found, prob_best=prob_best, remaining=remaining_text(found.remaining))

@@ -1,4 +1,4 @@
-"""Reads what a report is made from: the selection in a directory, or a table of scores. Nothing is locked or changed.
+"""Reads the data of a report: the selection in a directory, or a table of scores. Nothing is locked or changed.
 
 `fiesta status` reads a directory with this module, so it imports what only documents and tables need inside functions.
 """
@@ -55,17 +55,17 @@ class Origin:
 
     Attributes:
         asked_confidence: the target confidence at which the selection stops. None for a budget or a table.
-        running: whether the selection is running at this moment.
+        running: whether the selection is running now.
         adaptive: whether the number of scores of at least one candidate depends on scores.
-        changes: what was changed on the way of how runs are chosen and when they end, as a store has it.
+        changes: later changes of options that choose runs or stop the selection, as in the store.
         notes: caveats that the report shows.
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
-        scored: the set that the scores are of.
-        scored_on: what the scores are about, in a sentence; empty for other sources.
-        test_share: the share of the data that a random split scores on; None for official splits, or if not known.
-        strategy: the registered name of the sampling rule that chose the runs, empty for a table.
-        values: the values that numbered candidates stand for, by candidate.
+        scored: the set that the runs are scored on.
+        scored_on: a sentence about the scored data; empty for other sources.
+        test_share: the test share of a random split; None for official splits, or if unknown.
+        strategy: the registered name of the sampling rule, empty for a table.
+        values: the values of numbered candidates.
     """
 
     asked_confidence: Optional[float] = None
@@ -96,23 +96,23 @@ class Origin:
 
 @dataclass(frozen=True)
 class Reading(Origin):
-    """A selection or a table of scores as it was read.
+    """The content of a selection or a table of scores.
 
     Attributes:
-        name: the directory or file, as it was given.
+        name: the directory or file, as typed.
         metric: the metric with its direction. Scores have their natural sign.
-        history: scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
-        decision: the selection's; for a table of scores, what the belief makes of all.
-        belief: the selection's own, `belief_name` in its settings, for a highest mean: it reads `directed` histories.
-        is_selection: whether evaluations were chosen one after the other; else they are a table, in no order.
-        num_parameters: by candidate, as far as they are known.
-        table_notes: sentences about what a table's splits and seeds mean.
-        documents: for a selection by documents, the content of `selection.json` as it would be now.
+        history: the scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
+        decision: the decision of the selection; for a table, the posterior of all scores.
+        belief: the belief of the selection, `belief_name` in its settings. It reads `directed` histories.
+        is_selection: whether runs were chosen one after the other. The scores of a table have no order.
+        num_parameters: by candidate, where known.
+        table_notes: sentences about the meaning of a table's splits and seeds.
+        documents: for a selection by documents, the current content of `selection.json`.
         stored: the store of a selection.
-        given: the settings of a selection; by documents, with what they made of the file.
-        table: the table that was read.
-        parts: the two sources of a comparison that has two, each as it was typed.
-        whole: what these candidates were chosen from.
+        given: the settings of a selection; by documents, the `DocumentChoice`.
+        table: the table.
+        parts: the two sources of a comparison between sources, each with its typed text.
+        whole: the reading that these candidates were chosen from.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Reading(Origin):
         return "" if self.stored is None else self.stored.fingerprint
 
     def directed(self, history: History) -> History:
-        """Return the history as the belief reads it, with negated scores if the metric is minimised."""
+        """Return the history for the belief, with negated scores if the metric is minimised."""
         return history.turned if self.metric.minimise else history
 
     @property
@@ -149,7 +149,7 @@ class Reading(Origin):
         return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the content of `selection.json` as it would be now."""
+        """Return the current content of `selection.json`."""
         about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored, "scored_on": self.scored_on}
         return self.documents or summarise(self.history, self.decision, about)
 
@@ -158,7 +158,7 @@ class Reading(Origin):
         known = self.history.candidates
         if name not in known:
             hint = did_you_mean(name, known, most=2)
-            raise ConfigError(f"{self.name}: there is no candidate '{name}'.{hint} Candidates: {', '.join(known)}.")
+            raise ConfigError(f"{self.name}: unknown candidate '{name}'.{hint} Candidates: {', '.join(known)}.")
 
     def restricted(self, names: Sequence[str]) -> "Reading":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
@@ -213,8 +213,8 @@ def _by_documents(stored: Stored) -> Reading:
     root, facts = stored.directory.root, stored.meta.document_facts
     if facts is None:
         raise StoreError(
-            f"{root}: the selection was made by an older version, which did not record what a report needs. Run "
-            f"{command('documents')} -s {root} --recover to add it. This repeats no query."
+            f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
+            f"{command('documents')} -s {root} --recover. This repeats no query."
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)

@@ -25,13 +25,7 @@ from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
-from fiesta_allennlp.reports.words import (
-    changes,
-    pair_in_words,
-    scope_in_words,
-    selection_in_words,
-    table_in_words,
-)
+from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text
 from fiesta_allennlp.strategies.base import all_finished
@@ -110,6 +104,8 @@ class Report(Shown, Origin):
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
         compared = about_runs.get("comparisons", ())
         origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
+        has_shared = not read.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
+        shared = (SHARED_SPLITS,) if has_shared else ()
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
@@ -128,13 +124,13 @@ class Report(Shown, Origin):
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
-            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
+            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *shared)},
             **about_runs,
         )
 
     @property
     def metric_text(self) -> str:
-        """The metric's name, which says if the metric is minimised."""
+        """The metric's name, with a note if it is minimised."""
         return Metric(self.metric, self.minimise).text
 
     @property
@@ -157,6 +153,12 @@ class Report(Shown, Origin):
         return tuple(sorted(self.candidates, key=place))
 
     @property
+    def ranked_comparisons(self) -> Tuple[Comparison, ...]:
+        """The comparisons in the order of `ranked`."""
+        places = {candidate.name: place for place, candidate in enumerate(self.ranked)}
+        return tuple(sorted(self.comparisons, key=lambda comparison: places[comparison.second]))
+
+    @property
     def is_undecided(self) -> bool:
         """True if `best` only leads."""
         return self.running or self.stopped_by in UNDECIDED
@@ -175,7 +177,7 @@ class Report(Shown, Origin):
         """Return the report of one candidate.
 
         Raises:
-            ConfigError: if there is no candidate of this name.
+            ConfigError: if no candidate has this name.
         """
         for candidate in self.candidates:
             if candidate.name == name:
@@ -239,15 +241,9 @@ def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: 
 
 
 def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
-    """Return how many evaluations give every candidate as many as `best`."""
+    """Return the cost of evaluating every candidate as often as `best`, in evaluations."""
     known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return known[best] * len(known) if best in known else None
-
-
-def _notes(read: Reading, candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
-    if read.by_documents or all(len(set(c.split_seeds)) == c.num_evaluations for c in candidates):
-        return ()
-    return (SHARED_SPLITS,)
 
 
 def _title(read: Reading, *, pair: bool) -> str:
@@ -259,15 +255,15 @@ def _title(read: Reading, *, pair: bool) -> str:
 
 def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        scope = scope_in_words(summary)
-        return (*pair_in_words(summary, pair[0]), *([scope] if scope else []))
+        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
-    return table_in_words(summary, belief=read.belief_name, min_evaluations=read.belief.min_evaluations)
+    about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
+    return tuple(scores_in_words(summary, **about))
 
 
 def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after so many evaluations, at most `most_points` times, as in figure 2 of the FIESTA paper. A
+    """Compute P(best) after each evaluation, at most `most_points` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
     last = len(history.evaluations)
     steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []

@@ -9,7 +9,8 @@ from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.sources import TableOptions, read_pair, read_source
+from fiesta_allennlp.reports.settings import ReportSettings
+from fiesta_allennlp.reports.sources import read_pair, read_source
 
 MIN_SCORES = 2
 """With fewer scores in all there is nothing to report."""
@@ -33,60 +34,65 @@ def report(
     """Report on a selection, on a table of scores, or on two candidates.
 
     Args:
-        source: the directory of a selection, finished or running, or a table of scores as `fiesta-replay` reads it. May
-            be left out where `compare` names files.
-        output: a directory to write the files of the report into; nothing is written where it is None.
-        compare: two candidates of `source`; either may be `PATH:NAME` of another source, or its `PATH` where it has one
-            candidate.
-        evaluations_per_split: of a JSON table: so many consecutive scores of a candidate share a split (default 1).
-        belief: of a table: a registered name or a config (default `split_paired`).
-        paired: with `compare` and two tables: splits of equal name are the same.
-        minimise: of a table: the lowest mean is the best.
-        long_table: writes all columns and the comparisons into `table.tex`, instead of n, mean, sd and P(best).
-        columns: of a CSV table: the names that it gives to some of its columns, such as `{"score": "test_f1"}`.
-        done: of a table: candidates that get no further runs, which the report says.
+        source: the directory of a selection, finished or running, or a table of scores in the format of
+            `fiesta replay`. Optional if `compare` names files.
+        output: the directory for the files of the report. If None, nothing is written.
+        compare: two candidates of `source`. Each can also be `PATH:NAME` in another source, or the `PATH` of a source
+            with one candidate.
+        evaluations_per_split: for a JSON table: the number of consecutive scores of a candidate that share a split
+            (default 1).
+        belief: for a table: a registered name or a config (default `split_paired`).
+        paired: with `compare` and two tables: match splits by name.
+        minimise: for a table: the lowest mean is the best.
+        long_table: write all columns and the comparisons to `table.tex`, instead of n, mean, sd and P(best).
+        columns: for a CSV table: its names for some of the columns, such as `{"score": "test_f1"}`.
+        done: for a table: candidates that get no further runs. The report notes this.
 
     Raises:
-        FiestaError: where there is no such source or candidate, an option does not go with it, there are fewer than two
-            scores, or the output cannot be written.
+        FiestaError: if the source or a candidate does not exist, an option does not apply to it, the source has fewer
+            than two scores, or the output cannot be written.
     """
     if output is not None:
         check_output(Path(output))
-    options = TableOptions(evaluations_per_split, belief, minimise, columns, tuple(done))
-    read = _read(source, compare=compare, options=options, paired=paired)
-    made = Report.of(_checked(read), pair=compare is not None)
+    settings = ReportSettings(
+        source=None if source is None else str(source),
+        compare=None if compare is None else tuple(compare),
+        paired=paired,
+        evaluations_per_split=evaluations_per_split,
+        columns=columns,
+        done=tuple(done),
+        minimise=minimise,
+        belief=belief,
+    )
+    read = _read(settings)
+    number = len(read.history.evaluations)
+    if number < MIN_SCORES:
+        remedy = f"Wait until more {read.words.evaluations} have finished." if read.running else "Add scores."
+        raise (StoreError if read.is_selection else DataError)(
+            f"{read.name}: a report needs at least {MIN_SCORES} scores but got {number}. {remedy}"
+        )
+    made = Report.of(read, pair=compare is not None)
     if output is not None:
         write_report(made, Path(output), long_table=long_table)
     return made
 
 
-def _read(
-    source: Optional[Pathlike], *, compare: Optional[Sequence[str]], options: TableOptions, paired: bool
-) -> Reading:
+def _read(settings: ReportSettings) -> Reading:
+    source, compare = settings.source, settings.compare
     if compare is None:
         if source is None:
-            raise ConfigError("pass the directory of a selection or a table of scores, or two candidates to --compare.")
-        if paired:
-            raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
-        return read_source(Path(source), options)
+            raise ConfigError("pass the directory of a selection, a table of scores, or two candidates with --compare.")
+        if settings.paired:
+            raise ConfigError("--paired is for two tables of scores with --compare. Add --compare, or remove --paired.")
+        return read_source(Path(source), settings)
     if len(compare) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
-    opened = None if source is None else read_source(Path(source), options, least_candidates=1)
-    return read_pair((compare[0], compare[1]), opened, options, paired=paired)
-
-
-def _checked(source: Reading) -> Reading:
-    number = len(source.history.evaluations)
-    if number >= MIN_SCORES:
-        return source
-    text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
-    raise (StoreError if source.is_selection else DataError)(
-        f"{text} Wait until more {source.words.evaluations} have finished." if source.running else f"{text} Add scores."
-    )
+    opened = None if source is None else read_source(Path(source), settings, least_candidates=1)
+    return read_pair((compare[0], compare[1]), opened, settings)
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
-    """Return where the files go unless told: below the selection, or beside the table. A symbolic link is refused."""
+    """Return the default output directory: inside the selection, or next to the table. Refuse a symbolic link."""
     is_directory = source is None or Path(source).is_dir()
     place = Path(source or "") if is_directory else Path(source or "").parent
     if compare is not None:

@@ -4,7 +4,7 @@ import csv
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from rich.table import Table
 
@@ -15,13 +15,7 @@ from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.replay import Replay, summarise_replay
 from fiesta_allennlp.reports.formats import Shown
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
-from fiesta_allennlp.reports.words import (
-    in_words,
-    replay_in_words,
-    savings_in_words,
-    scope_in_words,
-    selection_in_words,
-)
+from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 Result = TypeVar("Result", bound="SelectionResult")
@@ -38,13 +32,12 @@ class SelectionResult(Shown):
     """The content of `selection.json`, together with the directory of the selection.
 
     `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
-    probability that `leading` is the best (within `margin`). It is None if the posterior does not give it. `scored_on`
-    says what the scores are about.
-    `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence,
-    but was not named because candidates had too few runs; it says how many more each needs at least. `credible_margin`
-    is the smallest `margin` that would have decided an inconclusive selection, with the `best` candidate at that
-    margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the best mean. `score`
-    names the scored set, `test` or `validation`.
+    probability that `leading` is the best (within `margin`), or None if unknown. `scored_on` describes the scored data.
+    `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence, but
+    was not named because candidates had too few runs; it has the number of runs that each still needs.
+    `credible_margin` is the smallest `margin` that would have decided an inconclusive selection, with the `best`
+    candidate at that margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the
+    best mean. `score` names the scored set, `test` or `validation`.
     """
 
     directory: Path
@@ -75,8 +68,9 @@ class SelectionResult(Shown):
     def from_summary(cls: Type[Result], summary: Mapping[str, Any], directory: Path) -> Result:
         """Build the result of a selection in this directory, from its return value or from its `selection.json`."""
         candidates = tuple(_candidate(entry, cls.candidate_class) for entry in summary["candidates"])
-        known = {**_known(cls, summary), "directory": directory, "candidates": candidates, "leading": summary["best"]}
-        return cls(**{**known, "best": summary["best"] if summary["stopped_by"] in DECIDED else None})
+        best = summary["best"] if summary["stopped_by"] in DECIDED else None
+        own = {"directory": directory, "candidates": candidates, "leading": summary["best"], "best": best}
+        return cls(**{**_known(cls, summary), **own})
 
     @classmethod
     def read(cls: Type[Result], directory: Union[str, Path]) -> Result:
@@ -90,8 +84,8 @@ class SelectionResult(Shown):
             return cls.from_summary(json.loads(path.read_text(encoding="utf-8")), Path(directory))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of one that has "
-                "ended, or resume it with recover=True."
+                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
+                "selection, or resume it with recover=True."
             ) from error
 
     @property
@@ -109,19 +103,9 @@ class SelectionResult(Shown):
         return scores
 
     def _shown(self) -> Tuple[Table, List[str]]:
-        lines = (*self._words(), f"Everything is in {self.directory}.")
-        return self._table(), [line for line in lines if line]
-
-    def _table(self) -> Table:
-        return summary_table(self._summary())
-
-    def _summary(self) -> Mapping[str, Any]:
-        """Return the content of `selection.json`, in which `best` is the candidate that leads."""
-        return {**vars(self), "best": self.leading}
-
-    def _words(self) -> Sequence[str]:
-        summary = self._summary()
-        return in_words(summary), self.scored_on, scope_in_words(summary), savings_in_words(summary)
+        summary = {**vars(self), "best": self.leading}
+        table = documents_table(summary) if "documents" in summary else summary_table(summary)
+        return table, [*selection_in_words(summary), f"Everything is in {self.directory}."]
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,12 +125,6 @@ class SystemsResult(SelectionResult):
     num_queries: Optional[int] = None
     cost: Optional[float] = None
     fixed_size: Optional[Mapping[str, Any]] = None
-
-    def _table(self) -> Table:
-        return documents_table(self._summary())
-
-    def _words(self) -> Sequence[str]:
-        return selection_in_words(self._summary())
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,9 +182,8 @@ class ReplayResult(Shown):
     @classmethod
     def from_replay(cls, replay: Replay) -> "ReplayResult":
         summary = summarise_replay(replay)
-        low, high = summary["correct_interval"]
         own = {
-            "correct_interval": (low, high),
+            "correct_interval": tuple(summary["correct_interval"]),
             "mean_evaluations": summary["evaluations"]["mean"],
             "num_evaluations": tuple(repetition.num_evaluations for repetition in replay.repetitions),
             "num_rounds": tuple(repetition.num_rounds for repetition in replay.repetitions),
@@ -216,7 +193,7 @@ class ReplayResult(Shown):
         return cls(**{**_known(cls, summary), **own})
 
     def _shown(self) -> Tuple[Table, List[str]]:
-        return replay_table(self.summary), replay_in_words(self.summary).splitlines()
+        return replay_table(self.summary), replay_in_words(self.summary)
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:

@@ -10,6 +10,9 @@ from fiesta_allennlp.selection.options import check_options, option
 FOLLOWING = "Following"
 REPORT = "Report"
 
+OF_TABLES = ("evaluations_per_split", "columns", "done", "minimise", "belief")
+"""The settings of a report that a selection has recorded."""
+
 
 @dataclass(frozen=True)
 class StatusSettings:
@@ -18,13 +21,11 @@ class StatusSettings:
     GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOWING,)
 
     directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
-    follow: bool = option(False, "print it repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False)
+    follow: bool = option(
+        False, "print the table repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False
+    )
     every: float = option(
-        10.0,
-        "with --follow: the time between two tables (default 10)",
-        group=FOLLOWING,
-        metavar="SECONDS",
-        above=0,
+        10.0, "with --follow: seconds between tables (default 10)", group=FOLLOWING, metavar="SECONDS", above=0
     )
 
     def __post_init__(self) -> None:
@@ -49,20 +50,17 @@ class ReportSettings:
     )
     compare: Optional[Tuple[str, ...]] = option(
         None,
-        "report on two candidates alone: their names; PATH:NAME for a candidate of another selection or table; or the "
-        "PATH of a table with one candidate",
+        "report on two candidates only, each as a name; as PATH:NAME in another selection or table; or as the PATH of "
+        "a table with one candidate",
         group=REPORT,
         metavar=("A", "B"),
     )
     paired: bool = option(
-        False,
-        "with --compare of two tables: treat splits of equal name as the same",
-        group=REPORT,
-        can_be_undone=False,
+        False, "with --compare of two tables: match splits by name", group=REPORT, can_be_undone=False
     )
     long_table: bool = option(
         False,
-        "write all columns and the differences into table.tex (default: n, mean, sd and P(best))",
+        "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
         group=REPORT,
         can_be_undone=False,
     )

@@ -1,78 +1,53 @@
 """Reads the source of a report: the selection in a directory, a table of scores, or two candidates."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import Decision, History, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
+from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.settings import done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
+from fiesta_allennlp.reports.settings import OF_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import registered
 from fiesta_allennlp.strategies.base import believed
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """How to read a table of scores and what to believe of it; a selection knows both itself."""
-
-    evaluations_per_split: Optional[int] = None
-    belief: Any = None
-    minimise: bool = False
-    columns: Optional[Mapping[str, str]] = None
-    done: Tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.evaluations_per_split is not None and self.evaluations_per_split < 1:
-            raise ConfigError(f"--evaluations-per-split must be at least 1 but got {self.evaluations_per_split}.")
-
-
-def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Reading:
+def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read the selection in a directory, or the table in a file."""
-    if path.is_dir():
-        if options != TableOptions():
-            name = next(f.name for f in fields(options) if getattr(options, f.name) != f.default)
-            raise ConfigError(
-                f"{flag(name)} is for tables of scores: the selection in {path} has its own. Leave the option out."
-            )
-        return read_directory(path)
-    if path.suffix in SCORE_ENDINGS and path.is_file():
-        return read_table(path, options, least_candidates=least_candidates)
-    what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
-    raise ConfigError(
-        f"{path}: {what}. Pass the directory of a selection, the one after -s, or a table of scores as "
-        f"{command('replay')} reads it."
-    )
+    if not is_selection(path):
+        return read_table(path, settings, least_candidates=least_candidates)
+    refuse_table_options(settings, OF_TABLES, path)
+    return read_directory(path)
 
 
-def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Reading:
+def read_table(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
-    table = read_scores(path, options.evaluations_per_split, options.columns, least_candidates=least_candidates)
+    table = read_scores(path, settings.evaluations_per_split, settings.columns, least_candidates=least_candidates)
     default = "unpaired" if table.on_official_splits else "split_paired"
-    params = registered(options.belief or default, "--belief")
+    params = registered(settings.belief or default, "--belief")
     try:
         belief = build(Belief, params)
     except ConfigError as error:
         raise ConfigError(f"--belief {params['type']}: {error}") from error
     read = Reading(
         name=str(path),
-        metric=Metric(METRIC, minimise=options.minimise or table.minimise),
+        metric=Metric(METRIC, minimise=settings.minimise or table.minimise),
         history=history_of(table),
         decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
         table=table,
-        table_notes=(*table.notes, *done_note(options.done)),
+        table_notes=(*table.notes, *done_note(settings.done)),
     )
-    for name in options.done:
+    for name in settings.done:
         read.check_name(name)
     return replace(read, decision=believed(read.directed(read.history), read.belief).decision)
 
@@ -84,49 +59,46 @@ class _Side:
     typed: str
 
 
-def read_pair(
-    typed: Tuple[str, str], source: Optional[Reading], options: TableOptions, *, paired: bool = False
-) -> Reading:
-    """Read two candidates alone, each given as the name of a candidate of `source`, `PATH:NAME`, or a `PATH` with one.
+def read_pair(typed: Tuple[str, str], source: Optional[Reading], settings: ReportSettings) -> Reading:
+    """Read two candidates alone, each named as a candidate of `source`, `PATH:NAME`, or a `PATH` with one candidate.
 
     Evaluations on equal splits are pairs: within one source, and in two selections on equal data. The splits of two
-    tables are different ones, unless `paired` says that those of equal name are the same."""
-    first, second = (_side(text, source, options) for text in typed)
-    for side in (first, second):
-        if side.source.by_documents:
-            raise ConfigError(
-                f"--compare: {side.source.name} is a selection of {command('documents')}, which --compare does not "
-                "support. Leave --compare out: the report on all of them has their intervals and P(best)."
-            )
-    if Path(first.source.name).resolve() == Path(second.source.name).resolve():
-        if paired:
-            raise ConfigError(
-                "--paired is for two tables of scores: within one source, the splits are already matched. Leave it out."
-            )
-        if first.name == second.name:
-            raise ConfigError(
-                f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Name two different ones."
-            )
-        return first.source.restricted([first.name, second.name])
-    return _joined(first, second, paired=paired)
+    tables differ, unless `settings.paired` matches them by name."""
+    first, second = (_side(text, source, settings) for text in typed)
+    sources = first.source, second.source
+    if any(each.by_documents for each in sources):
+        raise ConfigError(
+            f"--compare does not support selections of {command('documents')}. Remove --compare; the report on all "
+            "systems has their intervals and P(best)."
+        )
+    is_one = Path(first.source.name).resolve() == Path(second.source.name).resolve()
+    if settings.paired and (is_one or any(each.is_selection for each in sources)):
+        raise ConfigError(
+            "--paired is for two tables of scores. A selection, or a single table, already matches its splits. Remove "
+            "--paired."
+        )
+    if not is_one:
+        return _joined(first, second, paired=settings.paired)
+    if first.name == second.name:
+        raise ConfigError(f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Name two different ones.")
+    return first.source.restricted([first.name, second.name])
 
 
-def _side(text: str, source: Optional[Reading], options: TableOptions) -> _Side:
+def _side(text: str, source: Optional[Reading], settings: ReportSettings) -> _Side:
     if source is not None and text in source.history.candidates:
         return _Side(source, text, text)
     path, colon, name = text.rpartition(":")
     if colon and Path(path).exists() and not Path(text).exists():
-        opened = read_source(Path(path), options, least_candidates=1)
+        opened = read_source(Path(path), settings, least_candidates=1)
         opened.check_name(name)
         return _Side(opened, name, text)
     if source is not None and not Path(text).exists():
         source.check_name(text)
-    opened = read_source(Path(text), options, least_candidates=1)
+    opened = read_source(Path(text), settings, least_candidates=1)
     names = opened.history.candidates
     if len(names) > 1:
-        raise ConfigError(
-            f"--compare {text}: it has {len(names)} candidates: {', '.join(names)}. Say which with {text}:NAME."
-        )
+        listed = ", ".join(names)
+        raise ConfigError(f"--compare {text}: found {len(names)} candidates: {listed}. Choose one with {text}:NAME.")
     return _Side(opened, names[0], text)
 
 
@@ -136,8 +108,6 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
         scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
         raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on the same kind of set.")
     names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
-    if names[0] == names[1]:
-        raise ConfigError(f"--compare: '{names[0]}' is given twice. Name two candidates.")
     splits = _splits_of_second(first.source, second.source, paired=paired)
     one, two = _renamed(first, names[0], {}), _renamed(second, names[1], splits)
     history = History(tuple(names), one.evaluations + two.evaluations, failures=one.failures + two.failures)
@@ -165,41 +135,36 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
 
 
 def _common_metric(first: _Side, second: _Side) -> Metric:
-    """Return the metric of both. A table has no name of it, and may leave the direction to the other."""
+    """Return the metric of both. A table does not name its metric, and may take the direction from the other side."""
     one, two = first.source.metric, second.source.metric
     if one == two or (two.name == METRIC and two.minimise <= one.minimise):
         return one
     if one.name == METRIC and one.minimise <= two.minimise:
         return two
     raise ConfigError(
-        f"--compare: {first.typed} has scores of {one.text}, but {second.typed} has scores of {two.text}. Name two "
+        f"--compare: {first.typed} has scores of {one.text}, but {second.typed} has scores of {two.text}. Compare "
         "candidates with the same metric."
     )
 
 
 def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
-    if first.data and first.data == second.data:
-        if first.on_official_splits == second.on_official_splits:
-            return ()
-        return (
-            "One was scored on the official split and the other on random ones, so a difference may come from the "
-            "splits.",
-        )
-    if first.data and second.data and first.data.startswith(OF_FILES) == second.data.startswith(OF_FILES):
+    if not (first.data and second.data) or first.data.startswith(OF_FILES) != second.data.startswith(OF_FILES):
+        return ("It is unknown whether the two were scored on the same data.",)
+    if first.data != second.data:
         return ("The two were scored on different data, so a difference is not due to the models alone.",)
-    return ("Whether the two were scored on the same data is not known.",)
+    if first.on_official_splits != second.on_official_splits:
+        return ("One was scored on the official split and the other on random ones, which may cause a difference.",)
+    return ()
 
 
 def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mapping[int, int]:
     """Map the split seeds of the second source to those of the first."""
-    theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
     if paired:
-        if first.is_selection or second.is_selection:
-            raise ConfigError("--paired is for two tables of scores: selections know their splits. Leave it out.")
         return _by_name(first, second)
     on_official = first.on_official_splits or second.on_official_splits
     if first.data and first.data == second.data and not on_official:
         return {}
+    theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
     unused = 1 + max((evaluation.request.split_seed for evaluation in first.history.evaluations), default=0)
     return {split: unused + number for number, split in enumerate(theirs)}
 
@@ -210,7 +175,7 @@ def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
     if numbers.keys().isdisjoint(theirs):
         raise ConfigError(
             f"--paired: {first.name} and {second.name} have no split in common: their first splits are '{mine[0]}' "
-            f"and '{theirs[0]}'. Give the same split the same name in both, or leave --paired out."
+            f"and '{theirs[0]}'. Use the same name for a split in both tables, or remove --paired."
         )
     return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(theirs)}
 

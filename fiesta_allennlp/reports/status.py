@@ -1,4 +1,4 @@
-"""How a selection or a search stands at this moment: what `fiesta-status` prints. Nothing is locked or changed."""
+"""The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -10,21 +10,20 @@ from rich.table import Table
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.names import legend
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.reading import Reading, read_directory
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import documents_table
 from fiesta_allennlp.reports.words import in_words, running_in_words
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MOST_SHOWN = 5
-"""The number of configs of a screening that are shown, the best."""
+"""The number of best configs of a screening to show."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """A table and what it comes to, sentence by sentence."""
+    """A table and the sentences below it."""
 
     table: Table
     sentences: Tuple[str, ...]
@@ -32,7 +31,7 @@ class Status:
 
 
 def status_of(root: Path) -> Status:
-    """Return how the selection in a directory stands; of a search, the stage that began last."""
+    """Return the state of the selection in a directory, or of the latest stage of a search."""
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:
@@ -60,25 +59,21 @@ def _of_screening(stored: Stored) -> Status:
     settings = stored_search(stored.meta)
     history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
     table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
-    best = _best(history, metric)
+    best = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)[:MOST_SHOWN]
     for evaluation in best:
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
     configs = settings.num_configs or len(stored.candidates)
-    now = f"The screening is {'running' if stored.running else 'interrupted'}."
-    failed = failed_configs(history)
-    done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed)} failed, "
-    sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
+    now, under_way = ("running", "running") if stored.running else ("interrupted", "pending")
+    done = (
+        f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed_configs(history))} failed"
+    )
+    sentences = (f"The screening is {now}.", f"{done}, {len(history.pending)} {under_way}.")
     values = legend(stored.values(evaluation.request.candidate for evaluation in best))
     return Status(table, tuple(filter(None, (*sentences, *values, _last_finished(history)))), stored.running)
 
 
-def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:
-    ranked = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)
-    return tuple(ranked[:MOST_SHOWN])
-
-
 def _last_finished(history: History) -> Optional[str]:
-    """Say how long ago a run finished the last time; None where that is not known."""
+    """State how long ago a run last finished; None if that is unknown."""
     ends = [
         datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc)
         + timedelta(seconds=evaluation.seconds)

@@ -1,4 +1,4 @@
-"""Opens the selection in a directory as it is at this moment. Nothing is locked or changed."""
+"""Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
 import json
 import os
@@ -17,14 +17,14 @@ LOCKS = Path("/proc/locks")
 """Where Linux lists the locks that are held."""
 
 SECONDS_OF_SILENCE = 180
-"""A selection writes to its store at least once a minute. One that has not for three is not running."""
+"""A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
 OF_FILES = "files "
-"""The beginning of the fingerprint of data that only programs have read: it is not one of labels and groups."""
+"""Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
 
 
 class Stored:
-    """The content of a run directory, as far as a report reads it; older versions lack parts of `meta`."""
+    """The content of a run directory that a report reads. Older versions lack parts of `meta`."""
 
     def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
         self.directory = directory
@@ -35,15 +35,15 @@ class Stored:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the data that AllenNLP's readers give, or of the files of programs; empty where these cut
-        their own."""
+        """The fingerprint of the data from AllenNLP's readers, or of the files of programs. Empty if programs split
+        their own data."""
         pools = [candidate.facts["pool"] for candidate in self.candidates]
         of_readers = [pool["fingerprint"] for pool in pools if not pool.get("is_of_program")]
         of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
         return next(iter([*of_readers, *of_files]), "")
 
     def share_of(self, part: str) -> Optional[float]:
-        """Return the share of this part of a random split; None where programs cut their own sets."""
+        """Return the share of this part of a random split. None if programs split their own data."""
         targets = self.candidates[0].facts["pool"]["targets"]
         return targets[part] / sum(targets.values()) if targets.get(part) else None
 
@@ -57,7 +57,7 @@ class Stored:
         return is_running(self.directory, self.meta.environments[-1].get("host") if self.meta.environments else None)
 
     def stopped_by(self, num_evaluations: int) -> Optional[str]:
-        """Return why a selection that has more to do is not at work: what it wrote itself, or it was killed."""
+        """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
         try:
             summary = json.loads(self.directory.selection_json.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -68,21 +68,18 @@ class Stored:
 
 @contextmanager
 def opened(root: Path) -> Iterator[Stored]:
-    """Open the selection in a directory, as it is at this moment."""
+    """Open the current state of the selection in a directory."""
     directory = RunDirectory(root)
     with reading(directory) as store:
         if not store.meta().begun:
-            raise StoreError(
-                f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
-                "first run. There is nothing to report yet."
-            )
+            raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
         yield Stored(directory, store)
 
 
 def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
-    """Return whether a selection is at work in the directory, without touching its lock.
+    """Return whether a selection is running in the directory, without touching its lock.
 
-    On its own machine the system lists the lock that it holds. From elsewhere it must have written to its store lately.
+    On the same machine, the system lists the lock. From another machine, check when the store was last written.
     """
     try:
         if host == platform.node():

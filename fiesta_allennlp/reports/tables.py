@@ -1,6 +1,6 @@
 """The tables of results and dry runs on the terminal."""
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,8 +9,8 @@ from rich.table import Table
 from fiesta_allennlp.errors import command
 from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.reports.formats import MISSING
+from fiesta_allennlp.records import Evaluation, Outcome
+from fiesta_allennlp.reports.formats import MISSING, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
 
@@ -25,7 +25,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 def documents_table(summary: Mapping[str, Any]) -> Table:
     metric, number = summary["metric"], summary["documents"]["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
-    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
+    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} available")
     for system in summary["candidates"]:
         table.add_row(
             escape(system.name),
@@ -50,17 +50,15 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    on_gpu = {o.request: gpu_peak_mib(o.metrics) / 1024 for o in outcomes if isinstance(o, Evaluation)}
-    has_gpu = any(on_gpu.values())
-    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *(["GPU memory (GiB)"] if has_gpu else [])))
-    for outcome in outcomes:
-        name, seconds = escape(outcome.request.candidate), number_text(outcome.seconds, 1)
-        if isinstance(outcome, Failure):
-            table.add_row(name, "failed", seconds, MISSING)
-            continue
-        peak = number_text(on_gpu[outcome.request] or None, 2)
-        memory = number_text(outcome.metrics[PEAK_MEMORY], 2)
-        table.add_row(name, number_text(outcome.score), seconds, memory, *([peak] if has_gpu else []))
+    peaks = [gpu_peak_mib(o.metrics) / 1024 if isinstance(o, Evaluation) else 0.0 for o in outcomes]
+    gpu = ("GPU memory (GiB)",) if any(peaks) else ()
+    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu))
+    for outcome, peak in zip(outcomes, peaks, strict=True):
+        score, memory = "failed", MISSING
+        if isinstance(outcome, Evaluation):
+            score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
+        on_gpu = (number_text(peak or None, 2),) if gpu else ()
+        table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *on_gpu)
     return table
 
 
@@ -74,45 +72,8 @@ def plan_table(plan: Any, console: Console) -> None:
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
         table.add_row(escape(name), parameters, *shares, metrics)
-    strategy = dict(plan.strategy)
-    if "stop" in strategy:
-        strategy["stop"] = strategy["stop"]["type"]
-    wins = "lowest" if plan.metric.minimise else "highest"
-    _print_plan(
-        console,
-        table,
-        *_data_texts(plan),
-        *(f"A run of {escape(name)}: {escape(typed)}" for name, typed in plan.commands.items()),
-        f"Metric: {plan.division.scored} {plan.metric.name}; the {wins} mean wins. {plan.scored_on}",
-        _strategy_text(strategy),
-        f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
-        *_how_many(plan),
-    )
-
-
-def _how_many(plan: Any) -> Iterable[str]:
-    if plan.most < 2 * len(plan.preparations):
-        yield "Some candidates run only once, so P(best) will not be available."
-    if plan.least < plan.most:
-        ask = command("plan")
-        by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
-        yield f"To estimate how many, type {by_numbers}; or, once every candidate has two runs, {ask} DIR."
-
-
-def _data_texts(plan: Any) -> Iterable[str]:
-    pool, division = plan.pool, plan.division
-    if not pool.official:
-        yield "The programs split their data themselves."
-        return
-    official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
-    if division.is_official:
-        yield f"Official splits: {official} instances in every run, and only seeds vary."
-        return
-    groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
-    about = "about " if pool.group_by else ""
-    sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
-    yield f"Pool: {pool.size} instances (official sizes: {official})."
-    yield f"Every split: {sizes}; {groups}."
+    stop = {"stop": plan.strategy["stop"]["type"]} if "stop" in plan.strategy else {}
+    _print_plan(console, table, plan, {**plan.strategy, **stop})
 
 
 def show_plan(plan: Any, console: Console) -> None:
@@ -125,23 +86,15 @@ def show_plan(plan: Any, console: Console) -> None:
     for name, system in prepared.systems.items():
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
-    file = prepared.file
-    _print_plan(
-        console,
-        table,
-        f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
-        _strategy_text({key: value for key, value in choice.strategy_params.items() if key != "stop"}),
-        f"It takes at least {plan.least} and at most {plan.most} evaluations by {choice.task.metric}. "
-        "Nothing was queried.",
-    )
+    strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
+    _print_plan(console, table, plan, strategy, prepared=prepared)
 
 
-def _print_plan(console: Console, table: Table, *lines: str) -> None:
+def _print_plan(
+    console: Console, table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None
+) -> None:
+    options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
+    about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
     console.print(table)
-    for line in lines:
-        console.print(line, soft_wrap=True)
-
-
-def _strategy_text(params: Mapping[str, Any]) -> str:
-    options = ", ".join(f"{key} {value}" for key, value in params.items() if key not in ("type", "belief"))
-    return f"Strategy: {params['type']} ({options or 'defaults'}), belief {params['belief']['type']}."
+    for line in render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about):
+        console.print(line, soft_wrap=True, markup=False)

@@ -1,69 +1,58 @@
-"""Says in sentences what came out of a selection, a table of scores, two candidates or a replay.
+"""Describes in sentences the outcome of a selection, a table of scores, two candidates or a replay.
 
 `summary` is the content of `selection.json`, with a record for each candidate.
 """
 
 import json
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
-from fiesta_allennlp.reports.formats import interval_text
+from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag, words_of
-from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.documents.summary import SystemSummary
-    from fiesta_allennlp.reports.comparison import Comparison
     from fiesta_allennlp.reports.reading import Words
 
-LIMITS = {"max_evaluations": "all that --max-evaluations allows", "max_hours": "all that --max-hours allows"}
-
-LOWEST = "The candidate with the lowest mean is the best."
-
-FEW_SCORES = 10
-"""A replay of a table with fewer splits or scores says more of these than of the candidates."""
+LIMITS = {"max_evaluations": "the limit set by --max-evaluations", "max_hours": "the limit set by --max-hours"}
 
 
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
-    """Say what a selection decided, or how it stands, and what it spent, sentence by sentence."""
+    """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary
-    spent = (_queries(summary), _fixed_size(summary)) if by_documents else (savings_in_words(summary),)
-    told = (decision, summary.get("scored_on"), scope_in_words(summary), *spent)
-    return tuple(sentence for sentence in told if sentence)
+    spent = render_paragraphs("documents.j2", **summary) if by_documents else (savings_in_words(summary),)
+    return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), *spent)))
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
-    """Say what scores on official splits, or on the validation set, do not tell."""
-    official = (
-        "Every run used the same official sets, and only seeds varied. P(best) is therefore about new seeds on this "
-        "one split. It says nothing about new data."
-    )
-    validation = (
-        "The scores are of the validation set, on which a run may also choose its epoch or settings, so they tend to "
-        "be better than scores on unseen data."
-    )
-    told = (official, summary.get("splits") == OFFICIAL), (validation, summary.get("score") == "validation")
-    return " ".join(sentence for sentence, holds in told if holds)
+    """Describe the limits of scores on official splits or on the validation set."""
+    sentences = []
+    if summary.get("splits") == OFFICIAL:
+        sentences.append(
+            "Every run used the same official sets, and only seeds varied. P(best) is therefore about new seeds on "
+            "this one split, not about new data."
+        )
+    if summary.get("score") == "validation":
+        sentences.append(
+            "The scores are on the validation set, which a run may also use to choose its epoch or settings, so they "
+            "tend to be better than scores on unseen data."
+        )
+    return " ".join(sentences)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:
     best, stopped_by, done = summary["best"], summary["stopped_by"], _done(summary)
-    by_documents = "documents" in summary
     if stopped_by == "documents":
         return _documents_ran_out(summary)
     if stopped_by == "interrupted":
-        kept = "no answer is lost" if by_documents else "nothing that finished is lost"
+        kept = "no answer is lost" if "documents" in summary else "nothing that finished is lost"
         return f"Interrupted after {done}; {kept}. {leaning(summary)}".strip()
     if stopped_by == "failures":
-        nobody = "no system is left that answered" if by_documents else "no candidate is left"
-        there = [candidate.name for candidate in summary["candidates"] if not candidate.withdrawn]
-        left = f"only {there[0]} is left" if there else nobody
-        return f"No comparison: after {done} {left}, because the others failed too often. See their reasons."
+        left = next((f"only {c.name} is" for c in summary["candidates"] if not c.withdrawn), "no candidate is")
+        return f"No comparison: after {done}, {left} left. The others failed too often; see the reasons for each."
     if stopped_by in LIMITS:
         return f"Inconclusive after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
@@ -87,7 +76,7 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
 
 
 def changes(changed: Sequence[Mapping[str, Any]], words: "Words") -> Tuple[str, ...]:
-    """Say what was changed on the way of how runs are chosen and when they end."""
+    """Describe the changes of options that choose runs or stop the selection."""
     return tuple(
         f"{flag(change['option'])} was changed from {_value(change, 'before')} to {_value(change, 'now')} after "
         f"{change['num_done']} {words.evaluations_of(change['num_done'])}."
@@ -99,9 +88,7 @@ def _value(change: Mapping[str, Any], when: str) -> str:
     value = change[when]
     if value is None:
         return "its default" if change["option"] == "max_evaluations" else "none"
-    if isinstance(value, dict) and list(value) == ["type"]:
-        return str(value["type"])
-    return json.dumps(value)
+    return value["type"] if isinstance(value, dict) and list(value) == ["type"] else json.dumps(value)
 
 
 def metric_text(summary: Mapping[str, Any]) -> str:
@@ -109,7 +96,7 @@ def metric_text(summary: Mapping[str, Any]) -> str:
 
 
 def _done(summary: Mapping[str, Any]) -> str:
-    """Say what was done, as in `4 runs of 3 candidates and 1 failure`."""
+    """Count the work, as in `4 runs of 3 candidates and 1 failure`."""
     candidates = summary["candidates"]
     if "documents" in summary:
         number = sum(system.num_documents for system in candidates)
@@ -133,26 +120,25 @@ def leaning(summary: Mapping[str, Any]) -> str:
 
 
 def _lacking(summary: Mapping[str, Any]) -> str:
-    """Say which runs a probable winner lacked, which version 0.1.0 did not write down."""
+    """Name the runs that a probable winner still needs. Early versions did not record them."""
     needs = [f"{name} needs {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()]
-    said = f" That is enough, but before {summary['best']} is named, {' and '.join(needs)}."
-    return said if needs else ""
+    return f" That is enough, but before {summary['best']} can win, {' and '.join(needs)}." if needs else ""
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """Say how far the winner is ahead on shared splits, which the means do not show."""
+    """State the lead of the winner on shared splits, which the means do not show."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
     both, by = f"the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
-    if not ahead.get("has_better_mean", True):  # version 0.1.0 told of no other
+    if not ahead["has_better_mean"]:
         return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
     return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """Say how much time was saved compared with equal allocation; empty if less than 1% was."""
+    """State the time saved compared with equal allocation; empty if it is less than 1%."""
     equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
     if not equal or 1 - spent / equal < 0.01:
         return ""
@@ -165,7 +151,10 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
 def _documents_ran_out(summary: Mapping[str, Any]) -> str:
     best, number = summary["best"], summary["documents"]["num_documents"]
     lead = next(system for system in summary["candidates"] if system.name == best)
-    fewer = _asked_about_fewer(summary)
+    size = summary["documents"]["batch_size"]
+    left = [system for system in summary["candidates"] if not system.withdrawn]
+    fewer = [system.name for system in left if system.num_documents + system.failures * size < number]
+    level = [s.name for s in left if (s.measure, s.num_documents) == (lead.measure, lead.num_documents) and s != lead]
     what = f"The systems answered all {number} documents: {best} is the best on this file"
     sure = ""
     if lead.prob_best is not None:
@@ -174,111 +163,17 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
         what = f"No documents are left for the next step of the plan: {best} leads"
     elif fewer:
         what = f"{best} is the best of the systems that answered all {number} documents"
-        improbable = " because they were unlikely to be the best"
-        sure += f" {' and '.join(fewer)} saw fewer{'' if 'budget' in summary['strategy'] else improbable}."
-    measure = f"{summary['metric']} {number_text(lead.measure)}{_equals(summary['candidates'], lead)}"
-    return f"{what}, with {measure}, after {_done(summary)}.{sure}"
+        because = "" if "budget" in summary["strategy"] else " because they were unlikely to be the best"
+        sure += f" {' and '.join(fewer)} answered fewer{because}."
+    equal = f", level with {' and '.join(level)}" if level else ""
+    return f"{what}, with {summary['metric']} {number_text(lead.measure)}{equal}, after {_done(summary)}.{sure}"
 
 
-def _asked_about_fewer(summary: Mapping[str, Any]) -> List[str]:
-    """Name the systems that were not asked about all documents, failed queries counted as asked."""
-    number, size = summary["documents"]["num_documents"], summary["documents"]["batch_size"]
-    return [s.name for s in summary["candidates"] if not s.withdrawn and s.num_documents + s.failures * size < number]
+def scores_in_words(summary: Mapping[str, Any], **about: Any) -> List[str]:
+    """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
+    return render_paragraphs("scores.j2", **{**summary, "metric": metric_text(summary), "pair": None, **about})
 
 
-def _equals(systems: "Sequence[SystemSummary]", best: "SystemSummary") -> str:
-    wanted = (best.measure, best.num_documents)
-    equals = [s for s in systems if not s.withdrawn and (s.measure, s.num_documents) == wanted and s.name != best.name]
-    return f", level with {' and '.join(system.name for system in equals)}" if equals else ""
-
-
-def _queries(summary: Mapping[str, Any]) -> str:
-    number = summary["num_queries"]
-    if number is None:
-        return ""
-    made = f"{count_text(number, 'query')} {'was' if number == 1 else 'were'} made"
-    return f"{made}, at a total cost of {summary['cost']:g}."
-
-
-def _fixed_size(summary: Mapping[str, Any]) -> str:
-    found = summary["fixed_size"]
-    if found is None or found["baseline_2"] is None:
-        return ""
-    num_systems = sum(not system.withdrawn for system in summary["candidates"])
-    of_all = f", and {found['baseline_all']} for all {num_systems} systems" if num_systems > 2 else ""
-    return (
-        f"Power analysis: to detect the difference between {found['best']} and {found['second']}, a paired t-test of "
-        f"fixed size (5% error, 80% power) would have needed {found['baseline_2']} documents per system{of_all}."
-    )
-
-
-def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: int) -> Tuple[str, ...]:
-    scores = f"{count_text(summary['num_evaluations'], 'score')} of {len(summary['candidates'])} candidates"
-    best, confidence = summary["best"], summary["confidence"]
-    if best is None or confidence is None:
-        needed = count_text(min_evaluations, "score")
-        return (f"P(best) is not available from {scores}: the belief {belief} needs {needed} of every candidate.",)
-    sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
-    return (
-        f"{best} is the best {sure}, after {scores}.",
-        "These scores are a table, so the order of the runs is unknown.",
-    )
-
-
-def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple[str, ...]:
-    best, confidence = summary["best"], summary["confidence"]
-    difference, interval = comparison.mean_difference, comparison.interval
-    if difference is None:
-        return (f"{comparison.first} and {comparison.second} cannot be compared: one of them has no score.",)
-    words: List[str] = []
-    if best is not None and confidence is not None:
-        other = comparison.second if best == comparison.first else comparison.first
-        sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
-        words.append(f"{best} is better than {other} {sure}.")
-    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
-    ends = "" if interval is None else f" (95% interval {interval_text(interval)})"
-    words.append(f"{comparison.first} minus {comparison.second} is {number_text(difference, sign='+')}{ends}, {over}.")
-    return tuple(words)
-
-
-def _plan_command(summary: Mapping[str, Any]) -> str:
-    """Return what plans from the scores of a replay; the command alone if it cannot take them."""
-    scores = Path(summary["scores"])
-    is_table = scores.suffix in (".json", ".csv")
-    if summary.get("restricted") or not (is_table or scores.is_dir()):
-        return command("plan")
-    words = [str(scores)]
-    if is_table and not scores.is_dir():
-        given = {name: summary.get(name) for name in ("minimise", "evaluations_per_split", "splits")}
-        words += [word for name, value in given.items() if value and value != SHARED for word in words_of(name, value)]
-    return f"{command('plan')} {shlex.join(words)}"
-
-
-def replay_in_words(summary: Mapping[str, Any]) -> str:
-    evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
-    low, high = summary["correct_interval"]
-    rounds = f"; {summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}"
-    lines = [
-        f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
-        f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
-        f"Runs: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
-        f"5-95% {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
-        f"{rounds if summary['batch_size'] > 1 else ''}.",
-        f"Correct: {summary['correct']:.1%} (95% interval {low:.1%} to {high:.1%}); inconclusive "
-        f"{summary['undecided']:.1%}; wrong winner {summary['wrong']:.1%}.",
-    ]
-    if summary.get("minimise"):
-        lines.append(LOWEST)
-    lines += summary.get("notes", ())
-    if summary["with_replacement"]:
-        lines.append("The scores were drawn with replacement.")
-    few = summary["fewest_scores"]
-    if few is not None and few < FEW_SCORES:
-        what = "split" if summary["splits"] == "shared" else "score"
-        lines.append(
-            f"Warning: this takes {count_text(few, what)} of each candidate as the truth, so the real number of runs "
-            f"can be far larger. {_plan_command(summary)} includes the uncertainty of a small pilot."
-        )
-    if summary["interrupted"]:
-        lines.append("Interrupted: these are the repetitions that finished.")
-    return "\n".join(lines)
+def replay_in_words(summary: Mapping[str, Any]) -> List[str]:
+    known = {"minimise": False, "notes": (), **summary}
+    return render_paragraphs("replay.j2", **known, plan=command("plan"))

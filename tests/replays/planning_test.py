@@ -82,14 +82,12 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
-def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.64, 0.60, 0.62, 0.63] * 2, "b": [0.61, 0.60, 0.64, 0.63, 0.62] * 2}
     write_selection(tmp_path / "spent", scores, max_evaluations=20, confidence=0.95).close()
-    with pytest.raises(
-        FiestaError, match="spent: no run is left .* it has 20 and the limit is 20 .*margin.0.0.. it has"
-    ):
-        plan(tmp_path / "spent", repetitions=2)
-    assert plan(tmp_path / "spent", repetitions=2, max_evaluations=22, seed=1).limit == 22
+    found = plan(tmp_path / "spent", repetitions=1, seed=1)
+    assert (found.default.mean_runs, found.default.inconclusive) == (20, 1)
+    assert "pass a larger --max-evaluations" in repr(found)
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
@@ -136,7 +134,7 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
     assert (given.budget, given.halving.mean_runs) == (8, 8)
     assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
-    with pytest.raises(FiestaError, match="^--budget must be above the 6 runs that the pilot has but got 6"):
+    with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
         plan(table, budget=6)
 
 
@@ -167,7 +165,7 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     assert found.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
     assert "The candidate with the lowest mean is the best." in repr(found)
     write_selection(tmp_path / "other", losses).close()
-    with pytest.raises(FiestaError, match="the selection in .*other maximises"):
+    with pytest.raises(FiestaError, match="--minimise is for tables"):
         plan(tmp_path / "other", minimise=True)
 
 
@@ -179,15 +177,12 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
     [
         ({**NUMBERS, "gap": float("nan")}, "^--gap .* nan"),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
-        ({**NUMBERS, "evaluations_per_split": 2}, "--evaluations-per-split"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
-        ({"gap": 0.01}, "--gap and --sd"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
-        ({"source": "nowhere"}, "nowhere: does not exist"),
+        ({"source": "nowhere"}, "nowhere does not exist"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
-        ({**NUMBERS, "candidates": 3, "budget": 5}, "budget must be at least 6"),
-        ({"a": [0.5, 0.6], "b": [0.4]}, "pilot: candidate 'b' has 1 of the 2 runs"),
+        ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 runs .* 'b' has 1"),
         ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores are equal"),
     ],
 )

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.replays.replay import Repetition, Replay, prepare_replay, replay, summarise_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import ScorePreset
 from fiesta_allennlp.reports.words import replay_in_words
-from fiesta_allennlp.strategies import Strategy
 
 
 def settings(**options: Any) -> ReplaySettings:
@@ -40,11 +37,6 @@ def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
     assert not result.interrupted
     sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
     assert sure.repetitions == (Repetition("b", "confidence", True, 6, 6),) * 6
-    # A source made in Python takes the place of a file. Without noise the scores of a split tell the order at once.
-    source = ScorePreset("mine", {"a": 0.5, "b": 0.6}, noise_sds={"a": 0.0, "b": 0.0}, split_sd=1.0)
-    made = replay(settings(scores="mine", budget=2), source=source)
-    assert made.repetitions == (Repetition("b", "budget", True, 2, 2),) * 6
-    assert made.true_means == {"a": 0.5, "b": 0.6}
 
 
 @pytest.mark.parametrize("strategy", ["top_two", "bts"])
@@ -75,8 +67,6 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     [
         ({}, ("b",)),
         ({"margin": 0.01}, ("a", "b")),
-        ({"strategy": '{"type": "top_two", "margin": 0.01}'}, ("a", "b")),
-        ({"margin": 0.5}, ("a", "b", "c")),
         ({"scores": "tie", "with_replacement": False, "max_evaluations": 99}, ("first", "second")),
     ],
 )
@@ -87,42 +77,23 @@ def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best:
 
 
 def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_processes() -> None:
-    options = {"confidence": 0.6, "batch_size": 4, "repetitions": 5, "max_evaluations": 80}
+    options = {"confidence": 0.6, "batch_size": 4, "repetitions": 4, "max_evaluations": 32}
     first, other = (replay(settings(**options, seed=None)) for _ in range(2))
     assert first.settings.seed is not None and first.settings.seed != other.settings.seed
     again = replay(replace(first.settings, processes=2))
     assert (again.repetitions, again.settings.processes) == (first.repetitions, 2)
 
 
-class Watcher(Strategy):
-    """Asks for a batch of all candidates in turn, `num_rounds` times, and keeps the histories it was shown."""
-
-    def __init__(self, num_rounds: int) -> None:
-        self.num_rounds = num_rounds
-        self.seen: List[History] = []
-
-    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        self.seen.append(history)
-        names = [name for name in history.candidates for _ in range(2)]
-        return names[:slots] if len(self.seen) <= self.num_rounds else []
-
-    def recommend(self, history: History) -> Decision:
-        return Decision(best=history.candidates[0], stopped_by="budget")
-
-
 @pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
-    watcher = Watcher(num_rounds=3)
-    replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, batch_size=4))
-    (result,) = replace(replayer, strategy=watcher).run_all(range(1))
-    assert (result.num_evaluations, result.num_rounds) == (12, 3)
-    assert [len(history.evaluations) for history in watcher.seen] == [0, 4, 8, 12]
-    end = watcher.seen[-1]
-    assert end.candidates == ("third", "first")
-    assert end.pending == ()
-    assert [e.request.key for e in end.evaluations[:4]] == [("third", 0), ("third", 1), ("first", 0), ("first", 1)]
+    choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
+    replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
+    histories = list(replayer.histories(replayer.draw(0), 0))
+    assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
+    end = histories[-1]
+    assert (end.candidates, end.pending) == (("third", "first"), ())
     by_key = {e.request.key: e.request.split_seed for e in end.evaluations}
-    assert len(by_key) == 12
+    assert sorted(by_key) == [(name, k) for name in ("first", "third") for k in range(6)]
     assert sum(by_key["third", k] == by_key["first", k] for k in range(6)) == num_shared
     assert len(set(by_key.values())) == 12 - num_shared
 
@@ -135,7 +106,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
             ctrl_c()
 
     finished: List[int] = []
-    many = settings(scores="tie", budget=48, repetitions=400, processes=processes)
+    many = settings(scores="tie", budget=8, repetitions=400, processes=processes)
     result = replay(many, on_repetitions=interrupt)
     assert result.interrupted
     assert len(result.repetitions) == sum(finished) < 400
@@ -146,12 +117,9 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
-        ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
         ({"candidates": ("ian", "ian")}, "'ian' appears more than once"),
-        ({"budget": 3}, "budget must be at least"),
         ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
-        ({"evaluations_per_split": 5}, "--evaluations-per-split: tdsa-8"),
+        ({"evaluations_per_split": 5}, "--evaluations-per-split .* tdsa-8"),
     ],
 )
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
@@ -182,13 +150,5 @@ def test_a_summary_worked_by_hand() -> None:
         "max": 40,
         "quantiles": {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40},
     }
-    assert summary["rounds"] == {"mean": 7.0}
-    assert (summary["splits"], summary["batch_size"], summary["with_replacement"]) == ("shared", 4, False)
-    assert summary["seed"] == str(2**100)
-    assert summary["strategy"]["confidence"] == 0.9
-    assert summary["belief"] == summary["strategy"]["belief"]
-    assert summary["candidates"] == [
-        {"name": "a", "true_mean": 0.5, "recommended": 0.5},
-        {"name": "b", "true_mean": 0.6, "recommended": 0.5},
-        {"name": "c", "true_mean": 0.1, "recommended": 0.0},
-    ]
+    assert summary["rounds"] == {"mean": 7.0} and summary["seed"] == str(2**100)
+    assert [candidate["recommended"] for candidate in summary["candidates"]] == [0.5, 0.5, 0.0]

@@ -1,6 +1,5 @@
 """Sources of scores: presets, and a table small enough to see every draw, as the score tells split and seed."""
 
-from collections import Counter
 from typing import Dict, List, Sequence, Tuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from fiesta_allennlp.replays.sources import (
     DrawnScores,
     Sampling,
     ScoreSource,
-    restrict,
 )
 from fiesta_allennlp.replays.table import ScoreTable
 
@@ -59,15 +57,11 @@ def test_shared_splits_are_shared_and_all_used_before_any_comes_again() -> None:
 
 
 def test_splits_come_in_another_order_in_every_repetition_and_pass() -> None:
-    def splits(seed: int, length: int = 2 * NUM_SPLITS) -> List[int]:
-        return [request.split_seed for request, _ in asked(drawn(table(), shared=True, seed=seed), length)["a"]]
+    def splits(seed: int) -> List[int]:
+        return [request.split_seed for request, _ in asked(drawn(table(), shared=True, seed=seed), 2 * NUM_SPLITS)["a"]]
 
-    assert splits(0) == splits(0)
     orders = [splits(seed)[begin : begin + NUM_SPLITS] for seed in (0, 1) for begin in (0, NUM_SPLITS)]
     assert len(set(map(tuple, orders))) == 4
-    # The first is any with equal probability. Binomial with n = 700 and p = 1/7: 100 with an sd of 9.3
-    first = Counter(splits(seed, 1)[0] for seed in range(700))
-    assert all(abs(first[split] - 100) < 5 * 9.3 for split in range(NUM_SPLITS))
 
 
 def test_a_split_with_fewer_seeds_is_in_fewer_passes() -> None:
@@ -90,7 +84,7 @@ def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> Non
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     scores = drawn(table(), shared=shared)
-    with pytest.raises(DataError, match="made.json: candidate 'b' has run out: all of its 21 .*--with-replacement"):
+    with pytest.raises(DataError, match="made.json: candidate 'b' ran out .* 21 .*--with-replacement"):
         scores.request("b", 21)
     requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
     for name in "ab":
@@ -111,20 +105,13 @@ def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
     assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
 
 
-def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
-    assert list(restrict(table(names="abc"), ["c", "a"]).true_means()) == ["c", "a"]
-    assert restrict(PRESETS["tdsa-8"], ["ian", "atae"]).true_means() == {"ian": 0.6319, "atae": 0.6323}
-
-
 LENGTH = 20_000
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_scores_have_the_means_and_standard_deviations_that_they_should(name: str) -> None:
-    scores = drawn(PRESETS[name], shared=True, length=LENGTH)
-    sd = np.hypot(SPLIT_SD, NOISE_SD)
-    for candidate, mean in PRESETS[name].true_means().items():
-        expected = np.hypot(SPLIT_SD, 3 * NOISE_SD) if candidate == "noisy" else sd
+def test_scores_have_the_means_and_standard_deviations_that_they_should() -> None:
+    scores = drawn(PRESETS["noisy"], shared=True, length=LENGTH)
+    for candidate, mean in PRESETS["noisy"].true_means().items():
+        expected = np.hypot(SPLIT_SD, 3 * NOISE_SD if candidate == "noisy" else NOISE_SD)
         # Five standard errors, of the mean and of the standard deviation
         assert np.mean(scores.scores[candidate]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
         assert np.std(scores.scores[candidate]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)

@@ -25,7 +25,7 @@ def share_of_first(draws: Sequence[Sequence[float]]) -> float:
     return float(np.mean(wins))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(some.lists(SCORES, min_size=2, max_size=4))
 def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     drawn = [(np.array(row, dtype=float), np.full(len(row), 1 / len(row))) for row in scores]
@@ -52,8 +52,6 @@ def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: 
 
 def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_them() -> None:
     a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
-    found = single_score([a, b], "a")
-    assert found is not None and (found.wrong_same_split, found.num_common_splits) == (None, 0)
     assert single_score([a, candidate("c", [])], "a") is None
     assert single_score([a, b], "c") is None
     some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))

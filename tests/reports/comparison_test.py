@@ -55,6 +55,8 @@ def test_effect_sizes() -> None:
     # of 9 pairs 5 are higher and 2 equal
     assert comparison.cliffs_delta == pytest.approx(5 / 9 - 2 / 9)
     assert comparison.cohens_d_paired == pytest.approx((2 / 3) / np.std([-1, 0, 3], ddof=1))
+    constant = compared([0.5] * 6, [0.5] * 6)
+    assert (constant.interval, constant.cohens_d_paired, constant.wilcoxon) == ((0.0, 0.0), None, None)
 
 
 def test_pairs_are_of_means_on_splits_that_both_have() -> None:
@@ -63,12 +65,6 @@ def test_pairs_are_of_means_on_splits_that_both_have() -> None:
     comparison = compare(first, second)
     assert comparison.pair_seeds == (11, 12)
     assert comparison.paired_differences == pytest.approx((0.2, 0.7))
-
-
-def test_scores_that_do_not_vary_have_a_difference_but_no_size_of_it() -> None:
-    comparison = compared([0.5] * 6, [0.5] * 6)
-    assert (comparison.mean_difference, comparison.interval, comparison.cliffs_delta) == (0.0, (0.0, 0.0), 0)
-    assert (comparison.cohens_d_paired, comparison.wilcoxon) == (None, None)
 
 
 def test_new_data_needs_three_random_splits_of_a_known_share() -> None:

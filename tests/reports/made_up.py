@@ -88,9 +88,9 @@ def candidate(
 def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
     """Each at least one, the rest falling by half from the best on, as a bandit deals them out."""
     shares = 0.5 ** np.arange(num_candidates)
-    extra = (shares / shares.sum() * (num_evaluations - num_candidates)).astype(int)
-    extra[0] += num_evaluations - num_candidates - extra.sum()
-    return [1 + int(number) for number in extra]
+    counts = 1 + (shares / shares.sum() * (num_evaluations - num_candidates)).astype(int)
+    counts[0] += num_evaluations - counts.sum()
+    return [int(number) for number in counts]
 
 
 def _path(names: Sequence[str], num_evaluations: int) -> Tuple[PathPoint, ...]:

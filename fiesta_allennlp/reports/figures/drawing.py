@@ -1,13 +1,13 @@
-"""Draws the figures of a report, once for its page and its files, and that of a replay. matplotlib is imported late."""
+"""Draws the figures of a report, once for its page and its files. matplotlib is imported late."""
 
 import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple
 
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
+from fiesta_allennlp.reports.figures.figure import Figure, styled
 from fiesta_allennlp.reports.figures.runs import ALLOCATION, BEST_SO_FAR, FRONT, PATH
 from fiesta_allennlp.reports.figures.scores import DIFFERENCES, DISTRIBUTIONS, MEASURES
 from fiesta_allennlp.reports.record import Report
@@ -15,13 +15,10 @@ from fiesta_allennlp.reports.record import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-FIGURES: Tuple[Figure, ...] = (
-    *map(of_the_best, (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION)),
-    BEST_SO_FAR,
-    FRONT,
-)
+FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, FRONT)
 
-FIGURE_ENDINGS = (".png", ".pdf")
+FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
+"""The endings of a figure's files, each with what is written into the file. No file has a date."""
 
 
 @dataclass(frozen=True)
@@ -51,40 +48,11 @@ def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Option
     out = io.BytesIO()
     drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    width, height = drawing.get_size_inches() * 96
-    uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
     if directory is not None:
-        _write_files(drawing, figure.name, directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        for ending, metadata in FIGURE_ENDINGS.items():
+            with replacing(directory / f"{figure.name}{ending}") as part:
+                drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
+    uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
+    width, height = drawing.get_size_inches() * 96
     return Picture(uri, round(width), round(height), caption)
-
-
-def _write_files(drawing: "Drawing", name: str, directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for ending in FIGURE_ENDINGS:
-        metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
-        with replacing(directory / f"{name}{ending}") as part:
-            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
-
-
-def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
-    """Draw how many runs the repetitions of a replay needed, with their mean and 5 to 95% range."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.hist(num_evaluations, bins="auto", color="0.75")
-    quantiles, mean = summary["evaluations"]["quantiles"], summary["evaluations"]["mean"]
-    axes.axvspan(
-        quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95%: {quantiles['5']} to {quantiles['95']}"
-    )
-    axes.axvline(mean, color="black", label=f"mean {mean:.1f}")
-    axes.set_xlabel("runs needed")
-    axes.set_ylabel(f"repetitions (of {summary['repetitions']})")
-    axes.set_title(
-        f"{summary['strategy']['type']}, {summary['belief']['type']}, {summary['splits']} splits: "
-        f"{summary['correct']:.1%} correct",
-        fontsize="medium",
-    )
-    axes.set_xlim(left=0)
-    axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)

@@ -2,11 +2,11 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.reports.formats import Interval, shown_names
+from fiesta_allennlp.reports.formats import Interval, prose, shown_names
 from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
     from matplotlib.lines import Line2D
 
-    Marks = Sequence[Tuple[str, Line2D]]
+    Marks = List[Tuple[str, Line2D]]
 
 BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
@@ -40,6 +40,9 @@ MOST_POINTS = 5000
 POINTS = 1.5
 """The zorder of points, between violins and lines. Nothing else has it, so pixels of all rows make one bitmap."""
 
+MEAN: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
+"""The look of the diamond of a mean."""
+
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": FONT_SIZE,
@@ -56,20 +59,24 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a report. `draw` returns None where there is nothing to draw; `caption` is the alternative text as
-    well."""
+    """A figure of a report, of the best 30 of more than 40 candidates.
+
+    Attributes:
+        draw_best: draws a report whose candidates are all shown. Returns None if there is nothing to draw.
+        facts: what its caption in `prose.j2` needs beside the report.
+    """
 
     name: str
-    draw: "Callable[[Report], Optional[Drawing]]"
-    caption: Callable[[Report], str]
+    draw_best: "Callable[[Report], Optional[Drawing]]"
+    facts: Callable[[Report], Mapping[str, Any]] = lambda report: {}
 
+    def draw(self, report: Report) -> "Optional[Drawing]":
+        return self.draw_best(best_candidates(report))
 
-def of_the_best(figure: Figure) -> Figure:
-    return replace(
-        figure,
-        draw=lambda report: figure.draw(best_candidates(report)),
-        caption=lambda report: figure.caption(best_candidates(report)) + _num_shown_text(report),
-    )
+    def caption(self, report: Report) -> str:
+        """Return the caption, which is the alternative text as well."""
+        shown = best_candidates(report)
+        return prose(f"caption_{self.name}", shown, num_candidates=len(report.candidates), **self.facts(shown))
 
 
 def best_candidates(report: Report) -> Report:
@@ -81,12 +88,6 @@ def best_candidates(report: Report) -> Report:
     return replace(report, candidates=shown, comparisons=tuple(c for c in report.comparisons if c.second in names))
 
 
-def _num_shown_text(report: Report) -> str:
-    number = len(report.candidates)
-    shown = f" The figure shows the best {NUM_SHOWN} of {number} {report.words.candidates}."
-    return shown if number > MOST_CANDIDATES else ""
-
-
 @contextmanager
 def styled() -> Iterator[None]:
     """Set the look of all figures that are made and saved within; a user's own settings play no part."""
@@ -94,6 +95,11 @@ def styled() -> Iterator[None]:
 
     with style.context(["default", STYLE]):
         yield
+
+
+def new_axes(height: float) -> "Tuple[Drawing, Axes]":
+    figure = new_drawing(height)
+    return figure, figure.add_subplot()
 
 
 def new_drawing(height: float) -> "Drawing":
@@ -148,6 +154,12 @@ def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
+def set_whole_numbers(axes: "Axes", most: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
+
+
 def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
     (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
@@ -155,11 +167,11 @@ def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colo
 
 
 def draw_mean(axes: "Axes", mean: float, row: int) -> None:
-    axes.plot(mean, row, "D", color="white", markeredgecolor="black", markersize=4.5)
+    axes.plot(mean, row, "D", **MEAN)
 
 
 def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interval) -> None:
-    """Draw a line, with an arrow head where it goes on beyond the axis."""
+    """Draw a line, with an arrow head where it continues beyond the axis."""
     from matplotlib.markers import CARETLEFT, CARETRIGHT
 
     (low, high), (left, right) = interval, limits
@@ -194,8 +206,8 @@ def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
     return text, Line2D([], [], marker=marker, linestyle="", **properties)
 
 
-def mark_of_mean() -> "Tuple[str, Line2D]":
-    return mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5)
+def marks_of_mean(interval: str) -> "Marks":
+    return [mark("mean", "D", **MEAN), mark_of_interval(interval)]
 
 
 def mark_of_interval(text: str) -> "Tuple[str, Line2D]":

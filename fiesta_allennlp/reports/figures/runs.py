@@ -3,7 +3,7 @@
 Of a search also the first stage: the best score over its runs, and score against seconds.
 """
 
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from fiesta_allennlp.reports.figures.figure import (
     colour_of,
     height_of,
     labels,
+    new_axes,
     new_drawing,
     set_rows,
+    set_whole_numbers,
 )
 from fiesta_allennlp.reports.record import CandidateReport, PathPoint, Report
 from fiesta_allennlp.selection.summary import count_text, duration_text
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
-"""The line from a name to the end of what it names, dotted and with a gap: it is no part of the path."""
+"""The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
 
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
-"""Behind words that lines may run through."""
+"""The background of a text that lines may cross."""
 
 HEIGHT = 3.4
 """Inches."""
@@ -43,8 +45,7 @@ def draw_path(report: Report) -> "Optional[Drawing]":
     path = report.path
     if not path:
         return None
-    figure = new_drawing(HEIGHT)
-    axes = figure.add_subplot()
+    figure, axes = new_axes(HEIGHT)
     x = [point.num_evaluations for point in path]
     named, others = split_names(report)
     for name in others:
@@ -99,20 +100,13 @@ def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
 
 
 def apart(places: Sequence[float], step: float) -> List[float]:
-    """Return rising `places`, moved until they are `step` apart."""
-    moved: List[float] = []
-    for place in places:
-        moved.append(max(place, moved[-1] + step) if moved else place)
-    ceiling = 1.0
-    for index in range(len(moved) - 1, -1, -1):
-        moved[index] = min(moved[index], ceiling)
-        ceiling = moved[index] - step
+    """Return rising `places`, moved until they are `step` apart and at most 1."""
+    steps = step * np.arange(len(places))
+    moved: List[float] = (np.minimum(np.maximum.accumulate(places - steps), 1 - steps[-1]) + steps).tolist()
     return moved
 
 
 def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     asked = report.asked_confidence
     if asked is not None:
         axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
@@ -129,7 +123,7 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     axes.set_ylim(0, 1)
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    set_whole_numbers(axes, 6)
     axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
@@ -145,21 +139,14 @@ def _leading_since(path: Sequence[PathPoint], name: str) -> int:
     return since
 
 
-def path_caption(report: Report) -> str:
-    notes = [f"P(best) of each {report.words.candidate} after each of the {report.words.finished}."]
+def path_facts(report: Report) -> Dict[str, Any]:
     last = report.path[-1].prob_best
     leader = max(last, key=lambda name: last[name])
-    notes.append(f"{leader} has led since {report.words.evaluation} {_leading_since(report.path, leader)}.")
-    if not report.adaptive:
-        notes.append("The order of these scores is unknown, so they are drawn in the order of the table.")
-    num_others = len(split_names(report)[1])
-    if num_others:
-        lines = report.words.candidate if num_others == 1 else report.words.candidates
-        notes.append(f"{num_others} {lines} of low probability are thin, grey and without a name.")
-    return " ".join(notes)
+    since = _leading_since(report.path, leader)
+    return {"leader": leader, "since": since, "num_others": len(split_names(report)[1])}
 
 
-PATH = Figure("path", draw_path, path_caption)
+PATH = Figure("path", draw_path, path_facts)
 
 
 def draw_allocation(report: Report) -> "Optional[Drawing]":
@@ -175,14 +162,14 @@ def draw_allocation(report: Report) -> "Optional[Drawing]":
     colours = [colour_of(report, name) for name in names]
     bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
     bars.set_xlabel(report.words.evaluations if report.order else "scores")
-    _whole_numbers(bars)
+    set_whole_numbers(bars, 3)
     set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
     if report.order:
         bars.tick_params(labelleft=False)
         strokes = figure.add_subplot(grid[0])
         _draw_order(strokes, report.order, names, colours=colours)
         set_rows(strokes, report, names)
-        _whole_numbers(strokes)
+        set_whole_numbers(strokes, 3)
     return figure
 
 
@@ -198,12 +185,6 @@ def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, col
     axes.set_xlabel("order of finishing")
 
 
-def _whole_numbers(axes: "Axes") -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
-
-
 def _note(candidate: CandidateReport) -> str:
     text = str(candidate.num_evaluations)
     if candidate.seconds:
@@ -211,32 +192,21 @@ def _note(candidate: CandidateReport) -> str:
     return f"{text}\n{candidate.failures} failed" if candidate.failures else text
 
 
-def allocation_caption(report: Report) -> str:
-    if not report.order:
-        return "The bars show the number of scores. Their order is unknown."
-    return f"Each stroke is one of the {report.words.finished}. The bars show their number."
-
-
-ALLOCATION = Figure("allocation", draw_allocation, allocation_caption)
+ALLOCATION = Figure("allocation", draw_allocation)
 
 
 SCREENING_HEIGHT = 2.8
 
-LEAST_SCORES = 2
-
 
 def draw_best_so_far(report: Report) -> "Optional[Drawing]":
-    from matplotlib.ticker import MaxNLocator
-
     screening = report.screening
-    if screening is None or len(screening.scores) < LEAST_SCORES:
+    if screening is None or len(screening.scores) < 2:
         return None
-    figure = new_drawing(SCREENING_HEIGHT)
-    axes = figure.add_subplot()
+    figure, axes = new_axes(SCREENING_HEIGHT)
     runs = np.arange(1, len(screening.scores) + 1)
     axes.plot(runs, screening.scores, "o", color=OTHER, markersize=3, label="one config")
     axes.step(runs, screening.best_so_far, where="post", color=BEST, linewidth=1.6, label="best so far")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    set_whole_numbers(axes, 6)
     _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.text}")
     return figure
 
@@ -247,22 +217,12 @@ def _label_axes(axes: "Axes", xlabel: str, ylabel: str) -> None:
     axes.legend(loc="best")
 
 
-def best_so_far_caption(report: Report) -> str:
-    best = () if report.screening is None else report.screening.best_so_far
-    reached = f" The best score was reached with run {1 + best.index(best[-1])}." if best else ""
-    return (
-        f"The best validation score after each run of the screening.{reached} One run of a config includes its luck, "
-        "so the best of many scores is higher than the mean of that config."
-    )
-
-
 def draw_front(report: Report) -> "Optional[Drawing]":
     """Draw score against seconds, and the line of configs that no other one beats in both; None for one objective."""
     screening = report.screening
     if screening is None or not screening.front:
         return None
-    figure = new_drawing(SCREENING_HEIGHT)
-    axes = figure.add_subplot()
+    figure, axes = new_axes(SCREENING_HEIGHT)
     front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
     axes.plot(screening.run_seconds, screening.scores, "o", color=OTHER, markersize=3, label="one config")
     line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
@@ -271,13 +231,5 @@ def draw_front(report: Report) -> "Optional[Drawing]":
     return figure
 
 
-def front_caption(report: Report) -> str:
-    front = () if report.screening is None else report.screening.front
-    return (
-        "Validation score and seconds of every screened config. No config beats one of the front in both; "
-        f"{len(front)} are on it."
-    )
-
-
-FRONT = Figure("pareto_front", draw_front, front_caption)
-BEST_SO_FAR = Figure("best_so_far", draw_best_so_far, best_so_far_caption)
+BEST_SO_FAR = Figure("best_so_far", draw_best_so_far)
+FRONT = Figure("pareto_front", draw_front)

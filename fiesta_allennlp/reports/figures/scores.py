@@ -17,21 +17,19 @@ from fiesta_allennlp.reports.figures.figure import (
     limits_of,
     mark,
     mark_of_interval,
-    mark_of_mean,
-    new_drawing,
+    marks_of_mean,
+    new_axes,
     set_rows,
     set_scores,
     spread,
 )
 from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.record import CandidateReport, Comparison, Report
+from fiesta_allennlp.reports.record import CandidateReport, Report
 from fiesta_allennlp.selection.summary import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from fiesta_allennlp.reports.figures.figure import Marks
 
 LEAST_FOR_VIOLIN = 3
 HALF_WIDTH = 0.36
@@ -44,8 +42,7 @@ def draw_distributions(report: Report) -> "Optional[Drawing]":
     scores = [score for candidate in candidates for score in candidate.scores]
     if not scores or report.by_documents:
         return None
-    figure = new_drawing(height_of(len(candidates)))
-    axes = figure.add_subplot()
+    figure, axes = new_axes(height_of(len(candidates)))
     limits = limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
     for row, candidate in enumerate(candidates):
         colour = colour_of(report, candidate.name)
@@ -54,8 +51,7 @@ def draw_distributions(report: Report) -> "Optional[Drawing]":
     set_scores(axes, limits, f"{report.scored} {report.metric_text}")
     set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
     one, median = mark("one score", "o", color="0.4", markersize=3), mark("median", "|", color="black")
-    interval = mark_of_interval("95% interval of the mean")
-    add_legend(figure, [one, mark_of_mean(), interval, median])
+    add_legend(figure, [one, *marks_of_mean("95% interval of the mean"), median])
     return figure
 
 
@@ -94,15 +90,6 @@ def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
     return at, HALF_WIDTH * density / density.max()
 
 
-def distributions_caption(report: Report) -> str:
-    many = f" More than {MOST_POINTS} points are drawn as pixels."
-    return (
-        f"Each point is the {report.scored} score of one run. The shape around three or more points is their density "
-        "(Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow marks an "
-        "interval that continues."
-    ) + (many if report.num_evaluations > MOST_POINTS else "")
-
-
 def draw_measures(report: Report) -> "Optional[Drawing]":
     """Draw the measure of all answers of each system with its interval; None for a report on runs."""
     systems = [(candidate, candidate.asked) for candidate in report.ranked if candidate.asked is not None]
@@ -110,8 +97,7 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
     measures = [asked.measure for _, asked in systems if asked.measure is not None]
     if not measures:
         return None
-    figure = new_drawing(height_of(len(systems)))
-    axes = figure.add_subplot()
+    figure, axes = new_axes(height_of(len(systems)))
     limits = limits_of([*measures, *ends], [])
     for row, (system, asked) in enumerate(systems):
         if system.interval is not None:
@@ -129,30 +115,20 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
     return figure
 
 
-def measures_caption(report: Report) -> str:
-    return (
-        "Each point is the measure of all answers of a system, and the line its 95% credible interval by the "
-        "selection's posterior. Intervals may overlap even where P(best) is high."
-    )
-
-
-DISTRIBUTIONS = Figure("distributions", draw_distributions, distributions_caption)
-MEASURES = Figure("measures", draw_measures, measures_caption)
-
-
-def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
-    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
-    known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
-    return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
+DISTRIBUTIONS = Figure(
+    "distributions",
+    draw_distributions,
+    lambda report: {"many": MOST_POINTS if report.num_evaluations > MOST_POINTS else 0},
+)
+MEASURES = Figure("measures", draw_measures)
 
 
 def draw_differences(report: Report) -> "Optional[Drawing]":
     """Draw the differences on shared splits and their mean with its interval; without such splits, Welch's interval."""
-    comparisons = shown_comparisons(report)
+    comparisons = [c for c in report.ranked_comparisons if c.mean_difference is not None]
     if not comparisons:
         return None
-    figure = new_drawing(height_of(len(comparisons)))
-    axes = figure.add_subplot()
+    figure, axes = new_axes(height_of(len(comparisons)))
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
     limits = limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
@@ -173,34 +149,12 @@ def draw_differences(report: Report) -> "Optional[Drawing]":
     set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
     notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
     set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
-    add_legend(figure, _marks(report))
+    marks = [mark("one split", "o", color="0.4", markersize=3)] if points else []
+    marks += marks_of_mean("95% interval")
+    if report.margin:
+        marks.append(mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+    add_legend(figure, marks)
     return figure
 
 
-def _marks(report: Report) -> "Marks":
-    marks = [mark("one split", "o", color="0.4", markersize=3)] if _has_pairs(report) else []
-    marks += [mark_of_mean(), mark_of_interval("95% interval")]
-    if report.margin:
-        marks.append(mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
-    return marks
-
-
-def _has_pairs(report: Report) -> bool:
-    return any(comparison.num_pairs for comparison in report.comparisons)
-
-
-def differences_caption(report: Report) -> str:
-    margin = f" The grey band is the margin, {report.margin:g}." if report.margin else ""
-    side = "Left" if report.minimise else "Right"
-    if not _has_pairs(report):
-        return (
-            f"Each line is Welch's 95% interval of the difference of two means. {side} of 0, the first candidate is "
-            "better. An arrow marks an interval that continues."
-        ) + margin
-    return (
-        f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. An arrow "
-        "marks an interval that continues. Without shared splits, the line is Welch's interval of the two means."
-    ) + margin
-
-
-DIFFERENCES = Figure("differences", draw_differences, differences_caption)
+DIFFERENCES = Figure("differences", draw_differences)

@@ -11,22 +11,18 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, draw_evaluations
+from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT
+from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT, apart
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
-from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
 
-LARGE = ("twelve", "forty", "just_begun")
-REPORTS = {name: report for name, report in all_made_up().items() if name not in LARGE}
-REPORTS.update(one_each=made_up(12, num_evaluations=12), some=made_up(40, num_evaluations=120), screened=screened())
+REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
+REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
 BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -47,8 +43,7 @@ def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     assert points(figure) == sorted(score for candidate in report.candidates for score in candidate.scores)
     violins = [shape for shape in figure.axes[0].collections if isinstance(shape, PolyCollection)]
     assert len(violins) == sum(candidate.num_evaluations >= 3 for candidate in report.candidates)
-    report = replace(made_up(2), scored="validation")
-    assert BY_NAME["distributions"].caption(report).startswith("Each point is the validation score of one run")
+    report = made_up(2)
     same = replace(report.candidates[1], scores=(0.5,) * 4, mean=0.5, median=0.5, interval=(0.5, 0.5))
     figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
@@ -78,8 +73,7 @@ def test_differences_are_those_of_the_comparisons() -> None:
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
         assert ("one split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
-        caption = BY_NAME["differences"].caption(shown)
-        assert ("Each point is one split" in caption, "Welch" in caption.split(".")[0]) == (has_pairs, not has_pairs)
+        assert ("Each point is one split" in BY_NAME["differences"].caption(shown)) is has_pairs
 
 
 def texts_of(report: Report) -> List[str]:
@@ -97,15 +91,11 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert len({line.get_linestyle() for line in lines}) == 3
     assert [text for text in texts_of(report) if "confidence" in text] == ["confidence 0.9"], "what was asked for"
     assert not any("confidence" in text for text in texts_of(replace(report, asked_confidence=None)))
-    # Of many candidates the likeliest are named.
-    assert "33 others" in texts_of(made_up(40)) and "model_0" in texts_of(made_up(40))
+    assert "33 others" in texts_of(made_up(40)), "of many candidates the likeliest are named"
 
 
-def test_the_path_of_one_that_was_withdrawn() -> None:
-    path = (PathPoint(2, {"a": 0.5, "b": 0.5}), PathPoint(3, {"a": 1.0}))
-    texts = drawn(replace(made_up(2, names=("a", "b")), path=path), "path").axes[0].texts
-    ends = [text.xy[1] for text in texts if isinstance(text, Annotation) and text.get_text() in ("a", "b")]
-    assert sorted(ends) == [0.5, 1.0]
+def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
+    assert apart([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
@@ -138,9 +128,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = [BY_NAME[name] for name in ("distributions", "path", "best_so_far", "measures")]
-    draw_evaluations([48] * 10, summarise_replay(REPLAY), tmp_path / "replay.png")  # a fixed number of runs
-    assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
+    few = [BY_NAME[name] for name in ("best_so_far", "measures")]
     monkeypatch.setattr(drawing, "FIGURES", few)
     report = screened()
     first = draw_all(report, tmp_path / "first")
@@ -148,7 +136,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
     second = draw_all(report, tmp_path / "second")
     assert matplotlib.rcParams["text.usetex"] is True
-    assert list(first) == [figure.name for figure in few if figure.name != "measures"]
+    assert list(first) == ["best_so_far"]
     for name, picture in first.items():
         assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
         for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
@@ -167,19 +155,13 @@ def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
     assert picture.getvalue().count("<image") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "first"), [("distributions", 0), ("differences", 1), ("allocation", 0), ("measures", 0)]
-)
+@pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1)])
 def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int) -> None:
-    report = made_up(45) if name != "measures" else by_documents(45)
+    report = made_up(45)
     report = replace(report, candidates=report.candidates[::-1])
     shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
-    assert len(shown) == 30 - first
-    assert name == "measures" or shown == [candidate.name for candidate in report.ranked[first:30]]
-    assert f"The figure shows the best 30 of 45 {report.words.candidates}." in BY_NAME[name].caption(report)
-    lines = drawn(report, "path").axes[0].lines
-    assert sum(len(line.get_xdata()) == len(report.path) for line in lines) in (30, 31)
-    assert BY_NAME["path"].caption(report).count("30 of 45") == 1
+    assert shown == [candidate.name for candidate in report.ranked[first:30]]
+    assert "The figure shows the best 30 of 45 candidates." in BY_NAME[name].caption(report)
     assert "The figure shows" not in BY_NAME[name].caption(made_up(40))
 
 
@@ -194,7 +176,7 @@ def test_the_best_so_far_of_a_screening_by_hand() -> None:
     runs, best = drawn(screened(), "best_so_far").axes[0].lines
     assert list(runs.get_ydata()) == [0.2, 0.6, 0.5, 0.9, 0.7]
     assert list(best.get_ydata()) == [0.2, 0.6, 0.6, 0.9, 0.9]
-    assert "The best score was reached with run 4." in BEST_SO_FAR.caption(screened())
+    assert "Run 4 reached the best score." in BEST_SO_FAR.caption(screened())
     lowest = screened(minimise=True).screening
     assert lowest is not None and lowest.best_so_far == (0.2, 0.2, 0.2, 0.2, 0.2)
 
@@ -213,13 +195,6 @@ def test_the_front_of_a_screening_by_hand() -> None:
 def test_the_sentences_of_a_screening_by_hand() -> None:
     report = screened()
     first, order = report.screening.sentences
-    for fact in ("6 of 25 configs once", "gp_ehvi", "1 failed", "1 min 40 s across all workers"):
-        assert fact in first
-    second = report.candidates[1].name
-    for fact in (
-        "2 of the 2 finalists changed place",
-        f"{second}, now first, was number 2",
-        "0.7000",
-        "5 fresh runs is 0.8000",
-    ):
-        assert fact in order
+    assert "6 of 25 configs once" in first and "1 failed" in first and "1 min 40 s" in first
+    assert f"2 of the 2 finalists changed place. {report.candidates[1].name}, now first, was number 2" in order
+    assert "0.7000" in order and "5 fresh runs is 0.8000" in order
