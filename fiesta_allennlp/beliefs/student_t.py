@@ -56,9 +56,7 @@ class StudentTPosterior(Posterior):
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         if margin not in self.known:
             if margin != 0 and not self.has_margin:
-                raise ConfigError(
-                    f"margin must be 0 with logit scores, which are in different units, but got {margin}."
-                )
+                raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
             self.known[margin] = prob_best(
                 self.location, scale=self.scales, df=self.df, weight=self.weight, margin=margin
             )
@@ -97,8 +95,8 @@ class ScoreBelief(Belief):
         refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
         if refused.size:
             raise ScoreError(
-                f'scores must be numbers of at most {LARGEST_SCORE:g} in magnitude but candidate "{candidate}" has '
-                f"{history.sign * refused[0]}: fix the metric, or make such a run fail."
+                f"scores must be numbers of at most {LARGEST_SCORE:g} in magnitude but candidate '{candidate}' has "
+                f"{history.sign * refused[0]}. Fix the metric, or make the run fail."
             )
         if not self.takes_logits:
             return scores

@@ -20,10 +20,10 @@ LEAST = 2
 class FixedSize:
     """What a one-sided paired t-test between the best two candidates needs to tell them apart.
 
-    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough where these two are known
-    beforehand; `baseline_all` where the best one is compared with each other candidate, at an error that is divided
-    by their number (`BaselineK-1` in the paper). Every one of the compared systems is sent all of these documents.
-    Both are `None` where the effect is 0: then no number is enough.
+    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough if these two are known
+    beforehand; `baseline_all` if the best one is compared with each other candidate, at an error that is divided by
+    their number (`BaselineK-1` in the paper). Each of the compared systems gets all of these documents. Both are `None`
+    if the effect is 0: then no number is enough.
     """
 
     best: str
@@ -34,7 +34,7 @@ class FixedSize:
 
 
 def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]:
-    """The fixed size for the effect that was observed, which a test would have to know before it begins.
+    """Compute the fixed size for the observed effect, which a test would have to know before it begins.
 
     Where the best two candidates share at least two documents, the effect is the mean difference on these, divided by
     the standard deviation of the differences; else that of `effect_apart`. `None` where fewer than two candidates
