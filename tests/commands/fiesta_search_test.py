@@ -170,7 +170,7 @@ def test_a_call_has_a_result_and_refuses_what_is_wrong(
     assert found.selection is not None and found.selection.num_evaluations == BUDGET
     assert len(found.screening["candidates"]) == CONFIGS
     assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
-    with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
+    with pytest.raises(ConfigError, match="the space: 'n' must be a list of different values"):
         fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run, configs=3)
     with pytest.raises(ConfigError, match="--configs N"):
         fiesta_allennlp.search(files[0], SPACE, directory=run)

@@ -86,7 +86,7 @@ class Searcher(Registrable):
 
     def __init__(self, *, num_initial: int = 3) -> None:
         if num_initial < 1:
-            raise ConfigError(f"num_initial must be at least 1 but got {num_initial}.")
+            raise ConfigError(f"num_initial must be at least 1 but is {num_initial}.")
         self.num_initial = num_initial
 
     def propose(self, history: SearchHistory, slots: int, rng: np.random.Generator) -> List[int]:
@@ -124,12 +124,12 @@ class Random(Searcher):
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)} but got '{value}'.")
+        raise ConfigError(f"{name} must be {' or '.join(choices)} but is '{value}'.")
 
 
 def check_above_zero(name: str, value: float) -> None:
     if not value > 0 or not np.isfinite(value):
-        raise ConfigError(f"{name} must be a number above 0 but got {value}.")
+        raise ConfigError(f"{name} must be above 0 but is {value}.")
 
 
 def build_searcher(params: Mapping[str, Any]) -> Searcher:

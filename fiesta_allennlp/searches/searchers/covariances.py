@@ -79,7 +79,7 @@ def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)
     if not 0 < neighbours < 1:
-        raise ConfigError(f"neighbours must be above 0 and below 1, a share of all points, but got {neighbours}.")
+        raise ConfigError(f"neighbours must be a share of all points above 0 and below 1 but is {neighbours}.")
 
 
 # The posterior of a Gaussian process over the points.
