@@ -46,8 +46,8 @@ class LimitedDocuments(Strategy):
         needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
         if self.num_batches < needed:
             raise ConfigError(
-                f"the first queries need at least {needed} documents, or batches of documents, but there are only "
-                f"{self.num_batches}. Use more documents, or a smaller --batch-size."
+                f"the first queries need at least {needed} documents, or batches of documents, but the file has only "
+                f"{self.num_batches}. Add documents or use a smaller --batch-size."
             )
 
     def check_room(self, history: History) -> None:
@@ -88,7 +88,7 @@ class LimitedDocuments(Strategy):
         if len(through) == len(history.active):
             return True
         if not isinstance(self.strategy, FixedConfidence):
-            # What its plan asks for next is not there, and nothing else is part of the plan.
+            # The documents that its plan asks for next do not exist, and nothing else is part of the plan.
             wanted = self.strategy.propose(history, 1, np.random.default_rng(0))
             return not history.pending and bool(wanted) and wanted[0] in through
         together = sum(decision.prob_best.get(name, 0.0) for name in through)
@@ -119,7 +119,7 @@ class LimitedDocuments(Strategy):
 
 
 DocumentsOf = Callable[[str, int], Tuple[int, ...]]
-"""Gives the documents of a candidate's replicate."""
+"""Returns the documents of a candidate's replicate."""
 
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
 
@@ -238,12 +238,10 @@ def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:
         if name in scores:
             batch = documents_of(name, replicate)
             scores[name][batches.setdefault(batch, len(batches))] = evaluation.score
-    found = fixed_size(scores) if len(scores) > 1 else None
+    found = fixed_size(scores)
     if found is None:
         return None
-    size = max(map(len, batches))
-    facts = asdict(found)
+    size, facts = max(map(len, batches)), asdict(found)
     for key in ("baseline_2", "baseline_all"):
-        facts[key] = None if facts[key] is None else facts[key] * size
-    facts["effect"] = None if abs(facts["effect"]) == float("inf") else facts["effect"]
-    return facts
+        facts[key] = facts[key] and facts[key] * size
+    return {**facts, "effect": found.effect if np.isfinite(found.effect) else None}

@@ -10,7 +10,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from fiesta_allennlp.documents.systems.archive_server import answered, load
-from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
 from fiesta_allennlp.errors import ConfigError
 from tests.commands.documents.conftest import LEARNED
@@ -55,7 +55,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
 
 def options_of(system: Archive, directory: Path, *packages: str) -> Any:
     """The options of the process that answers."""
-    return json.loads(system.command(Workplace("a", directory / "log", 60.0, packages))[-1])
+    return json.loads(system.command(packages)[-1])
 
 
 def test_what_an_archive_is_and_answers(
@@ -92,4 +92,4 @@ def test_an_archive_that_does_not_load_is_named(tmp_path: Path) -> None:
     options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
     server = Command(["-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)])
     said = next(line for line in server.communicate()[0].splitlines() if line.startswith("{"))
-    assert json.loads(said)["error"].startswith(f"the archive {tmp_path}/model.tar.gz cannot be loaded: ")
+    assert json.loads(said)["error"].startswith(f"cannot load the archive {tmp_path}/model.tar.gz: ")
