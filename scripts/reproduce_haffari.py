@@ -186,7 +186,7 @@ class Row:
         kind, sampler = self.method.split()
         return replay(
             self.source(),
-            strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
+            strategy={"type": "ttts", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
             stop="rule_of_three" if kind == "hierarchical" else "bayesian",
             confidence=self.confidence,

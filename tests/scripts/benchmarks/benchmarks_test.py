@@ -68,21 +68,12 @@ def test_the_estimate_is_compared_with_the_runs_that_followed(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_report_of_a_small_selection_is_timed(run_script: Callable[..., str]) -> None:
-    first, seconds, *sizes = run_script("report", "--candidates", 3, "--evaluations", 12).splitlines()
-    assert first.startswith("3 candidates, 12 evaluations, ")
-    assert "processor time" in seconds
-    assert any("report.md" in line for line in sizes)
-
-
-def test_the_overhead_is_told_by_the_clock_and_by_the_processor(run_script: Callable[..., str]) -> None:
-    options = ("--evaluations", 8, "--workers", 1, "--executors", "processes")
+def test_the_costs_of_a_report_of_the_overhead_and_of_a_step_are_measured(run_script: Callable[..., str]) -> None:
+    first, *_, sizes = run_script("report", "--candidates", 3, "--evaluations", 12).splitlines()
+    assert first.startswith("3 candidates, 12 evaluations, ") and "in all" in sizes
+    options = ("--evaluations", 2, "--workers", 1, "--executors", "processes")
     (name, *numbers, wanted, processor) = cells_of(run_script("scaling", "overhead", *options))[-1]
     assert (name, wanted) == ("processes", "under 50")
     assert all(float(number) > 0 for number in [*numbers, processor])
-
-
-def test_a_step_is_timed() -> None:
     steps = import_module("steps")
-    assert steps.milliseconds("split_paired", 4, 20, 2) > 0
-    assert steps.milliseconds("dirichlet_f_measure", 2, 20, 2) > 0
+    assert all(steps.milliseconds(belief, 2, 20, 2) > 0 for belief in ("split_paired", "dirichlet_f_measure"))
