@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
@@ -148,29 +147,6 @@ def test_no_system_is_asked_more_at_once_than_it_takes_and_no_question_twice(bui
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda k: queries.evaluate(request(k), tmp_path), range(10)))
     assert (len(done), len(system.asked)) == (10, 8)
-
-
-def test_systems_of_one_identity_ask_a_question_once_between_them(build: Any, tmp_path: Path) -> None:
-    asked_at_once = threading.Barrier(2)
-
-    def answer(question: Any) -> str:
-        try:
-            asked_at_once.wait(timeout=0.5)
-        except threading.BrokenBarrierError:
-            return "x"
-        raise AssertionError("two threads are asking")
-
-    one, other = (Scripted(answer, cost=1.0) for _ in range(2))
-    queries = build(one, A, B)
-    answers = queries.stations["s"]._answers
-    stations = {"s": queries.stations["s"], "t": Station("t", other, answers)}
-    queries = replace(queries, stations=stations, orders={"s": np.arange(2), "t": np.arange(2)})
-    with ThreadPoolExecutor(2) as pool:
-        requests = (Request(name, 0, 1, 2, 3, 4) for name in ("s", "t"))
-        scores = [done.score for done in pool.map(lambda asked: queries.evaluate(asked, tmp_path), requests)]
-    assert scores == [1.0, 1.0]
-    assert len(one.asked) + len(other.asked) == 1
-    assert [number for number, _ in answers.charges().values()] == [1]
 
 
 def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:

@@ -93,13 +93,6 @@ def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> N
     assert [row[3] for row in rows] == ["120", "185", "513 (100 %)", "22 (100 %)", "360 (100 %)", "19 (100 %)"]
 
 
-def test_the_rates_of_haffari_have_the_f_measure_asked_for() -> None:
-    setting = import_module("reproduce_haffari").Setting(positives=0.3, misses=0.8)
-    tp, fp, fn, tn = setting.rates(0.85)
-    assert 2 * tp / (2 * tp + fp + fn) == pytest.approx(0.85)
-    assert (fn, tp + fp + fn + tn) == (pytest.approx(4 * fp), pytest.approx(1))
-
-
 def tables_of(printed: str) -> Dict[str, List[List[str]]]:
     """The cells of the body of each table, by the first two words of its title."""
     sections = printed.split("### ")[1:]

@@ -75,19 +75,16 @@ def test_a_failure_within_a_batch_is_replaced_from_the_same_belief_and_pending_s
     assert len(batch(4).propose(replace(now, pending=()), 4, np.random.default_rng(11))) == 4
 
 
-def test_a_candidate_may_join_in_the_middle_of_a_batch() -> None:
-    begun = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.7], "d": []})
-    joined = begun.after(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
-    assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
-
-
-def test_a_batch_goes_on_as_after_a_resumption() -> None:
+def test_a_batch_goes_on_as_after_a_resumption_and_when_a_candidate_joins() -> None:
     """What is kept of the batch since its beginning changes nothing."""
     strategy, now = batch(4), STARTED
     for replicate in range(3, 7):
         first, again = (rule.propose(now, 1, np.random.default_rng(replicate)) for rule in (strategy, batch(4)))
         assert first == again
         now = now.after([evaluation("a", replicate, 0.6)])
+    begun = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.7], "d": []})
+    joined = begun.after(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
+    assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
 
 
 PI = {"a": 0.6, "b": 0.3, "c": 0.1}

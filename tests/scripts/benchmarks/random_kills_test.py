@@ -3,7 +3,6 @@
 import importlib
 import os
 import sqlite3
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,17 +32,6 @@ def test_a_worker_on_this_machine_is_found_and_killed(tmp_path: Path) -> None:
     (failure,) = executor.completed()
     assert "killed by signal 9" in failure.error
     executor.close()
-
-
-def test_every_target_is_hit_equally_often() -> None:
-    waiting, hit = Counter({"parent": 26, "worker": 26, "job": 24, "node": 24}), Counter()
-    for number in range(40):
-        planned = random_kills._planned(waiting, random_kills.PLANS[number % len(random_kills.PLANS)])
-        assert len(planned) <= random_kills.KILLS_PER_SELECTION
-        hit.update(target for target, _ in planned)
-        waiting -= Counter(target for target, _ in planned)
-    assert hit == {"parent": 26, "worker": 26, "job": 24, "node": 24}
-    assert not waiting
 
 
 @pytest.fixture

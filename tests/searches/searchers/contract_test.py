@@ -71,13 +71,10 @@ def test_failures_count_as_the_worst_score_and_units_play_no_part(searcher: Sear
 @pytest.mark.parametrize(
     ("name", "option", "value"),
     [
-        ("random", "num_initial", 0),
         ("gp_ei", "kernel", "linear"),
-        ("gp_ei", "scores", "ranks"),
         ("gp_ei", "noise", 0.0),
         ("gp_ehvi", "length_scale", float("inf")),
         ("graph_ei", "beta", -1.0),
-        ("graph_ehvi", "sigma", 0.0),
         ("graph_eif", "neighbours", 1.0),
     ],
 )
