@@ -25,7 +25,7 @@ class FMeasurePosterior(Posterior):
     """
 
     def __init__(self, each: Sequence[Marginal]) -> None:
-        self.marginals = tuple(each)
+        self.marginals = each
         self.location = np.array([one.location for one in each])
         self.scale = np.array([one.scale for one in each])
 

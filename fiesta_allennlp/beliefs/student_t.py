@@ -127,7 +127,8 @@ class StudentT(ScoreBelief):
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
         sizes = np.array([len(values) for values in scores], dtype=float)
-        location = np.array([_mean(values) for values in scores])
+        # The mean of equal scores is exactly this score, which a sum would round away.
+        location = np.array([float(each[0] if np.ptp(each) == 0 else np.mean(each)) for each in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         scale = np.sqrt(squares / (sizes * (sizes - 2)))
         noise_sd = np.sqrt(np.maximum(squares / (sizes - 1), squares.sum() / (sizes - 1).sum()))
@@ -149,8 +150,3 @@ class LogitStudentT(StudentT):
 
     has_margin = False
     takes_logits = True
-
-
-def _mean(scores: np.ndarray) -> float:
-    """The mean, and exactly the score where all are equal, which the sum would round away."""
-    return float(scores[0] if np.ptp(scores) == 0 else np.mean(scores))

@@ -100,8 +100,10 @@ class AnswerStore:
         try:
             yield taken
         finally:
-            if taken:
-                self._leave(key)
+            with self._lock:
+                self._taken -= {key} if taken else set()
+                if taken and self._locks is not None and not self._locks.closed:
+                    fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
@@ -135,12 +137,6 @@ class AnswerStore:
                 raise self._unusable(error) from error
             self._taken.add(key)
             return True
-
-    def _leave(self, key: Tuple[str, str]) -> None:
-        with self._lock:
-            self._taken.discard(key)
-            if self._locks is not None and not self._locks.closed:
-                fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def _prepare(self) -> None:
         """Create the tables in a new file; refuse any other file."""

@@ -36,9 +36,9 @@ class FixedSize:
 def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]:
     """Compute the fixed size for the observed effect, which a test would have to know before it begins.
 
-    Where the best two candidates share at least two documents, the effect is the mean difference on these, divided by
-    the standard deviation of the differences; else that of `effect_apart`. `None` where fewer than two candidates
-    have two scores.
+    If the best two candidates share at least two documents, the effect is the mean difference on these in standard
+    deviations of the differences, infinite if these are equal and not 0; otherwise it is `effect_apart`. Return `None`
+    if fewer than two candidates have two scores.
 
     Args:
         scores: by candidate and document.
@@ -61,16 +61,9 @@ def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]
 def _effect(best: Mapping[int, float], second: Mapping[int, float]) -> float:
     common = [document for document in best if document in second]
     if len(common) >= LEAST:
-        return effect_of_pairs(np.array([best[document] - second[document] for document in common]))
+        differences = np.array([best[document] - second[document] for document in common])
+        return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
     return effect_apart(*(np.array(list(values.values())) for values in (best, second)))
-
-
-def effect_of_pairs(differences: np.ndarray) -> float:
-    """The mean difference in standard deviations of the difference, as the paper has it for real data.
-
-    Shape of `differences`: `(num_documents,)`, at least 2. Infinite where all are equal and not 0.
-    """
-    return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
 
 
 def effect_apart(best: np.ndarray, second: np.ndarray) -> float:

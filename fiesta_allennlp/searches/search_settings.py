@@ -91,8 +91,7 @@ class SearchSettings(Settings):
         if self.candidates:
             raise ConfigError(f"'candidates' is an option of {command('select')}. Pass a template and a space.")
         if self.template and (self.space is None) == (self.points is None):
-            given = "both" if self.points is not None else "neither"
-            raise ConfigError(f"a search needs either a SPACE.json or --points FILE.jsonl, but got {given}.")
+            raise ConfigError("a search needs either a SPACE.json or --points FILE.jsonl.")
         if self.runs is not None:
             rivals = ("configs", "finalists", "budget", "confidence", "strategy")
             rival = next((name for name in rivals if getattr(self, name) is not None), None)

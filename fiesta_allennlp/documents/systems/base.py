@@ -1,6 +1,7 @@
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
@@ -182,11 +183,9 @@ class System(Registrable):
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
                 raise Unanswered(f"'{'.'.join(self._answer)}' not found in {shortened(answer)}") from None
-        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-            try:
+        with suppress(ValueError):
+            if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 return json.loads(value)
-            except ValueError:
-                return value
         return value
 
     def _read(self, value: Any, gold: Any, task: Task) -> Any:

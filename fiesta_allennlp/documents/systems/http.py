@@ -117,7 +117,8 @@ class Http(System):
 
     def ask(self, question: Any) -> Any:
         for number in range(self._retries + 1):
-            self._wait_for_turn()
+            if self._interval:
+                self._stopped.wait(self._seconds_to_turn())
             if self._stopped.is_set():
                 break
             try:
@@ -142,15 +143,13 @@ class Http(System):
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
-    def _wait_for_turn(self) -> None:
+    def _seconds_to_turn(self) -> float:
         """Let requests pass one by one, at the distance of `per_minute`."""
-        if not self._interval:
-            return
         with self._lock:
             now = time.monotonic()
             mine = max(now, self._next_request)
             self._next_request = mine + self._interval
-        self._stopped.wait(mine - now)
+        return mine - now
 
     def _given_up(self, question: Any, again: "_Again", after: str) -> Unanswered:
         if again.error is Unavailable and self._outages.is_of(json.dumps(question)):

@@ -48,10 +48,6 @@ class SearchHistory:
         return np.setdiff1d(np.arange(len(self.points)), [*self.seen, *self.pending])
 
     @cached_property
-    def has_score(self) -> bool:
-        return bool(np.isfinite(self.scores).all(axis=1).any())
-
-    @cached_property
     def known(self) -> np.ndarray:
         """The scores, in which a failed run has the worst score seen, so that a model of the scores avoids it. Shape:
         `(num_seen, num_objectives)`.
@@ -103,7 +99,10 @@ class Searcher(Registrable):
         raise NotImplementedError
 
     def _next(self, history: SearchHistory, rng: np.random.Generator) -> int:
-        if len(history.seen) + len(history.pending) < self.num_initial or not history.has_score:
+        if (
+            len(history.seen) + len(history.pending) < self.num_initial
+            or not np.isfinite(history.scores).all(axis=1).any()
+        ):
             return int(rng.choice(history.open))
         values = self.criterion(history)
         return int(rng.choice(history.open[values == values.max()]))

@@ -24,11 +24,7 @@ def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarra
     """
     from scipy.spatial.distance import cdist  # takes 0.2 s, and reports import this module
 
-    return of_distance(cdist(points.inputs, points.inputs) / length_scale, kernel)
-
-
-def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
-    """Compute the kernel at these distances, in units of the length scale."""
+    distance = cdist(points.inputs, points.inputs) / length_scale
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
     scaled = np.sqrt(5) * distance
