@@ -16,14 +16,14 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
 
 Charge = Tuple[int, float]
-"""The number of questions asked, and their cost."""
+"""The number of questions asked and their cost."""
 
 VERSION = 1
 SECONDS_TO_WAIT = 60.0
-"""For another selection that writes to the same file."""
+"""How long to wait for another selection that writes to the same file."""
 
 SECONDS_BETWEEN_TRIES = 0.05
-"""To take a question that somebody else is asking."""
+"""Between two tries to take a question that another selection is asking."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;

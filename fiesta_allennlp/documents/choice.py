@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.evaluator import batch_of
@@ -148,7 +147,7 @@ class DocumentChoice:
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
-        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=_measure_of(task))
+        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=task.measure)
         strategy.check(list(names))
         return cls(settings, facts, task, strategy, believing.strategy_params())
 
@@ -162,8 +161,7 @@ class DocumentChoice:
     ) -> Dict[str, Any]:
         """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
         those about training runs. `charges` is None if the file of answers is missing."""
-        orders = self.orders(history.candidates, int(seed))
-        size = self.settings.batch_size
+        orders, size = self.orders(history.candidates, int(seed)), self.settings.batch_size
 
         def documents_of(name: str, replicate: int) -> Tuple[int, ...]:
             return batch_of(orders[name], replicate, size)
@@ -216,17 +214,6 @@ def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optio
     if settings.answers is not None:
         return Path(settings.answers)
     return None if directory is None else RunDirectory(directory).answers
-
-
-def _measure_of(task: Task) -> Callable[[History, str], float]:
-    """Return a function that scores all counts of a candidate together, so that a document counts by its size."""
-
-    def measure(history: History, name: str) -> float:
-        counts = history.counts(name)
-        sums = counts.values.sum(axis=0).tolist()
-        return task.score({COUNT_PREFIX + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
-
-    return measure
 
 
 def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:

@@ -5,6 +5,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 
 from fiesta_allennlp.counts import COUNT_PREFIX as COUNT
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
 
 UNKNOWN = "?"
@@ -54,6 +55,12 @@ class Task(Registrable):
     def score(self, counts: Mapping[str, float]) -> float:
         """Compute the measure called `metric` from the counts of one or more documents. It needs no earlier `check`."""
         raise NotImplementedError
+
+    def measure(self, history: History, name: str) -> float:
+        """Score all counts of a candidate together, so that a document counts by its size."""
+        counts = history.counts(name)
+        sums = counts.values.sum(axis=0).tolist()
+        return self.score({COUNT + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
 
 
 @Task.register("classification")

@@ -21,7 +21,7 @@ LARGEST_MARGIN = 1e4
 """In ranges of the means and scales of the posterior."""
 
 CLOSE = 1e-6
-"""A margin is found to this part of itself, and told with two digits."""
+"""The relative precision of a margin, which is shown with two digits."""
 
 
 class FixedConfidence(Strategy):

@@ -39,7 +39,8 @@ class SequentialHalving(FixedBudget):
             target += num_new
             if num_new == 0 or not all_finished(history, self.open(contenders), target):
                 break
-            ranked = sorted(contenders, key=lambda name, target=target: -history.scores(name)[:target].mean())
+            means = {name: history.scores(name)[:target].mean() for name in contenders}
+            ranked = sorted(means, key=means.__getitem__, reverse=True)
             contenders = tuple(name for name in contenders if name in ranked[: (size + 1) // 2])
         return Stage(contenders, target)
 

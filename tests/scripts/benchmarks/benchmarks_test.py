@@ -60,6 +60,7 @@ def test_the_estimate_is_compared_with_the_runs_that_followed(
     assert remaining.outcomes(remaining.replayer("near tie, 4"), 0)
 
 
+@pytest.mark.xdist_group("fork server")
 @pytest.mark.usefixtures("undrawn")
 def test_the_costs_of_a_report_of_the_overhead_and_of_a_step_are_measured(run_script: Callable[..., str]) -> None:
     first, *_, sizes = run_script("report", "--candidates", 3, "--evaluations", 12).splitlines()

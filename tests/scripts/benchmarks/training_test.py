@@ -11,6 +11,7 @@ from tests.scripts.conftest import cells_of
 SAMPLE = REPOSITORY / "data" / "sample"
 
 
+@pytest.mark.xdist_group("fork server")
 def test_an_evaluation_is_timed_and_so_is_the_bare_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
 ) -> None:
