@@ -117,9 +117,6 @@ class LimitedDocuments(Strategy):
         return self._latest[1]
 
 
-DocumentsOf = Callable[[str, int], Tuple[int, ...]]
-"""Returns the documents of a candidate's replicate."""
-
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
 
 
@@ -161,11 +158,7 @@ class DocumentChoice:
     ) -> Dict[str, Any]:
         """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
         those about training runs. `charges` is None if the file of answers is missing."""
-        orders, size = self.orders(history.candidates, int(seed)), self.settings.batch_size
-
-        def documents_of(name: str, replicate: int) -> Tuple[int, ...]:
-            return batch_of(orders[name], replicate, size)
-
+        size = self.settings.batch_size
         about = {
             "metric": self.task.metric,
             "task": self.settings.task,
@@ -176,30 +169,26 @@ class DocumentChoice:
             "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
         }
         whole = summarise(history, decision, about)
-        systems = [self._system(each, history, charges, documents_of) for each in whole["candidates"]]
+        systems = [self._system(each, history, charges) for each in whole["candidates"]]
         known = charges is not None
         return {
             **{key: value for key, value in whole.items() if key not in (*ABOUT_TRAININGS, "candidates")},
             "num_queries": sum(system.num_queries or 0 for system in systems) if known else None,
             "cost": sum(system.cost or 0.0 for system in systems) if known else None,
-            "fixed_size": _fixed_size(history, documents_of),
+            "fixed_size": _fixed_size(history, self.orders(history.candidates, int(seed)), size),
             "candidates": systems,
         }
 
     def _system(
-        self,
-        summary: CandidateSummary,
-        history: History,
-        charges: Optional[Mapping[str, Charge]],
-        documents_of: DocumentsOf,
+        self, summary: CandidateSummary, history: History, charges: Optional[Mapping[str, Charge]]
     ) -> SystemSummary:
-        name = summary.name
+        name, size, number = summary.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return SystemSummary(
             **vars(summary),
             measure=self.strategy.measure(history, name) if replicates else None,
-            num_documents=sum(len(documents_of(name, replicate)) for replicate in replicates),
+            num_documents=sum(min(size, number - replicate * size) for replicate in replicates),
             num_queries=num_queries,
             cost=cost,
         )
@@ -216,19 +205,17 @@ def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optio
     return None if directory is None else RunDirectory(directory).answers
 
 
-def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:
+def _fixed_size(history: History, orders: Mapping[str, np.ndarray], size: int) -> Any:
     """Return the sizes, in documents, of tests for the observed difference; None if too little is known."""
-    scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
-    batches: Dict[Tuple[int, ...], int] = {}
+    scores: Dict[str, Dict[Tuple[int, ...], float]] = {name: {} for name in history.active}
     for evaluation in history.evaluations:
         name, replicate = evaluation.request.key
         if name in scores:
-            batch = documents_of(name, replicate)
-            scores[name][batches.setdefault(batch, len(batches))] = evaluation.score
+            scores[name][batch_of(orders[name], replicate, size)] = evaluation.score
     found = fixed_size(scores)
     if found is None:
         return None
-    size, facts = max(map(len, batches)), asdict(found)
+    largest, facts = max(len(batch) for batches in scores.values() for batch in batches), asdict(found)
     for key in ("baseline_2", "baseline_all"):
-        facts[key] = facts[key] and facts[key] * size
+        facts[key] = facts[key] and facts[key] * largest
     return {**facts, "effect": found.effect if np.isfinite(found.effect) else None}

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Mapping, Optional
+from typing import Any, Mapping, Optional
 
 import numpy as np
 from scipy.special import nctdtr, ndtri, stdtrit
@@ -33,7 +33,7 @@ class FixedSize:
     baseline_all: Optional[int]
 
 
-def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]:
+def fixed_size(scores: Mapping[str, Mapping[Any, float]]) -> Optional[FixedSize]:
     """Compute the fixed size for the observed effect, which a test would have to know before it begins.
 
     If the best two candidates share at least two documents, the effect is the mean difference on these in standard
@@ -58,7 +58,7 @@ def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]
     )
 
 
-def _effect(best: Mapping[int, float], second: Mapping[int, float]) -> float:
+def _effect(best: Mapping[Any, float], second: Mapping[Any, float]) -> float:
     common = [document for document in best if document in second]
     if len(common) >= LEAST:
         differences = np.array([best[document] - second[document] for document in common])
