@@ -133,7 +133,9 @@ class FixedConfidence(Strategy):
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
             missing = self._missing(history, look)
-            stopped_by = self._stopped_by(history, is_over=missing == ())
+            stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing == () else None
+            if stopped_by is None and self.room(history) < 1 and not history.pending:
+                stopped_by = "max_evaluations"
             decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
@@ -142,13 +144,6 @@ class FixedConfidence(Strategy):
     def to_win(self) -> int:
         """Number of finished runs that the winner and its nearest rival need."""
         return self.stop.least_runs(self.confidence)
-
-    def _stopped_by(self, history: History, *, is_over: bool) -> Optional[str]:
-        if len(history.active) < 2:
-            return "failures"
-        if is_over:
-            return "confidence"
-        return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
     def _missing(self, history: History, look: Look) -> Optional[Tuple[str, ...]]:
         """The runs that the stopping rule misses, once it may be asked; see `StoppingRule.missing_runs`."""
