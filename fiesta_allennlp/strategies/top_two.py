@@ -29,8 +29,21 @@ class TopTwo(PosteriorSampling):
 
     The paper's own rule is `ttts`, which needs more runs.
 
-    The parameters are those of `FixedConfidence`.
+    Args:
+        beta: probability that I is run instead of J, above 0 and at most 1; with 1, I always runs. By default, the one
+            with fewer runs is run.
+
+    The other parameters are those of `FixedConfidence`.
     """
+
+    def __init__(self, *, beta: Optional[float] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.beta = beta
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if self.beta is not None and not 0 < self.beta <= 1:
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         look = self._look(history)
@@ -51,16 +64,21 @@ class TopTwo(PosteriorSampling):
         started = {name: history.num_started(name) for name in look.decision.prob_best}
         chosen: List[str] = []
         for _ in range(slots):
-            chosen.append(self.choose_one(history, look, started, rng))
-            started[chosen[-1]] += 1
+            one = leader = draw(look.decision.prob_best, 1, rng)[0]
+            if self.beta is None or rng.random() >= self.beta:
+                one = self.challenger(leader, history, look, started, rng)
+            if self.beta is None and started[leader] <= started[one]:
+                one = leader
+            started[one] += 1
+            chosen.append(one)
         return chosen
 
-    def choose_one(self, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator) -> str:
-        """Return the candidate for one slot. `started` counts the runs of each candidate, earlier slots included."""
-        leader = draw(look.decision.prob_best, 1, rng)[0]
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+    ) -> str:
+        """Return the challenger of a leader. `started` counts the runs of each candidate, earlier slots included."""
         assert look.posterior is not None
-        challenger = _nearest(leader, history, look.posterior, started)
-        return leader if started[leader] <= started[challenger] else challenger
+        return _nearest(leader, history, look.posterior, started)
 
 
 @Strategy.register("ttts")
@@ -79,20 +97,12 @@ class TopTwoThompson(TopTwo):
     """
 
     def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.beta = beta
+        super().__init__(beta=beta, **kwargs)
 
-    def check(self, candidates: List[str]) -> None:
-        super().check(candidates)
-        if not 0 < self.beta <= 1:
-            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but got {self.beta}.")
-
-    def choose_one(self, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator) -> str:
-        prob_best = look.decision.prob_best
-        leader = draw(prob_best, 1, rng)[0]
-        if rng.random() < self.beta:
-            return leader
-        others = {name: prob for name, prob in prob_best.items() if name != leader}
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+    ) -> str:
+        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
         return draw(others if any(others.values()) else dict.fromkeys(others, 1.0), 1, rng)[0]
 
 

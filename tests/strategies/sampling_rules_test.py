@@ -100,11 +100,9 @@ def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: f
     [
         # The first of the two, I, is "b" (0.6 <= 0.65 < 0.9); it is trained with probability beta.
         ((0.65, 0.49), {}, "b"),
-        ((0.65, 0.29), {"beta": 0.3}, "b"),
         # Else J is: "a" with 6/7 and "c" with 1/7; where I is "a", "b" with 3/4 and "c" with 1/4.
         ((0.65, 0.5, 0.85), {}, "a"),
         ((0.65, 0.5, 0.86), {}, "c"),
-        ((0.1, 0.9, 0.74), {}, "b"),
         ((0.1, 0.9, 0.76), {}, "c"),
         # With nothing left for the others they are equal.
         ((0.5, 0.5, 0.49), {"pi": {"a": 0.0, "b": 1.0, "c": 0.0}}, "a"),
@@ -127,10 +125,10 @@ def test_every_slot_draws_a_pair_of_its_own_from_what_is_believed_now() -> None:
 
 def test_beta_comes_from_params_and_is_checked() -> None:
     assert cast(TopTwoThompson, built("ttts")).beta == 0.5
-    built("ttts", beta=1.0).check(["a", "b"])
-    for beta in (0.0, 1.01):
+    for name, beta in (("ttts", 0.0), ("top_two", 1.01)):
+        built(name, beta=1.0).check(["a", "b"])
         with pytest.raises(ConfigError, match=f"beta .* {beta}"):
-            built("ttts", beta=beta).check(["a", "b"])
+            built(name, beta=beta).check(["a", "b"])
 
 
 POSTERIOR = StudentTPosterior.simple(
@@ -139,9 +137,9 @@ POSTERIOR = StudentTPosterior.simple(
 """z_ab = .02 / .005 = 4, z_ac = .1 / .003 = 33, z_bc = .08 / .004 = 20."""
 
 
-def by_cost(now: History, *numbers: float, slots: int = 1) -> "list[str]":
+def by_cost(now: History, *numbers: float, slots: int = 1, beta: Optional[float] = None) -> "list[str]":
     look = Look(Decision("a", prob_best=PI), POSTERIOR)
-    return TopTwo(belief=StudentT()).choose(now, look, slots, scripted(*numbers))
+    return TopTwo(belief=StudentT(), beta=beta).choose(now, look, slots, scripted(*numbers))
 
 
 def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
@@ -149,6 +147,7 @@ def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
     behind = {"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2}
     assert by_cost(history(behind), 0.1) == ["b"]
     assert by_cost(history({**behind, "a": [0.6] * 3}), 0.1) == ["a"]
+    assert by_cost(history(behind), 0.1, 0.6, 0.1, 0.4, slots=2, beta=0.5) == ["b", "a"], "beta decides instead"
     # The leader is "c" (0.95 > 0.9): "a" is ahead of it by the most, 33 against 20.
     assert by_cost(history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 4}), 0.95) == ["a"]
     assert by_cost(history(behind, pending=["b", "b"]), 0.1) == ["a"], "pending evaluations count as made"
