@@ -56,7 +56,7 @@ class FixedBudget(Strategy):
         number, least = len(candidates), self.least(len(candidates))
         if self.budget < least:
             each = f"{number} candidates x {least // number} {self.unit}"
-            raise ConfigError(f"budget must be at least {least} ({each}) but is {self.budget}.")
+            raise ConfigError(f"budget must be at least {least} ({each}) but got {self.budget}.")
 
     def check_room(self, history: History) -> None:
         enough = copy(self)
