@@ -155,6 +155,8 @@ def test_sets_of_spans_in_every_form() -> None:
     gold = task.gold("spans", [[0, 5, "PER"], {"start": 7, "end": 9, "label": "LOC"}, [0, 5, "PER"], [1, 2]])
     assert gold == (None, frozenset({(0, 5, "PER"), (7, 9, "LOC"), (1, 2, "")}))
     assert task.answer([[7, 9, "LOC"], {"start": 1, "end": 2}], gold) == frozenset({(7, 9, "LOC"), (1, 2, "")})
+    counts = task.counts([gold], [frozenset({(7, 9, "LOC")})])
+    assert counts == {"count:tp": 1, "count:fp": 0, "count:fn": 2, "count:tn": 0}
     nothing = task.gold("spans", [])
     assert task.score(task.counts([nothing], [frozenset()])) == 1.0, "nothing to find and nothing found is right"
     assert task.score(task.counts([nothing], [frozenset({(0, 1, "A")})])) == 0.0
