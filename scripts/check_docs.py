@@ -159,7 +159,7 @@ def wrong_commands(block: Block) -> Iterator[str]:
             if name in known:
                 wrong = parsed(parsers()[name], shlex.split(command, comments=True))
             else:
-                wrong = [f"there is no command fiesta {name}"]
+                wrong = [f"unknown command fiesta {name}"]
             yield from (f"{block.where}: {error}" for error in wrong)
         for script in re.findall(r"\bscripts/[\w/]+\.py", line):
             if not (REPOSITORY / script).is_file():
@@ -255,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", action="store_true", help="run every command too")
     parser.add_argument(
-        "--only", default="", metavar="PATTERN", help="run pages whose path has this regular expression"
+        "--only", default="", metavar="PATTERN", help="run only pages whose path matches this regular expression"
     )
     args = parser.parse_args()
     found = problems()

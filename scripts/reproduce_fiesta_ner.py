@@ -190,13 +190,13 @@ def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
 def parse() -> argparse.Namespace:
     parser = make_parser(__doc__, repetitions=500)
     parser.add_argument("scores", type=Path, nargs="?", help="ner_dataset_and_random_seeds.json")
-    parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead; --repetitions are of each")
+    parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead, each with --repetitions")
     parser.add_argument("--output", type=Path, required=True, help="directory for the figure")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--procedure", choices=[name for name, _ in PROCEDURES], help="only this one")
     args = parser.parse_args()
     if (args.scores is None) == (args.synthetic is None):
-        parser.error("give SCORES.json or --synthetic N")
+        parser.error("pass either SCORES.json or --synthetic N")
     return args
 
 

@@ -186,7 +186,7 @@ class Row:
         kind, sampler = self.method.split()
         return replay(
             self.source(),
-            strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
+            strategy={"type": "ttts", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
             stop="rule_of_three" if kind == "hierarchical" else "bayesian",
             confidence=self.confidence,
@@ -248,10 +248,14 @@ SEARCHED: Tuple[Mapping[str, Any], ...] = (
 def parse() -> argparse.Namespace:
     parser = make_parser(__doc__, repetitions=500)
     default = Setting()
-    parser.add_argument("--gaussian-repetitions", type=int, help="of the Gaussian belief; as the others where left out")
+    parser.add_argument(
+        "--gaussian-repetitions", type=int, help="repetitions of the Gaussian belief (default: --repetitions)"
+    )
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="", metavar="WORDS", help="methods that have all of these words")
-    parser.add_argument("--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="such as 0.05:5; all where left out")
+    parser.add_argument("--only", default="", metavar="WORDS", help="methods whose names contain all of these words")
+    parser.add_argument(
+        "--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="problems such as 0.05:5 (default: all)"
+    )
     parser.add_argument("--look-every", type=int, default=1, help="queries between two looks of the Gaussian belief")
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--search", action="store_true", help="margins .05 and .01 at each of many settings")

@@ -196,7 +196,9 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=500)
     parser.add_argument("source", type=Path, help="the table of scores (.json), or the directory of a selection")
     parser.add_argument("--output", type=Path, required=True, help="directory for the figures and tables")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once (default: one for each core)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count(), help="parallel processes (default: one per core)"
+    )
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     printer = Printer(args.output / "tables.md")

@@ -136,7 +136,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="holds the package allennlp_models")
     parser.add_argument("--fixtures", type=Path, required=True, metavar="DIR", help=f"holds the folder {FIXTURES}")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where everything is written")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="models or configs with this regular expression")
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="models or configs that match this regular expression"
+    )
     return parser.parse_args()
 
 

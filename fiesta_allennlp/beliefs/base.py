@@ -76,7 +76,4 @@ def check_evaluations(history: History, candidate: str, least: int) -> None:
     """
     number = history.num_finished(candidate)
     if number < least:
-        raise ScoreError(
-            f"the posterior needs at least {least} evaluations of every candidate but "
-            f'"{candidate}" has {number}: evaluate it more often first.'
-        )
+        raise ScoreError(f"P(best) requires at least {least} runs of each candidate but '{candidate}' has {number}.")

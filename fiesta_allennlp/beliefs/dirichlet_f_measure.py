@@ -15,7 +15,7 @@ from fiesta_allennlp.records import History
 LARGEST_COUNT = 1e9
 LEAST_SAMPLES = 64
 CACHED = 1024
-"""Posteriors of single candidates that are kept, for a step changes only one of them."""
+"""The number of single candidates' posteriors to keep, because a step changes only one of them."""
 
 
 class FMeasurePosterior(Posterior):
@@ -25,7 +25,7 @@ class FMeasurePosterior(Posterior):
     """
 
     def __init__(self, each: Sequence[Marginal]) -> None:
-        self.marginals = tuple(each)
+        self.marginals = each
         self.location = np.array([one.location for one in each])
         self.scale = np.array([one.scale for one in each])
 
@@ -94,14 +94,14 @@ class DirichletFMeasure(Belief):
         num_samples: int = 1024,
     ) -> None:
         if not 0 <= beta <= 1:
-            raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but got {beta}.")
+            raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but is {beta}.")
         if average not in AVERAGES:
-            raise ConfigError(f"average must be {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]} but got '{average}'.")
+            raise ConfigError(f"average must be binary, macro or accuracy but is '{average}'.")
         for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
             if value is not None and not 1e-3 <= value <= 1e9:
-                raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but got {value}.")
+                raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but is {value}.")
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
-            raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
+            raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but is {num_samples}.")
         self._model = MeasureModel(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
 
     def posterior(self, history: History) -> FMeasurePosterior:
@@ -114,47 +114,38 @@ class DirichletFMeasure(Belief):
         counts = history.counts(candidate)
         if counts.num_without:
             raise ScoreError(
-                f"the belief dirichlet_f_measure needs the counts of every evaluation, as metrics {COUNT_PREFIX}tp and "
-                f'so on, but {counts.num_without} of candidate "{candidate}" have none: choose another belief.'
+                f"the belief dirichlet_f_measure needs counts such as {COUNT_PREFIX}tp from every run, but "
+                f"{counts.num_without} runs of candidate '{candidate}' have none. Choose another belief."
             )
         refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
         if refused.any():
             row, column = np.argwhere(refused)[0]
             raise ScoreError(
-                f'counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate "{candidate}" has '
-                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}: fix the metric."
+                f"counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate '{candidate}' has the "
+                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}. Fix the metric."
             )
         return counts
 
 
 def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
-    """Gold and predicted label of every kind, kinds that were not reported included."""
+    """Gold and predicted label of every kind, including kinds that were not reported."""
     if set(kinds) <= set(BINARY):
         return tuple(BINARY.items())
-    if average == "binary":
-        raise ScoreError(
-            f"average 'binary' needs the counts {', '.join(BINARY)} but there are {', '.join(kinds[:4])}, ...: "
-            "choose the average 'macro' or 'accuracy'."
-        )
-    split = [tuple(kind.split(">")) for kind in kinds]
-    if any(len(parts) != 2 for parts in split):
-        wrong = next(kind for kind, parts in zip(kinds, split, strict=True) if len(parts) != 2)
-        raise ScoreError(
-            f"counts must be {', '.join(BINARY)}, or all be named {COUNT_PREFIX}<gold>><predicted>, but there is "
-            f"{COUNT_PREFIX}{wrong}: rename it; labels must not contain '>'."
-        )
+    wrong = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
+    if wrong is not None:
+        forms = ", ".join(BINARY) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
+        raise ScoreError(f"counts must be named {forms}, without '>' in a label, but got {COUNT_PREFIX}{wrong}.")
+    split = [kind.split(">") for kind in kinds]
     golds = sorted({parts[0] for parts in split})
     predicted = sorted({label for parts in split for label in parts})
     if len(predicted) < 2:
-        raise ScoreError(
-            f"counts need at least two labels but have only '{predicted[0]}', so there is nothing to tell apart."
-        )
+        raise ScoreError(f"counts need at least two labels but have only '{predicted[0]}'.")
     return tuple((f"{gold}>{answer}", (gold, answer)) for gold in golds for answer in predicted)
 
 
 @lru_cache(maxsize=CACHED)
 def _marginal(model: MeasureModel, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
-    """The posterior of one candidate's measure: at once where these very counts have been seen."""
+    """The posterior of one candidate's measure, kept for these counts."""
     table = counts.of([kind for kind, _ in pairs])
     # The order of documents plays no part, not even in the last digit of a sum.
     table = table[np.lexsort(table.T)]

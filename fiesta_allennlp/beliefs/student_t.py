@@ -56,9 +56,7 @@ class StudentTPosterior(Posterior):
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         if margin not in self.known:
             if margin != 0 and not self.has_margin:
-                raise ConfigError(
-                    f"margin must be 0 with logit scores, which are in different units, but got {margin}."
-                )
+                raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
             self.known[margin] = prob_best(
                 self.location, scale=self.scales, df=self.df, weight=self.weight, margin=margin
             )
@@ -97,8 +95,8 @@ class ScoreBelief(Belief):
         refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
         if refused.size:
             raise ScoreError(
-                f'scores must be numbers of at most {LARGEST_SCORE:g} in magnitude but candidate "{candidate}" has '
-                f"{history.sign * refused[0]}: fix the metric, or make such a run fail."
+                f"scores must be numbers of at most {LARGEST_SCORE:g} in magnitude but candidate '{candidate}' has "
+                f"{history.sign * refused[0]}. Fix the metric, or make the run fail."
             )
         if not self.takes_logits:
             return scores
@@ -129,7 +127,8 @@ class StudentT(ScoreBelief):
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
         sizes = np.array([len(values) for values in scores], dtype=float)
-        location = np.array([_mean(values) for values in scores])
+        # The mean of equal scores is exactly this score, which a sum would round away.
+        location = np.array([float(each[0] if np.ptp(each) == 0 else np.mean(each)) for each in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         scale = np.sqrt(squares / (sizes * (sizes - 2)))
         noise_sd = np.sqrt(np.maximum(squares / (sizes - 1), squares.sum() / (sizes - 1).sum()))
@@ -151,8 +150,3 @@ class LogitStudentT(StudentT):
 
     has_margin = False
     takes_logits = True
-
-
-def _mean(scores: np.ndarray) -> float:
-    """The mean, and exactly the score where all are equal, which the sum would round away."""
-    return float(scores[0] if np.ptp(scores) == 0 else np.mean(scores))

@@ -1,4 +1,4 @@
-"""Every answer that ever came, in one SQLite file, so that no question is asked and paid for twice."""
+"""All answers in one SQLite file, so that no question is asked and paid for twice."""
 
 import errno
 import fcntl
@@ -16,14 +16,14 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
 
 Charge = Tuple[int, float]
-"""The number of questions asked, and their cost."""
+"""The number of questions asked and their cost."""
 
 VERSION = 1
 SECONDS_TO_WAIT = 60.0
-"""For another selection that writes to the same file."""
+"""How long to wait for another selection that writes to the same file."""
 
 SECONDS_BETWEEN_TRIES = 0.05
-"""To take a question that somebody else is asking."""
+"""Between two tries to take a question that another selection is asking."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
@@ -63,12 +63,7 @@ class AnswerStore:
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
         try:
-            with self._using() as database:
-                self._check_version(database)
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute("PRAGMA synchronous = FULL")
-                database.executescript(SCHEMA)
-                database.execute(f"PRAGMA user_version = {VERSION}")
+            self._prepare()
         except StoreError:
             self._database.close()
             raise
@@ -80,7 +75,7 @@ class AnswerStore:
                 self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
-        key = system_key(identity)
+        key = key_of(identity)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
         return key
@@ -90,7 +85,7 @@ class AnswerStore:
         with self._using() as database:
             row = database.execute(
                 "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
-                (system, question_key(question)),
+                (system, key_of(question)),
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
@@ -99,19 +94,21 @@ class AnswerStore:
         """Wait until nobody else is asking a system this question, neither another thread with this store nor another
         process with the same file. Nobody else may ask it until the block ends, or the process, however it ends. Yield
         whether it may be asked; otherwise `given_up` became true."""
-        key = (system, question_key(question))
+        key = (system, key_of(question))
         while not (taken := self._take(key)) and not given_up():
             time.sleep(SECONDS_BETWEEN_TRIES)
         try:
             yield taken
         finally:
-            if taken:
-                self._leave(key)
+            with self._lock:
+                self._taken -= {key} if taken else set()
+                if taken and self._locks is not None and not self._locks.closed:
+                    fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
         value = json.dumps(answer.value)
-        row = (system, question_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
+        row = (system, key_of(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -141,20 +138,20 @@ class AnswerStore:
             self._taken.add(key)
             return True
 
-    def _leave(self, key: Tuple[str, str]) -> None:
-        with self._lock:
-            self._taken.discard(key)
-            if self._locks is not None and not self._locks.closed:
-                fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
-
-    def _check_version(self, database: sqlite3.Connection) -> None:
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if version not in (0, VERSION) or (version == 0 and tables):
-            raise StoreError(
-                f"{self._path}: not an answers file, or one from another version of this package. Give another "
-                "one with --answers."
-            )
+    def _prepare(self) -> None:
+        """Create the tables in a new file; refuse any other file."""
+        with self._using() as database:
+            version = database.execute("PRAGMA user_version").fetchone()[0]
+            tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if version != VERSION and (version or tables):
+                raise StoreError(
+                    f"{self._path} is not an answers file, or is from another version of this package. Pass another "
+                    "file with --answers."
+                )
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            database.executescript(SCHEMA)
+            database.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -166,8 +163,8 @@ class AnswerStore:
 
     def _unusable(self, error: Exception) -> StoreError:
         return StoreError(
-            f"{self._path}: the file of answers cannot be used: {error}. Free some space or fix its permissions, then "
-            "continue with --recover; or give another file with --answers."
+            f"cannot use the answers file {self._path}: {error}. Free disk space or fix its permissions, then "
+            "continue with --recover; or pass another file with --answers."
         )
 
 
@@ -187,16 +184,12 @@ def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
     return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
 
 
-def system_key(identity: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_canonical(identity).encode("utf-8")).hexdigest()
-
-
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def question_key(question: Any) -> str:
-    return hashlib.sha256(_canonical(question).encode("utf-8")).hexdigest()
+def key_of(identity_or_question: Any) -> str:
+    return hashlib.sha256(_canonical(identity_or_question).encode("utf-8")).hexdigest()
 
 
 def _place(key: Tuple[str, str]) -> int:

@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.evaluator import batch_of
@@ -46,8 +45,8 @@ class LimitedDocuments(Strategy):
         needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
         if self.num_batches < needed:
             raise ConfigError(
-                f"the first queries need at least {needed} documents, or batches of documents, but there are only "
-                f"{self.num_batches}. Use more documents, or a smaller --batch-size."
+                f"the first queries need at least {needed} documents, or batches of documents, but the file has only "
+                f"{self.num_batches}. Add documents or use a smaller --batch-size."
             )
 
     def check_room(self, history: History) -> None:
@@ -88,7 +87,7 @@ class LimitedDocuments(Strategy):
         if len(through) == len(history.active):
             return True
         if not isinstance(self.strategy, FixedConfidence):
-            # What its plan asks for next is not there, and nothing else is part of the plan.
+            # The documents that its plan asks for next do not exist, and nothing else is part of the plan.
             wanted = self.strategy.propose(history, 1, np.random.default_rng(0))
             return not history.pending and bool(wanted) and wanted[0] in through
         together = sum(decision.prob_best.get(name, 0.0) for name in through)
@@ -118,9 +117,6 @@ class LimitedDocuments(Strategy):
         return self._latest[1]
 
 
-DocumentsOf = Callable[[str, int], Tuple[int, ...]]
-"""Gives the documents of a candidate's replicate."""
-
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
 
 
@@ -148,7 +144,7 @@ class DocumentChoice:
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
-        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=_measure_of(task))
+        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=task.measure)
         strategy.check(list(names))
         return cls(settings, facts, task, strategy, believing.strategy_params())
 
@@ -162,12 +158,7 @@ class DocumentChoice:
     ) -> Dict[str, Any]:
         """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
         those about training runs. `charges` is None if the file of answers is missing."""
-        orders = self.orders(history.candidates, int(seed))
         size = self.settings.batch_size
-
-        def documents_of(name: str, replicate: int) -> Tuple[int, ...]:
-            return batch_of(orders[name], replicate, size)
-
         about = {
             "metric": self.task.metric,
             "task": self.settings.task,
@@ -178,30 +169,26 @@ class DocumentChoice:
             "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
         }
         whole = summarise(history, decision, about)
-        systems = [self._system(each, history, charges, documents_of) for each in whole["candidates"]]
+        systems = [self._system(each, history, charges) for each in whole["candidates"]]
         known = charges is not None
         return {
             **{key: value for key, value in whole.items() if key not in (*ABOUT_TRAININGS, "candidates")},
             "num_queries": sum(system.num_queries or 0 for system in systems) if known else None,
             "cost": sum(system.cost or 0.0 for system in systems) if known else None,
-            "fixed_size": _fixed_size(history, documents_of),
+            "fixed_size": _fixed_size(history, self.orders(history.candidates, int(seed)), size),
             "candidates": systems,
         }
 
     def _system(
-        self,
-        summary: CandidateSummary,
-        history: History,
-        charges: Optional[Mapping[str, Charge]],
-        documents_of: DocumentsOf,
+        self, summary: CandidateSummary, history: History, charges: Optional[Mapping[str, Charge]]
     ) -> SystemSummary:
-        name = summary.name
+        name, size, number = summary.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return SystemSummary(
             **vars(summary),
             measure=self.strategy.measure(history, name) if replicates else None,
-            num_documents=sum(len(documents_of(name, replicate)) for replicate in replicates),
+            num_documents=sum(min(size, number - replicate * size) for replicate in replicates),
             num_queries=num_queries,
             cost=cost,
         )
@@ -218,32 +205,17 @@ def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optio
     return None if directory is None else RunDirectory(directory).answers
 
 
-def _measure_of(task: Task) -> Callable[[History, str], float]:
-    """Return a function that scores all counts of a candidate together, so that a document counts by its size."""
-
-    def measure(history: History, name: str) -> float:
-        counts = history.counts(name)
-        sums = counts.values.sum(axis=0).tolist()
-        return task.score({COUNT_PREFIX + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
-
-    return measure
-
-
-def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:
+def _fixed_size(history: History, orders: Mapping[str, np.ndarray], size: int) -> Any:
     """Return the sizes, in documents, of tests for the observed difference; None if too little is known."""
-    scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
-    batches: Dict[Tuple[int, ...], int] = {}
+    scores: Dict[str, Dict[Tuple[int, ...], float]] = {name: {} for name in history.active}
     for evaluation in history.evaluations:
         name, replicate = evaluation.request.key
         if name in scores:
-            batch = documents_of(name, replicate)
-            scores[name][batches.setdefault(batch, len(batches))] = evaluation.score
-    found = fixed_size(scores) if len(scores) > 1 else None
+            scores[name][batch_of(orders[name], replicate, size)] = evaluation.score
+    found = fixed_size(scores)
     if found is None:
         return None
-    size = max(map(len, batches))
-    facts = asdict(found)
+    largest, facts = max(len(batch) for batches in scores.values() for batch in batches), asdict(found)
     for key in ("baseline_2", "baseline_all"):
-        facts[key] = None if facts[key] is None else facts[key] * size
-    facts["effect"] = None if abs(facts["effect"]) == float("inf") else facts["effect"]
-    return facts
+        facts[key] = facts[key] and facts[key] * largest
+    return {**facts, "effect": found.effect if np.isfinite(found.effect) else None}

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.files import read_lines, shortened
 
 FIELDS = ("id", "items", "label", "tags", "spans")
-"""The names that have a meaning. Every other field is passed on to the systems as it is."""
+"""The names that have a meaning. Every other field is passed on to the systems unchanged."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
         lines[document.id] = line
         documents.append(document)
     if not documents:
-        raise DataError(f"{path} has no documents: give one JSON object in each line.")
+        raise DataError(f"{path} contains no documents. Write one JSON object per line.")
     try:
         task.check([item.gold for document in documents for item in document.items])
     except DataError as error:
@@ -69,15 +69,10 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
 def field_names(text: Optional[str]) -> Dict[str, str]:
     """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's."""
     names: Dict[str, str] = {}
-    for part in (text or "").split(","):
-        name, separator, field = (piece.strip() for piece in part.partition("="))
-        if not part.strip():
-            continue
-        if not separator or not field or name not in FIELDS:
-            hint = "" if name in FIELDS else did_you_mean(name, FIELDS)
-            raise ConfigError(
-                f"--fields: '{part.strip()}' must be NAME=FIELD with a name among {', '.join(FIELDS)}.{hint}"
-            )
+    for part in filter(str.strip, (text or "").split(",")):
+        name, _, field = (piece.strip() for piece in part.partition("="))
+        if not field or name not in FIELDS:
+            raise ConfigError(f"--fields: '{part.strip()}' must be NAME=FIELD. Valid names: {', '.join(FIELDS)}.")
         names[name] = field
     return names
 
@@ -88,8 +83,8 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
     id_ = fields.pop(name, None)
     if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
         raise DataError(
-            f"{where}: every document needs a string or a number as '{name}' but has {shortened(id_)}. Add it, or "
-            "name its field with --fields id=FIELD."
+            f"{where}: '{name}' must be a string or a whole number but is {shortened(id_)}. Add it, or set the name of "
+            "its field with --fields id=FIELD."
         )
     listed = names.get("items", "items")
     if listed not in fields:
@@ -108,12 +103,13 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
 def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where: str) -> Item:
     fields = dict(record)
     found = {name: fields.pop(names.get(name, name)) for name in task.gold_fields if names.get(name, name) in fields}
-    wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
     if len(found) != 1:
-        lack = "lacks the gold annotation" if not found else "has more than one gold annotation, one of"
-        alike = [] if found else near(task.gold_fields[0], fields)
-        hint = f" Is it '{alike[0]}'? Then use --fields {task.gold_fields[0]}={alike[0]}." if alike else ""
-        raise DataError(f"{where}: {lack} {wanted}; the fields are {', '.join(record) or 'none'}.{hint}")
+        wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
+        number = "more than one" if found else "no"
+        raise DataError(
+            f"{where}: {number} gold annotation {wanted}; the fields are {', '.join(record) or 'none'}. Set the name "
+            f"of its field with --fields {task.gold_fields[0]}=FIELD."
+        )
     ((name, value),) = found.items()
     try:
         return Item(fields, task.gold(name, value))

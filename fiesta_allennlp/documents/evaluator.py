@@ -18,7 +18,7 @@ from fiesta_allennlp.records import Evaluation, Request
 
 
 class Station:
-    """An open system at work: its key among the kept answers, and at most as many questions at once as it accepts.
+    """An open system at work, with its key among the kept answers and a limit on parallel questions.
 
     Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
     the same time: the later one gets the kept answer.
@@ -78,7 +78,8 @@ class DocumentQueries(Evaluator):
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
         found: List[Answer] = []
-        for document in (self.documents[position] for position in self.positions(*request.key)):
+        for position in batch_of(self.orders[request.candidate], request.replicate, self.batch_size):
+            document = self.documents[position]
             try:
                 raw = [station.answer(question) for question in station.system.questions(document)]
                 answers = station.system.answers([answer.value for answer in raw], document, self.task)
@@ -95,9 +96,6 @@ class DocumentQueries(Evaluator):
             started_at=min(answer.asked_at for answer in found),
             metrics=counts,
         )
-
-    def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
-        return batch_of(self.orders[name], replicate, self.batch_size)
 
 
 def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:

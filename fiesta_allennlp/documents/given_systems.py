@@ -17,16 +17,17 @@ from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 
 ARCHIVE_ENDING = ".tar.gz"
+WEB = ("http://", "https://")
 FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
 
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
     for text in texts:
-        if text.startswith(("http://", "https://")):
-            raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
+        if text.startswith(WEB):
+            raise ConfigError(f"system '{text}': put a name in front: NAME={text}.")
     places = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
-    check_names(places, what="system", least=2, remedy=f"Give each as {FORMS}.")
+    check_names(places, what="system", least=2, remedy=f"Pass each as {FORMS}.")
     return {name: Candidate(name, source, _config(name, source)) for name, source in places}
 
 
@@ -42,8 +43,8 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
             raise ConfigError(
-                f"the systems '{twin}' and '{name}' are the same. Leave one of them out, or give them different "
-                "strings as 'version'."
+                f"the systems '{twin}' and '{name}' are the same. Remove one of them, or set 'version' to a different "
+                "string for each."
             )
         identities[name] = identity
     return systems
@@ -70,7 +71,7 @@ def open_systems(
 
     def open_one(name: str) -> None:
         with _naming(name, given[name]):
-            systems[name].open(Workplace(name, log(name), time_limit, packages))
+            systems[name].open(Workplace(log(name), time_limit, packages))
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
@@ -96,29 +97,22 @@ def _naming(name: str, system: Candidate) -> Iterator[None]:
 
 
 def _stem(path: str) -> str:
-    file = Path(path).name
-    return file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
+    return Path(path).name.removesuffix(ARCHIVE_ENDING) if path.endswith(ARCHIVE_ENDING) else Path(path).stem
 
 
 def _config(name: str, source: str) -> Dict[str, Any]:
-    if source.startswith(("http://", "https://")):
+    if source.startswith(WEB):
         return {"type": "http", "url": source}
-    if source.endswith((".jsonnet", ".json")):
-        return _from_file(name, source)
-    kinds = {ARCHIVE_ENDING: "archive", ".jsonl": "predictions"}
-    kind = next((kinds[ending] for ending in kinds if source.endswith(ending)), None)
-    if kind is None and Path(source).is_dir():
-        kind = "archive"
-    if kind is None:
-        raise ConfigError(f"system '{name}': {source} is not in a known form. Give {FORMS}.")
-    return {"type": kind, "path": source}
-
-
-def _from_file(name: str, source: str) -> Dict[str, Any]:
+    if source.endswith(".jsonl"):
+        return {"type": "predictions", "path": source}
+    if source.endswith(ARCHIVE_ENDING) or Path(source).is_dir():
+        return {"type": "archive", "path": source}
+    where = f"system '{name}': {source}"
+    if not source.endswith((".jsonnet", ".json")):
+        raise ConfigError(f"{where} has an unknown format. Pass {FORMS}.")
     if not Path(source).is_file():
-        raise ConfigError(f"system '{name}': {source}: no such config file. Check the path.")
-    config = read_jsonnet(Path(source), where=f"system '{name}': {source}")
+        raise ConfigError(f"{where}: config file not found. Check the path.")
+    config = read_jsonnet(Path(source), where=where)
     if not isinstance(config, dict) or "type" not in config:
-        types = ", ".join(System.available())
-        raise ConfigError(f"system '{name}': {source}: must be an object with a 'type' among {types}.")
+        raise ConfigError(f"{where} must be an object whose 'type' is one of {', '.join(System.available())}.")
     return config

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.answers import AnswerStore, read_charges, system_key
+from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
@@ -32,7 +32,7 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import importing
 
 LINES_OF_PROGRESS = 20
-"""About so many lines a round of all documents prints off a terminal."""
+"""The approximate number of lines that a round of all documents prints if the output is not a terminal."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
     given = "systems"
     step = "query"
     may_be_unfit = False  # an endpoint may be slow to start, and is no larger than the others
-    without = "give the others and another directory, and this file of answers with --answers"
+    without = "pass the other systems, another directory, and this answers file with --answers"
 
     def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> PreparedDocuments:
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
-            raise ConfigError("--documents is missing: give a JSONL file of documents with their gold annotation.")
+            raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
         task = task_of(settings)
         order = [candidate.name for candidate in stored.candidates]
         typed = given_systems(settings.systems)
@@ -159,22 +159,20 @@ def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
     root = stored.directory.root
     if stored.meta.documents not in (None, prepared.file.fingerprint):
         raise ConfigError(
-            f"{prepared.file.path} has changed since the selection in {root} began. Undo the change, or start "
-            "again in another directory. The answers so far are kept; to reuse them there, pass their file with "
-            "--answers."
+            f"{prepared.file.path} has changed since the selection in {root} began. Undo the change, or start over in "
+            "another directory and reuse the answers so far with --answers."
         )
     for candidate in stored.candidates:
         name = candidate.name
         if name not in prepared.systems:
             raise ConfigError(
-                f"system '{name}' ({candidate.source}) belongs to the selection in {root} but is not given. Give all "
-                "of its systems, or none to take them from the store."
+                f"system '{name}' ({candidate.source}) belongs to the selection in {root} but is missing. Pass all of "
+                "its systems, or none to take them from the store."
             )
         if prepared.systems[name].fingerprint() != candidate.facts["fingerprint"]:
             raise ConfigError(
-                f"system '{name}' ({prepared.given[name].source}) has changed since the selection in {root} "
-                "began. Undo the change, give it another name to add it as another system, or start again in another "
-                "directory."
+                f"system '{name}' ({prepared.given[name].source}) has changed since the selection in {root} began. "
+                "Undo the change, rename it to add it as another system, or start over in another directory."
             )
 
 
@@ -206,6 +204,6 @@ def plan_documents(settings: DocumentSettings, directory: Optional[Path], consol
     kept: Dict[str, int] = {}
     if path is not None and path.exists():
         with closing(AnswerStore(path, run="")) as answers:
-            kept = {name: answers.num_kept(system_key(s.identity())) for name, s in prepared.systems.items()}
+            kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
     least, most = prepared.choice.strategy.bounds(len(prepared.systems))
     return DocumentPlan(prepared, kept, least, most)

@@ -1,6 +1,7 @@
 """The options of `fiesta-documents` as one record."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
@@ -17,9 +18,8 @@ AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 
 NO_LIMIT = 10**9
 
-
-def _learned_concentration() -> Any:
-    return {"type": ABOUT_MEASURES, "learn_concentration": True}
+about_documents = partial(option, group=ABOUT_DOCUMENTS, is_fixed=True)
+"""Declares an option that decides which scores are made, so it is fixed once a selection has begun."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class DocumentSettings(SelectionSettings):
     belief: Any = option(
         None,
         "model of the scores: a name or a JSON object (default: dirichlet_f_measure with a learned concentration)",
-        factory=_learned_concentration,
+        factory=lambda: {"type": ABOUT_MEASURES, "learn_concentration": True},
         group=CHOOSING,
         metavar="NAME|JSON",
     )
@@ -62,50 +62,36 @@ class DocumentSettings(SelectionSettings):
         group=ABOUT_DOCUMENTS,
         metavar="FILE.jsonl",
     )
-    task: str = option(
+    task: str = about_documents(
         "classification",
         "what the systems annotate: classification (default) or spans",
-        group=ABOUT_DOCUMENTS,
         metavar="|".join(TASKS),
         choices=TASKS,
-        is_fixed=True,
     )
-    positive_label: Optional[str] = option(
-        None,
-        "score by the F-measure of this label (default: macro-F1 over all labels)",
-        group=ABOUT_DOCUMENTS,
-        metavar="L",
-        is_fixed=True,
+    positive_label: Optional[str] = about_documents(
+        None, "score by the F-measure of this label (default: macro-F1 over all labels)", metavar="L"
     )
-    metric: Optional[str] = option(
-        None,
-        "accuracy: score a classification by accuracy instead of the F-measure",
-        group=ABOUT_DOCUMENTS,
-        is_fixed=True,
+    metric: Optional[str] = about_documents(
+        None, "accuracy: score a classification by accuracy instead of the F-measure"
     )
-    fields: str = option(
-        "",
-        "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment",
-        group=ABOUT_DOCUMENTS,
-        is_fixed=True,
+    fields: str = about_documents(
+        "", "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment"
     )
-    documents_order: str = option(
+    documents_order: str = about_documents(
         "shared",
         "shared (default): all systems get the documents in one random order; independent: each in its own order, as "
         "in the paper",
-        group=ABOUT_DOCUMENTS,
         metavar="|".join(ORDERS),
         choices=ORDERS,
-        is_fixed=True,
     )
-    batch_size: int = option(1, "documents per query (default 1)", group=ABOUT_DOCUMENTS, least=1, is_fixed=True)
+    batch_size: int = about_documents(1, "documents per query (default 1)", least=1)
     answers: Optional[str] = option(
         None,
         "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
         group=RESOURCES,
         metavar="FILE",
     )
-    workers: int = option(1, "number of queries at once (default 1)", group=RESOURCES, least=1)
+    workers: int = option(1, "number of parallel queries (default 1)", group=RESOURCES, least=1)
     time_limit: float = option(60.0, "seconds to wait for an answer (default 60)", group=RESOURCES, above=0)
     max_failures: int = option(
         3, "drop a system after this number of failed queries (default 3)", group=RESOURCES, least=1
@@ -118,10 +104,7 @@ class DocumentSettings(SelectionSettings):
         least=0,
         is_fixed=True,
     )
-    include_package: Tuple[str, ...] = option(
-        (),
-        "packages to import first",
-    )
+    include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def believing(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric."""

@@ -5,10 +5,11 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 
 from fiesta_allennlp.counts import COUNT_PREFIX as COUNT
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
 
 UNKNOWN = "?"
-"""Stands for every predicted label that is not a gold label of any document."""
+"""Stands for a predicted label that is not a gold label of any document."""
 
 BINARY_CELLS = ("tp", "fp", "fn", "tn")
 
@@ -28,7 +29,7 @@ class Task(Registrable):
         """Read the gold value of an item from its field.
 
         Raises:
-            DataError: if the value is no gold value. The message leaves out the place, because the caller knows it.
+            DataError: if the value is not a gold value. The message omits the place, which the caller knows.
         """
         raise NotImplementedError
 
@@ -44,7 +45,7 @@ class Task(Registrable):
         """Check once that the gold values of a file can tell systems apart.
 
         Raises:
-            DataError: if they cannot. The message leaves out the file's name.
+            DataError: if they cannot. The message omits the file's name.
         """
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
@@ -54,6 +55,12 @@ class Task(Registrable):
     def score(self, counts: Mapping[str, float]) -> float:
         """Compute the measure called `metric` from the counts of one or more documents. It needs no earlier `check`."""
         raise NotImplementedError
+
+    def measure(self, history: History, name: str) -> float:
+        """Score all counts of a candidate together, so that a document counts by its size."""
+        counts = history.counts(name)
+        sums = counts.values.sum(axis=0).tolist()
+        return self.score({COUNT + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
 
 
 @Task.register("classification")
@@ -74,10 +81,8 @@ class Classification(Task):
         allowed = ("macro_f1" if positive_label is None else "f_measure", "accuracy")
         if self.metric not in allowed:
             how = "without" if positive_label is None else "with"
-            raise ConfigError(
-                f"--metric must be {' or '.join(allowed)} for classification {how} --positive-label but got "
-                f"'{self.metric}'."
-            )
+            names = " or ".join(allowed)
+            raise ConfigError(f"--metric must be {names} {how} --positive-label but is '{self.metric}'.")
         self._positive = positive_label
         self._labels: List[str] = []
 
@@ -90,35 +95,22 @@ class Classification(Task):
     def check(self, golds: Sequence[Any]) -> None:
         self._labels = sorted(set(golds))
         if self._positive is not None and self._positive not in self._labels:
-            raise DataError(
-                f"no item has the label '{self._positive}' of --positive-label. The labels are: "
-                f"{', '.join(self._labels)}."
-            )
-        if self._positive is None:
-            self._check_names()
+            known = ", ".join(self._labels)
+            raise DataError(f"no item has the label '{self._positive}' of --positive-label. The labels are {known}.")
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
-
-    def _check_names(self) -> None:
-        """Refuse labels that the names of the counts could not tell apart."""
-        remedy = "Give it another name in the documents, and with 'labels' in the systems."
-        for label in self._labels:
-            if ">" in label:
-                raise DataError(
-                    f"the label '{label}' must not contain '>', which separates two labels in the names of the "
-                    f"counts. {remedy}"
-                )
-            if label == UNKNOWN:
-                raise DataError(
-                    f"no label may be named '{label}', which is reserved for answers that are not one of the "
-                    f"labels. {remedy}"
-                )
+        reserved = next((label for label in self._labels if ">" in label or label == UNKNOWN), None)
+        if self._positive is None and reserved is not None:
+            raise DataError(
+                f"the label '{reserved}' is reserved: labels must not contain '>' or be '{UNKNOWN}'. Rename it in the "
+                "documents, and map it with 'labels' in the systems."
+            )
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
         if self._positive is not None:
             pairs = Counter((g == self._positive, a == self._positive) for g, a in zip(golds, answers, strict=True))
-            names = {"tp": (True, True), "fp": (False, True), "fn": (True, False), "tn": (False, False)}
-            return {COUNT + name: float(pairs[pair]) for name, pair in names.items()}
+            cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
+            return {COUNT + name: float(pairs[pair]) for name, pair in cells}
         known = set(self._labels)
         seen = Counter((g, a if a in known else UNKNOWN) for g, a in zip(golds, answers, strict=True))
         return {
@@ -153,16 +145,16 @@ class Spans(Task):
     """
 
     gold_fields = ("tags", "spans")
+    metric = "f_measure"
 
     def __init__(self, *, positive_label: Optional[str] = None, metric: Optional[str] = None) -> None:
         if positive_label is not None:
-            raise ConfigError("--positive-label is for --task classification. Leave it out.")
-        if metric not in (None, "f_measure"):
-            raise ConfigError(f"--metric must be f_measure for --task spans but got '{metric}'.")
-        self.metric = "f_measure"
+            raise ConfigError("--positive-label requires --task classification.")
+        if metric not in (None, self.metric):
+            raise ConfigError(f"--metric must be f_measure for --task spans but is '{metric}'.")
 
     def gold(self, field: str, value: Any) -> Tuple[Optional[int], FrozenSet[Span]]:
-        """Read the number of tokens, which only tags give, and the spans."""
+        """Read the number of tokens, known from tags only, and the spans."""
         return (len(value), _spans_of_tags(value)) if field == "tags" else (None, _spans(value))
 
     def answer(self, value: Any, gold: Any) -> FrozenSet[Span]:
@@ -176,7 +168,7 @@ class Spans(Task):
 
     def check(self, golds: Sequence[Any]) -> None:
         if not any(spans for _, spans in golds):
-            raise DataError("no item has a span, so there is nothing to score.")
+            raise DataError("no item has a span, so no system can be scored.")
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
         found = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))
@@ -205,10 +197,8 @@ def _label(value: Any) -> str:
 
 def _spans_of_tags(value: Any) -> FrozenSet[Span]:
     """Read the spans of BIO tags; an `I-` without its `B-` begins one."""
-    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        raise DataError("tags must be a list of strings")
-    if any(tag[:1] not in ("B", "I", "O") for tag in value):
-        raise DataError(f"tags must be O, B-... or I-... but are {value}")
+    if not isinstance(value, list) or not all(isinstance(tag, str) and tag[:1] in ("B", "I", "O") for tag in value):
+        raise DataError("tags must be a list of O, B-... and I-...")
     spans, begin = set(), 0
     open_label: Optional[str] = None
     for place, tag in enumerate([*value, "O"]):
@@ -227,14 +217,11 @@ def _spans(value: Any) -> FrozenSet[Span]:
 
 
 def _span(value: Any) -> Span:
-    """Read `[start, end, label]`, or an object with these keys. The label may be left out if there is only one."""
+    """Read `[start, end, label]`, or an object with these keys. The label is optional."""
     parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
     if isinstance(parts, list) and len(parts) == 2:
         parts = [*parts, ""]
-    if (
-        not isinstance(parts, list)
-        or [type(part) for part in parts] != [int, int, str]
-        or not 0 <= parts[0] <= parts[1]
-    ):
+    is_list = isinstance(parts, list) and [type(part) for part in parts] == [int, int, str]
+    if not is_list or not 0 <= parts[0] <= parts[1]:
         raise DataError('a span must be [start, end, label] or {"start": ..., "end": ..., "label": ...}')
     return cast(Span, tuple(parts))

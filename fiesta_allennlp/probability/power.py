@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Mapping, Optional
+from typing import Any, Mapping, Optional
 
 import numpy as np
 from scipy.special import nctdtr, ndtri, stdtrit
@@ -20,10 +20,10 @@ LEAST = 2
 class FixedSize:
     """What a one-sided paired t-test between the best two candidates needs to tell them apart.
 
-    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough where these two are known
-    beforehand; `baseline_all` where the best one is compared with each other candidate, at an error that is divided
-    by their number (`BaselineK-1` in the paper). Every one of the compared systems is sent all of these documents.
-    Both are `None` where the effect is 0: then no number is enough.
+    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough if these two are known
+    beforehand; `baseline_all` if the best one is compared with each other candidate, at an error that is divided by
+    their number (`BaselineK-1` in the paper). Each of the compared systems gets all of these documents. Both are `None`
+    if the effect is 0: then no number is enough.
     """
 
     best: str
@@ -33,12 +33,12 @@ class FixedSize:
     baseline_all: Optional[int]
 
 
-def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]:
-    """The fixed size for the effect that was observed, which a test would have to know before it begins.
+def fixed_size(scores: Mapping[str, Mapping[Any, float]]) -> Optional[FixedSize]:
+    """Compute the fixed size for the observed effect, which a test would have to know before it begins.
 
-    Where the best two candidates share at least two documents, the effect is the mean difference on these, divided by
-    the standard deviation of the differences; else that of `effect_apart`. `None` where fewer than two candidates
-    have two scores.
+    If the best two candidates share at least two documents, the effect is the mean difference on these in standard
+    deviations of the differences, infinite if these are equal and not 0; otherwise it is `effect_apart`. Return `None`
+    if fewer than two candidates have two scores.
 
     Args:
         scores: by candidate and document.
@@ -58,19 +58,12 @@ def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]
     )
 
 
-def _effect(best: Mapping[int, float], second: Mapping[int, float]) -> float:
+def _effect(best: Mapping[Any, float], second: Mapping[Any, float]) -> float:
     common = [document for document in best if document in second]
     if len(common) >= LEAST:
-        return effect_of_pairs(np.array([best[document] - second[document] for document in common]))
+        differences = np.array([best[document] - second[document] for document in common])
+        return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
     return effect_apart(*(np.array(list(values.values())) for values in (best, second)))
-
-
-def effect_of_pairs(differences: np.ndarray) -> float:
-    """The mean difference in standard deviations of the difference, as the paper has it for real data.
-
-    Shape of `differences`: `(num_documents,)`, at least 2. Infinite where all are equal and not 0.
-    """
-    return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
 
 
 def effect_apart(best: np.ndarray, second: np.ndarray) -> float:

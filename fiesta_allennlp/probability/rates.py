@@ -11,7 +11,7 @@ It is drawn from by importance sampling; scripts/benchmarks/derivations.md has t
 distribution over the simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their
 own. They are made of points that fill the unit cube evenly, always the same ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Tuple
 
@@ -92,12 +92,22 @@ def log_sum_exp(values: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """`log_rates` has the shape `(num_samples, num_kinds)`; `log_concentration` and `cell` `(num_samples,)`."""
+class WeightedRates:
+    """Draws of the rates, from the proposal, or with weights from the posterior.
+
+    `log_rates` has the shape `(num_samples, num_kinds)`; `log_concentration`, `cell`, the cell of log A, and `weights`,
+    which sum to 1, have the shape `(num_samples,)`.
+    """
 
     log_rates: np.ndarray
     log_concentration: np.ndarray
     cell: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def effective(self) -> float:
+        """The effective share of the draws, 1 / (num_samples sum w^2)."""
+        return 1 / (len(self.weights) * float((self.weights**2).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +127,8 @@ class ScaledDirichlet:
     edges: np.ndarray
     mass: np.ndarray
 
-    def draw(self, num_samples: int) -> Draws:
-        """Evenly spread draws, always the same. `num_samples` is a power of two."""
+    def draw(self, num_samples: int) -> WeightedRates:
+        """Evenly spread draws with equal weights, always the same. `num_samples` is a power of two."""
         num_cells, num_kinds = self.shapes.shape
         ranks = even_ranks(num_samples, num_kinds + 1)
         passed = np.cumsum(self.mass) / self.mass.sum()
@@ -128,10 +138,11 @@ class ScaledDirichlet:
         quantiles = np.stack([log_gamma_quantiles(shape, num_samples) for shape in self.shapes.ravel().tolist()])
         rows = cell[:, None] * num_kinds + np.arange(num_kinds)
         log_x = quantiles[rows, ranks[:, :-1]] - self.log_scales[cell]
-        return Draws(
+        return WeightedRates(
             log_rates=log_x - log_sum_exp(log_x)[:, None],
             log_concentration=self.edges[cell] + inside * np.diff(self.edges)[cell],
             cell=cell,
+            weights=np.full(num_samples, 1 / num_samples),
         )
 
     def log_density(self, log_rates: np.ndarray, cell: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -141,20 +152,6 @@ class ScaledDirichlet:
         constant = gammaln(total) + (self.shapes * self.log_scales - gammaln(self.shapes)).sum(axis=1)
         powers = (self.shapes[:, kept][cell] * log_rates[:, kept]).sum(axis=1)
         return constant[cell] + powers - total[cell] * log_sum_exp(self.log_scales[cell] + log_rates)
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRates:
-    """Draws from the posterior of the rates.
-
-    `log_rates` has the shape `(num_samples, num_kinds)`; `log_concentration` and `weights`, which sum to 1, have the
-    shape `(num_samples,)`. `effective` is the effective share of the draws, 1 / (num_samples sum w^2).
-    """
-
-    log_rates: np.ndarray
-    log_concentration: np.ndarray
-    weights: np.ndarray
-    effective: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +262,4 @@ class _Target:
     def weighted(self, proposal: ScaledDirichlet) -> WeightedRates:
         drawn = proposal.draw(self.model.num_samples)
         log_weight = self.log_ratio(proposal, drawn.log_rates, drawn.log_concentration, drawn.cell)
-        weights = softmax(log_weight - np.log(proposal.mass[drawn.cell]))
-        effective = 1 / (len(weights) * float((weights**2).sum()))
-        return WeightedRates(drawn.log_rates, drawn.log_concentration, weights, effective)
+        return replace(drawn, weights=softmax(log_weight - np.log(proposal.mass[drawn.cell])))

@@ -47,8 +47,8 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
     refused = scores[~((scores >= 0) & (scores <= 1))]
     if refused.size:
         raise ScoreError(
-            f'a logit needs scores from 0 to 1 but candidate "{candidate}" has {refused[0]}: report the metric as '
-            "a fraction, or use a belief without logit."
+            f"a logit requires scores from 0 to 1 but candidate '{candidate}' has {refused[0]}. Report the metric as a "
+            "fraction, or use a belief without logit."
         )
     clipped = np.clip(scores, LOGIT_CLIP, 1 - LOGIT_CLIP)
     return np.log(clipped) - np.log1p(-clipped)
@@ -122,12 +122,11 @@ def prob_best_of_all(
 
 
 def _check(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
-    if location.ndim != 1 or not len(location):
-        raise ScoreError(f"P(best) needs one location for every candidate but got the shape {location.shape}.")
-    if not (np.isfinite(location).all() and np.isfinite(scale).all() and (scale >= 0).all() and (df >= 1).all()):
+    is_finite = location.ndim == 1 and location.size and np.isfinite(location).all() and np.isfinite(scale).all()
+    if not is_finite or (scale < 0).any() or not (df >= 1).all():
         raise ScoreError(
-            "P(best) needs finite locations, finite scales of at least 0 and a df of at least 1 but got "
-            f"{location}, {scale} and {df}."
+            "P(best) requires a finite location for each candidate, finite scales of at least 0 and a df of at least 1 "
+            f"but got {location}, {scale} and {df}."
         )
     check_margin(margin)
 
@@ -139,7 +138,7 @@ def check_margin(margin: float) -> None:
         ConfigError: with the value.
     """
     if not 0 <= margin < math.inf:
-        raise ConfigError(f"margin must be 0 or more, in units of the score, but got {margin}.")
+        raise ConfigError(f"margin must be 0 or more, in units of the score, but is {margin}.")
 
 
 @dataclass(frozen=True, eq=False)

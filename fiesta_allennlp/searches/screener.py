@@ -1,6 +1,6 @@
 """The sampling rule of the first stage of a search: one run of each config that a searcher chooses."""
 
-from typing import List, Optional, Set
+from typing import List, Set
 
 import numpy as np
 
@@ -40,13 +40,11 @@ class Screener(Strategy):
         return [history.candidates[row] for row in rows]
 
     def recommend(self, history: History) -> Decision:
-        ranked, known = self.ranked(history), self.searched(history)
-        return Decision(best=ranked[0] if ranked else None, stopped_by=self._stopped_by(known, len(ranked)))
-
-    def _stopped_by(self, known: SearchHistory, num_scores: int) -> Optional[str]:
-        if not num_scores and len(known.seen) >= min(MOST_FAILURES, self.configs):
-            return "failures"
-        return "budget" if len(known.seen) >= self.configs else None
+        ranked, num_seen = self.ranked(history), len(self.searched(history).seen)
+        if not ranked and num_seen >= min(MOST_FAILURES, self.configs):
+            return Decision(best=None, stopped_by="failures")
+        best = ranked[0] if ranked else None
+        return Decision(best=best, stopped_by="budget" if num_seen >= self.configs else None)
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         return self.configs, self.configs

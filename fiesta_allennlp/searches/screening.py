@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
 from fiesta_allennlp.names import NUMBER, values_in
-from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome
+from fiesta_allennlp.records import Candidate, Decision, Failure, History, Outcome
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
@@ -63,7 +63,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
-                "seconds, or choose gp_ei, graph_ei, graph_eif or random."
+                "seconds, or use gp_ei, graph_ei, graph_eif or random."
             )
         configs = min(settings.num_configs or len(given), len(given))
         _check_selection(settings, settings.num_finalists(configs), next(iter(given.values())))
@@ -142,37 +142,22 @@ class ScreeningProgress(Listener):
         self._metric = metric
         self._configs = configs
         self._start = time.monotonic()
-        self._num_new = 0
-        self._done = len(history.evaluations)
-        self._best: Optional[Evaluation] = None
-        for evaluation in history.evaluations:
-            self._compare(evaluation)
+        self._scored = list(history.evaluations)
+        self._num_before = len(self._scored)
 
     def on_outcome(self, outcome: Outcome) -> None:
-        name = outcome.request.candidate
+        name, seconds = outcome.request.candidate, time.monotonic() - self._start
         if isinstance(outcome, Failure):
-            later = " (it is tried again)" if outcome.kind in ("machine", "killed") else ""
+            later = " (will be retried)" if outcome.kind in ("machine", "killed") else ""
             self._say(f"{name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}{later}")
             return
-        self._done += 1
-        self._num_new += 1
-        self._compare(outcome)
+        self._scored.append(outcome)
+        best, done = max(self._scored, key=lambda each: self._metric.sign * each.score), len(self._scored)
         score = f"{name} {self._metric.name} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
-        self._say(f"{self._done} of {self._configs}: {score}; {self._best_text()}{self._left()}")
-
-    def _compare(self, evaluation: Evaluation) -> None:
-        sign = self._metric.sign
-        if self._best is None or sign * evaluation.score > sign * self._best.score:
-            self._best = evaluation
-
-    def _best_text(self) -> str:
-        best = self._best
-        return "" if best is None else f"best {number_text(best.score)}, {best.request.candidate}"
-
-    def _left(self) -> str:
-        left = max(0, self._configs - self._done)
-        seconds = (time.monotonic() - self._start) / self._num_new * left
-        return f"; about {duration_text(round(seconds))} left" if left else ""
+        to_come = seconds / (done - self._num_before) * (self._configs - done)
+        left = f"; about {duration_text(round(to_come))} left" if self._configs > done else ""
+        text = f"{done} of {self._configs}: {score}; best {number_text(best.score)}, {best.request.candidate}{left}"
+        self._say(text)
 
     def _say(self, text: str) -> None:
         elapsed = timedelta(seconds=int(time.monotonic() - self._start))
@@ -189,8 +174,8 @@ def check_number(number: int, settings: SearchSettings, most: float) -> None:
     """Refuse more points than the searcher can choose among."""
     if number > most:
         raise ConfigError(
-            f"--searcher {settings.searcher_params()['type']} compares all pairs of points: it can choose among "
-            f"{most:,}, but there are {number:,}. Use --searcher random, or give fewer with --pool or --configs."
+            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
+            f"{most:,} points but got {number:,}. Use --searcher random, or reduce --pool or --configs."
         )
 
 
@@ -198,10 +183,10 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
     """Return the candidates that a template is at the points of the pool, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
-        raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
+        raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
     check_number(len(pool.points), settings, most)
     specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
-    candidate_of(specs[0], staged)  # what is wrong with all of them is told once
+    candidate_of(specs[0], staged)  # reports an error that all of them share only once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
     with evaluating_together([template, staged.overrides], [point.variables for point in pool.points]):
@@ -211,7 +196,7 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
-            raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
+            raise ConfigError(all_in_one(refusals, what="points of the space are invalid"))
         check_variables(specs, staged.overrides)
     return made
 
@@ -219,7 +204,7 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
 def _pool(settings: SearchSettings) -> CandidatePoints:
     if settings.space is None:
         return given_pool(settings.points)
-    assert settings.seed is not None  # whoever begins a search gives one
+    assert settings.seed is not None  # every new search has one
     return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
@@ -231,13 +216,10 @@ def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
 
 
 def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
-    """Refuse now what the second stage would refuse after hours."""
+    """Check the second stage now, not after hours."""
     staged = settings.selection()
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
-    importing(
-        settings.include_package,
-        lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise),
-    )
+    importing(settings.include_package, lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise))
     mark_of(candidate_of(read_place(example.source), staged), staged.division)
 
 

@@ -1,4 +1,4 @@
-"""Search, then decide: many configs run once, and a selection among the best of them. What `fiesta search` calls.
+"""Search, then decide: many configs run once, then a selection among the best. `fiesta search` calls this module.
 
 The first stage has a run directory of its own in `screening/`: its scores were selected on, so no posterior may see
 them."""
@@ -6,7 +6,7 @@ them."""
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -46,7 +46,7 @@ class SearchSummary:
 def search(
     given: Mapping[str, Any], root: Path, *, console: Console, recover: bool = False, force: bool = False
 ) -> SearchSummary:
-    """Screen many configs, then select among the best; or go on with that, in whichever stage it was.
+    """Screen many configs, then select among the best; or resume in the stage that was interrupted.
 
     `given` are settings that are not defaults. `force` deletes what is in the directory, once the new search has passed
     all checks."""
@@ -54,7 +54,7 @@ def search(
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
             raise already_there(directory)
-        return _go_on_selecting(given, directory, console)
+        return _resume_selecting(given, directory, console)
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
     if not recover and (given.get("configs") or 0) > MOST_DRAWN:
@@ -69,7 +69,8 @@ def search(
 def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     stage = _first_stage(directory)
     settings, sources = stored_search(stage.meta), {each.name: each.source for each in stage.candidates}
-    chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
+    ranked = [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
+    chosen = ranked[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
         return SearchSummary({**screened, "stopped_by": "failures"})
     console.print(f"Selecting among the {len(chosen)} best configs.", highlight=False, soft_wrap=True)
@@ -82,46 +83,32 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
 
 
-def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """Go on with the second stage where it was."""
+def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+    """Resume the second stage."""
     if not directory.screening.store.is_file():
         raise StoreError(
-            f"{directory.root}: the selection there was made by {command('select')}. Resume it with that command."
+            f"{directory.root} has a selection that was started with {command('select')}. Resume it with that command."
         )
     meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
     if late:
         raise ConfigError(
-            f"{directory.root}: the screening is over, so {flag(late[0])} no longer has an effect. Leave it out, or "
-            "start again in another directory."
+            f"{directory.root}: the screening is over, so {flag(late[0])} no longer has an effect. Remove it, or "
+            "start over in another directory."
         )
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
     selected = run_selection(TRAININGS, given, directory.root, console=console, recover=True)
-    return SearchSummary(screening_summary(directory), selected)
+    return SearchSummary(json.loads(directory.screening.selection_json.read_text(encoding="utf-8")), selected)
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
-def _scored(screened: Mapping[str, Any]) -> List[str]:
-    return [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
-
-
 def _first_stage(directory: RunDirectory) -> Resumed:
     with reading(directory.screening) as store:
         return Resumed(directory.screening, store.meta(), tuple(store.candidates()))
-
-
-def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
-    """Read `screening/selection.json`."""
-    path = directory.screening.selection_json
-    try:
-        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be read: {error}. Restore it from a copy.") from error
-    return content
 
 
 @dataclass(frozen=True)

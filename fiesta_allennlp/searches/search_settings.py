@@ -1,6 +1,7 @@
-"""The options of `fiesta-search`: those of a selection, which its second stage is, and those of the first stage."""
+"""The options of `fiesta search`: the options of a selection, its second stage, and of the first stage."""
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
@@ -26,9 +27,12 @@ CONFIGS_TO_FINALISTS = 3
 """The number of screened configs for each finalist by default, within these bounds."""
 
 
+of_screening = partial(option, group=FIRST_STAGE)
+
+
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """The settings of `fiesta-search`. Names and defaults are those of the command's options."""
+    """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
@@ -42,7 +46,7 @@ class SearchSettings(Settings):
     )
     space: Any = option(
         None,
-        "the search space as JSON, or a space of allennlp-optuna or AllenTune. Leave it out with --points",
+        "the search space as JSON, or a space of allennlp-optuna or AllenTune; not used with --points",
         metavar="SPACE.json",
         is_fixed=True,
     )
@@ -53,38 +57,31 @@ class SearchSettings(Settings):
         group=FIRST_STAGE,
         metavar="NAME|JSON",
     )
-    configs: Optional[int] = option(
-        None,
-        "number of configs to screen, with one run each (default: all points of --points)",
-        group=FIRST_STAGE,
-        least=3,
+    configs: Optional[int] = of_screening(
+        None, "number of configs to screen, with one run each (default: all points of --points)", least=3
     )
-    finalists: Optional[int] = option(
+    finalists: Optional[int] = of_screening(
         None,
         "number of the best screened configs to select among (default: a third of them, at most 8)",
-        group=FIRST_STAGE,
         least=LEAST_FINALISTS,
     )
-    second_objective: Optional[str] = option(
+    second_objective: Optional[str] = of_screening(
         None,
-        "seconds: look for configs that score well in little time; the finalists are those that no other config beats "
-        "in both",
-        group=FIRST_STAGE,
+        "seconds: look for configs with a high score in little time; the finalists are the configs that no other "
+        "config beats in both",
         metavar="|".join(SECOND_OBJECTIVES),
         choices=SECOND_OBJECTIVES,
         is_fixed=True,
     )
-    runs: Optional[int] = option(
+    runs: Optional[int] = of_screening(
         None,
-        "number of runs in both stages together, instead of --configs, --finalists and --budget",
-        group=FIRST_STAGE,
+        "total number of runs in both stages, instead of --configs, --finalists and --budget",
         least=1,
     )
-    pool: Optional[int] = option(
+    pool: Optional[int] = of_screening(
         None,
         "number of points to draw from the space for the searcher to choose among (default: "
         f"{CONFIGS_TO_POOL} per config to screen, at most {MOST_DRAWN:,})",
-        group=FIRST_STAGE,
         least=3,
         is_fixed=True,
     )
@@ -92,31 +89,21 @@ class SearchSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.candidates:
-            raise ConfigError(f"'candidates' is an option of {command('select')}. Give a template and a space.")
+            raise ConfigError(f"'candidates' is an option of {command('select')}. Pass a template and a space.")
         if self.template and (self.space is None) == (self.points is None):
-            given = "both are" if self.points is not None else "neither is"
-            raise ConfigError(f"a search needs either a SPACE.json or --points FILE.jsonl, but {given} given.")
+            raise ConfigError("a search needs either a SPACE.json or --points FILE.jsonl.")
         if self.runs is not None:
             rivals = ("configs", "finalists", "budget", "confidence", "strategy")
             rival = next((name for name in rivals if getattr(self, name) is not None), None)
             if rival is not None:
-                raise ConfigError(
-                    f"--runs already divides up all runs, so {flag(rival)} cannot be combined with it. Use only one."
-                )
+                raise ConfigError(f"--runs divides up all runs, so it cannot be combined with {flag(rival)}.")
             shared_out(self.runs)
         if self.template and self.configs is None and self.runs is None and self.points is None:
-            raise ConfigError(
-                "say how many configs to screen with --configs N, or how many runs there are in all with --runs N."
-            )
+            raise ConfigError("set the number of configs to screen with --configs N, or of all runs with --runs N.")
         if self.pool is not None and self.pool < (self.num_configs or 0):
-            raise ConfigError(
-                f"--pool is {self.pool} but {self.num_configs} configs are to be screened. Set a larger --pool."
-            )
+            raise ConfigError(f"--pool must be at least {self.num_configs}, the number of configs, but is {self.pool}.")
         if self.finalists is not None and self.configs is not None and self.finalists > self.configs:
-            raise ConfigError(
-                f"--finalists is {self.finalists} but --configs is {self.configs}. Set a larger --configs, or "
-                "fewer --finalists."
-            )
+            raise ConfigError(f"--finalists is {self.finalists} but --configs is only {self.configs}.")
 
     def searcher_params(self) -> Dict[str, Any]:
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"
@@ -155,7 +142,7 @@ class SearchSettings(Settings):
 
 
 def stored_search(meta: "Meta") -> SearchSettings:
-    """Return the settings of a search, by the store of its first stage."""
+    """Return the settings of a search from the store of its first stage."""
     return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
@@ -185,7 +172,7 @@ def shared_out(runs: int) -> Shares:
     """Return a share that is near the best one on three tasks; see `docs/searching.md`. Sequential halving of m
     finalists, a power of two, needs m log2(m) runs."""
     if runs < FEWEST_RUNS:
-        raise ConfigError(f"a search in two stages needs at least {FEWEST_RUNS} runs but got {runs}.")
+        raise ConfigError(f"--runs must be at least {FEWEST_RUNS} for two stages but is {runs}.")
     configs = round(SHARE_OF_SCREENING * runs)
     rounds = 1
     while 2 ** (rounds + 1) * (rounds + 1) <= runs - configs:

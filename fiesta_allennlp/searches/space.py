@@ -1,15 +1,15 @@
-"""The space of a search: which values a template may be given, points drawn from it, and the files that describe it."""
+"""The space of a search: the values of a template, points drawn from them, and the files that describe them."""
 
 import itertools
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import no_constant, shortened
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
@@ -17,10 +17,10 @@ DIGITS = 3
 """Significant digits of a number that is drawn, so that a candidate's name stays short."""
 
 DECADE = 10.0
-"""Numbers of a list that are all above 0, the largest at least so many times the least, are scaled by logarithm."""
+"""Numbers of a list are scaled by logarithm if all are above 0, and the largest is at least DECADE times the least."""
 
 TRIES_PER_POINT = 50
-"""Draws for each distinct point that is wanted, before a space counts as exhausted."""
+"""Draws for each distinct point, before a space counts as exhausted."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Numbers:
 
     @property
     def values(self) -> Optional[List[Any]]:
-        """All values; None where they are too many to count."""
+        """All values; None if they are too many to count."""
         step = self.step or (1 if self.whole else None)
         if step is None:
             return [self.low] if self.low == self.high else None
@@ -109,11 +109,11 @@ class Space:
             check_no_seed(name)
         Point(dict.fromkeys(self.dimensions))
         if self.num_points == 1:
-            raise ConfigError("the space contains a single point. Give a range, or a list of at least two values.")
+            raise ConfigError("the space contains only one point. Use a range, or a list of at least two values.")
 
     @property
     def num_points(self) -> Optional[int]:
-        """The number of points; None where they are too many to count."""
+        """The number of points; None if they are too many to count."""
         counted = [dimension.values for dimension in self.dimensions.values()]
         return None if any(values is None for values in counted) else math.prod(map(len, counted))
 
@@ -143,8 +143,8 @@ def check_no_seed(name: str) -> None:
     """Refuse the name of a seed."""
     if name.rpartition(".")[2].endswith("seed"):
         raise ConfigError(
-            f"'{name}' is a seed. A seed is not a hyperparameter: the luck of the best seed does not repeat. "
-            "Every run gets fresh seeds anyway. Take the name out of the space."
+            f"'{name}' is a seed, not a hyperparameter: the best seed is only lucky, and every run gets fresh seeds "
+            "anyway. Remove it from the space."
         )
 
 
@@ -169,9 +169,8 @@ def read_space(given: Any) -> Space:
     """Return the space in a JSON file, or as plain data: our own form, allennlp-optuna's list, or AllenTune's
     object."""
     is_file = isinstance(given, (str, Path))
-    content = _content(Path(given)) if is_file else given
     try:
-        return Space(dict(_entries(content)))
+        return Space(_dimensions(_content(Path(given)) if is_file else given))
     except ConfigError as error:
         raise ConfigError(f"{given if is_file else 'the space'}: {error}") from error
 
@@ -180,54 +179,71 @@ def _content(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}. Pass the search space as a JSON file.") from error
+        raise ConfigError(f"cannot be read: {error.strerror}. Pass the search space as a JSON file.") from error
     except ValueError as error:
-        raise ConfigError(f"{path} is not valid JSON: {error}") from error
+        raise ConfigError(f"not valid JSON: {error}") from error
 
 
-def _entries(content: Any) -> List[Tuple[str, Values]]:
+EXAMPLE = '{"lr": {"low": 1e-4, "high": 0.1, "log": true}, "layers": [1, 2]}'
+OWN_KEYS = {"low", "high", "log", "step", "type"}
+
+ALLENTUNE: Mapping[str, Mapping[str, Any]] = {
+    "uniform": {"type": "float"},
+    "loguniform": {"type": "float", "log": True},
+    "integer": {"type": "int"},
+}
+"""Ranges by AllenTune's sampling strategy."""
+
+
+def _dimensions(content: Any) -> Dict[str, Values]:
     if isinstance(content, list):
-        return [_of_optuna(entry, number) for number, entry in enumerate(content, start=1)]
+        content = dict(_of_optuna(entry, number) for number, entry in enumerate(content, start=1))
     if not isinstance(content, dict) or not content:
+        raise ConfigError(f"must be an object such as {EXAMPLE} but is {shortened(content)}.")
+    return {name: _values(name, entry) for name, entry in content.items()}
+
+
+def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
+    """Read `{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
+    try:
+        kind, attributes = entry["type"], dict(entry["attributes"])
+        name = str(attributes.pop("name"))
+        return name, attributes["choices"] if kind == "categorical" else {**attributes, "type": kind}
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
-            'must be an object of names, such as {"lr": {"low": 1e-4, "high": 0.1, "log": true}, "layers": [1, 2]}, '
-            f"but is {shortened(content)}."
-        )
-    return [(name, _named(name, entry)) for name, entry in content.items()]
+            f"entry {number} must have a 'type' (int, float or categorical) and 'attributes' with a 'name' but is "
+            f"{shortened(entry)}."
+        ) from error
 
 
-def _named(name: str, entry: Any) -> Values:
-    if isinstance(entry, dict) and "sampling strategy" in entry:
-        return _of_allentune(name, entry)
-    if isinstance(entry, dict):
-        return _numbers(name, entry, kind=entry.get("type"))
-    return _choices(name, entry if isinstance(entry, list) else [entry])
+def _values(name: str, entry: Any) -> Values:
+    if not isinstance(entry, dict):
+        return _choices(name, entry if isinstance(entry, list) else [entry])
+    sampling, ends = str(entry.get("sampling strategy")), entry.get("bounds")
+    if sampling == "choice":
+        return _choices(name, entry.get("choices"))
+    if sampling in ALLENTUNE and isinstance(ends, list) and len(ends) == 2:
+        entry = {**ALLENTUNE[sampling], "low": ends[0], "high": ends[1]}
+    return _numbers(name, entry)
 
 
-OWN_KEYS = ("low", "high", "log", "step", "type")
-
-
-def _numbers(name: str, entry: Mapping[str, Any], *, kind: Any) -> Numbers:
-    unknown = next((key for key in entry if key not in OWN_KEYS), None)
-    if unknown is not None:
-        hint = did_you_mean(unknown, OWN_KEYS)
-        raise ConfigError(f"'{name}': '{unknown}' is an unknown key.{hint} Valid keys: {', '.join(OWN_KEYS)}.")
+def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
     low: Any = entry.get("low")
     high: Any = entry.get("high")
-    step, log = entry.get("step"), entry.get("log", False)
-    if kind not in (None, "int", "float"):
-        raise ConfigError(f"'{name}': 'type' must be int or float but is {json.dumps(kind)}.")
-    if not is_number(low) or not is_number(high) or low > high or not isinstance(log, bool):
+    kind, step, log = entry.get("type"), entry.get("step"), entry.get("log", False)
+    fits = (
+        is_number(low) and is_number(high) and low <= high and log in (True, False) and kind in (None, "int", "float")
+    )
+    if not fits or not OWN_KEYS.issuperset(entry) or (step is not None and (not is_number(step) or step <= 0 or log)):
         raise ConfigError(
-            f"'{name}': a range needs the numbers 'low' and 'high', with 'low' below 'high', and optionally 'log', "
-            f"true or false, but is {shortened(entry)}. Write a list for a choice among values."
+            f"'{name}': a range needs the numbers 'low' and 'high', and optionally 'log' (true or false) or 'step' "
+            f"(above 0), and 'type' (int or float), but is {shortened(entry)}. Write a list for a choice of values."
         )
     if log and low <= 0:
-        raise ConfigError(f"'{name}': 'log' needs 'low' above 0 but it is {low}.")
-    if step is not None and (not is_number(step) or step <= 0 or log):
-        raise ConfigError(f"'{name}': 'step' must be a number above 0, without 'log', but is {shortened(entry)}.")
-    whole = kind == "int" or (kind is None and all(isinstance(value, int) for value in (low, high, step or 1)))
-    if whole and not all(float(value).is_integer() for value in (low, high, step or 1)):
+        raise ConfigError(f"'{name}': 'log' requires 'low' above 0 but 'low' is {low}.")
+    numbers = (low, high, step or 1)
+    whole = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
+    if whole and not all(float(value).is_integer() for value in numbers):
         raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shortened(entry)}.")
     return Numbers(low, high, log=log, whole=whole, step=step)
 
@@ -235,44 +251,5 @@ def _numbers(name: str, entry: Mapping[str, Any], *, kind: Any) -> Numbers:
 def _choices(name: str, values: Any) -> Choices:
     distinct = {json.dumps(value, sort_keys=True) for value in values} if isinstance(values, list) else set()
     if not distinct or len(distinct) < len(values):
-        raise ConfigError(f"'{name}': must be a list of different values but is {shortened(values)}.")
+        raise ConfigError(f"'{name}' must be a list of different values but is {shortened(values)}.")
     return Choices(values)
-
-
-def _of_optuna(entry: Any, number: int) -> Tuple[str, Values]:
-    """Read `{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
-    kind = entry.get("type") if isinstance(entry, dict) else None
-    attributes = entry.get("attributes") if isinstance(entry, dict) else None
-    if kind not in ("int", "float", "categorical") or not isinstance(attributes, dict) or "name" not in attributes:
-        raise ConfigError(
-            f"entry {number}: must have 'type' int, float or categorical, and 'attributes' with a 'name', but is "
-            f"{shortened(entry)}."
-        )
-    rest = {key: value for key, value in attributes.items() if key != "name"}
-    name = str(attributes["name"])
-    return name, _choices(name, rest.get("choices")) if kind == "categorical" else _numbers(name, rest, kind=kind)
-
-
-def _of_allentune(name: str, entry: Mapping[str, Any]) -> Values:
-    """Read `{"sampling strategy": "loguniform", "bounds": [0.0001, 0.1]}`, or `choice` with `choices`."""
-    read: Mapping[str, Callable[[Sequence[Any]], Values]] = {
-        "uniform": lambda ends: _range(name, ends, kind="float"),
-        "loguniform": lambda ends: _range(name, ends, kind="float", log=True),
-        "integer": lambda ends: _range(name, ends, kind="int"),
-    }
-    sampling = entry["sampling strategy"]
-    if sampling == "choice":
-        return _choices(name, entry.get("choices"))
-    if sampling not in read:
-        raise ConfigError(
-            f"'{name}': 'sampling strategy' must be one of {', '.join([*read, 'choice'])} but is "
-            f"{json.dumps(sampling)}."
-        )
-    ends = entry.get("bounds")
-    if not isinstance(ends, list) or len(ends) != 2:
-        raise ConfigError(f"'{name}': 'bounds' must be two numbers but is {shortened(ends)}.")
-    return read[sampling](ends)
-
-
-def _range(name: str, ends: Sequence[Any], *, kind: str, log: bool = False) -> Numbers:
-    return _numbers(name, {"low": ends[0], "high": ends[1], "log": log}, kind=kind)

@@ -37,14 +37,14 @@ class Strategy(Registrable):
         least = self.belief.min_evaluations
         for name in done:
             if name not in history.candidates:
-                raise ConfigError(f"--done: there is no candidate '{name}'.{did_you_mean(name, history.candidates)}")
+                raise ConfigError(f"--done: unknown candidate '{name}'.{did_you_mean(name, history.candidates)}")
             if history.num_finished(name) < least:
                 raise ConfigError(
-                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {least} scores that P(best) "
-                    "needs. Add scores, or leave the candidate out."
+                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {least} scores required for "
+                    "P(best). Add scores or remove the candidate."
                 )
         if done and set(history.active) <= set(done):
-            raise ConfigError("--done names all candidates, so no run is left to choose. Leave one of them out.")
+            raise ConfigError("--done names all candidates, so there is nothing left to run. Remove one of them.")
         self.done = frozenset(done)
 
     def open(self, names: Sequence[str]) -> Tuple[str, ...]:
@@ -123,7 +123,7 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
     twice = [name for name in candidates if candidates.count(name) > 1]
     if twice:
-        raise ConfigError(f'every candidate needs its own name but "{twice[0]}" appears more than once.')
+        raise ConfigError(f"candidate names must be unique, but '{twice[0]}' appears more than once.")
 
 
 def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None) -> Look:

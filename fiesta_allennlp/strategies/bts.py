@@ -32,7 +32,7 @@ class BatchThompson(PosteriorSampling):
     def check(self, candidates: List[str]) -> None:
         super().check(candidates)
         if self.batch_size is not None and self.batch_size < 1:
-            raise ConfigError(f"batch_size must be at least 1, or left out, but got {self.batch_size}.")
+            raise ConfigError(f"batch_size must be at least 1 but is {self.batch_size}.")
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         position = self._position(history)

@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Tuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class FixedBudget(Strategy):
     """
 
     unit: str
-    """What the least budget has of each candidate, for the message that refuses a smaller one."""
+    """The unit in which the smallest budget of a candidate is counted."""
 
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
@@ -55,10 +55,8 @@ class FixedBudget(Strategy):
         check_candidates(candidates)
         number, least = len(candidates), self.least(len(candidates))
         if self.budget < least:
-            raise ConfigError(
-                f"budget must be at least {least} ({number} candidates x {least // number} {self.unit}) but got "
-                f"{self.budget}."
-            )
+            each = f"{number} candidates x {least // number} {self.unit}"
+            raise ConfigError(f"budget must be at least {least} ({each}) but got {self.budget}.")
 
     def check_room(self, history: History) -> None:
         enough = copy(self)
@@ -67,8 +65,8 @@ class FixedBudget(Strategy):
             enough.budget += 1
         if enough.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {enough.budget}, for the {history.total_started} runs so far and those "
-                f"that the present candidates still need, but is {self.budget}. Use a larger --budget."
+                f"budget must be at least {enough.budget} to cover the {history.total_started} runs so far and those "
+                f"that the current candidates still need, but is {self.budget}. Use a larger --budget."
             )
 
     def _lacking(self, history: History) -> int:
@@ -89,12 +87,7 @@ class FixedBudget(Strategy):
         stage = self.stage(history)
         spent = history.total_started >= self.budget and not history.pending
         over = spent or all_finished(history, self.open(stage.contenders), stage.target)
-        best = _best_mean(history, stage.contenders)
+        best = None
+        if all_finished(history, stage.contenders, 1):
+            best = max(stage.contenders, key=lambda name: history.scores(name).mean())
         return replace(decision, best=best, stopped_by="budget" if over else None)
-
-
-def _best_mean(history: History, names: Sequence[str]) -> Optional[str]:
-    """The highest mean score, the first in case of a tie. `None` while one of `names` has no score."""
-    if not all_finished(history, names, 1):
-        return None
-    return max(names, key=lambda name: history.scores(name).mean())

@@ -21,7 +21,7 @@ LARGEST_MARGIN = 1e4
 """In ranges of the means and scales of the posterior."""
 
 CLOSE = 1e-6
-"""A margin is found to this part of itself, and told with two digits."""
+"""The relative precision of a margin, which is shown with two digits."""
 
 
 class FixedConfidence(Strategy):
@@ -70,24 +70,23 @@ class FixedConfidence(Strategy):
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
         if not 0 < self.confidence < 1:
-            raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but got {self.confidence}.")
+            raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
         check_margin(self.margin)
         if self.margin > 0 and not self.belief.has_margin:
             raise ConfigError(
-                f"margin must be 0 with the belief {type(self.belief).__name__}, which does not model mean scores "
-                f"in their own units, but got {self.margin}: choose another belief or leave the margin out."
+                f"margin must be 0 with the belief {type(self.belief).__name__}, which models logits of scores, but is "
+                f"{self.margin}. Choose another belief or remove the margin."
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
-                f"num_starts must be at least {self.belief.min_evaluations}, the minimum that the belief "
-                f"{type(self.belief).__name__} needs for each candidate, but got {self.num_starts}."
+                f"num_starts must be at least {self.belief.min_evaluations} with the belief "
+                f"{type(self.belief).__name__} but is {self.num_starts}."
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:
             raise ConfigError(
-                f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
-                f"starting runs{self._needed_to_win(2 * (self.to_win - self.num_starts))}) but got "
-                f"{self.limit(len(candidates))}. Use a larger --max-evaluations."
+                f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} starting "
+                f"runs{self._needed_to_win(2 * (self.to_win - self.num_starts))}) but is {limit}."
             )
 
     def check_room(self, history: History) -> None:
@@ -98,15 +97,12 @@ class FixedConfidence(Strategy):
         if limit < least:
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({history.total_started} runs so far, {lacking} starting "
-                f"runs of the candidates that joined{self._needed_to_win(to_win)}) but is {limit}. Use a larger "
-                "--max-evaluations."
+                f"runs of added candidates{self._needed_to_win(to_win)}) but is {limit}."
             )
 
     def _needed_to_win(self, more: int) -> str:
-        """In words, the runs that a winner and its rival still need; empty where there are none."""
-        if more <= 0:
-            return ""
-        return f", {more} more because a winner at confidence {self.confidence:g} and its rival need {self.to_win} each"
+        """Describe the runs that a winner and its rival still need; empty if there are none."""
+        return f", {more} to give the winner and its closest rival {self.to_win} runs each" if more > 0 else ""
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         look = self._look(history)
@@ -137,7 +133,9 @@ class FixedConfidence(Strategy):
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
             missing = self._missing(history, look)
-            stopped_by = self._stopped_by(history, is_over=missing == ())
+            stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing == () else None
+            if stopped_by is None and self.room(history) < 1 and not history.pending:
+                stopped_by = "max_evaluations"
             decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
@@ -146,13 +144,6 @@ class FixedConfidence(Strategy):
     def to_win(self) -> int:
         """Number of finished runs that the winner and its nearest rival need."""
         return self.stop.least_runs(self.confidence)
-
-    def _stopped_by(self, history: History, *, is_over: bool) -> Optional[str]:
-        if len(history.active) < 2:
-            return "failures"
-        if is_over:
-            return "confidence"
-        return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
     def _missing(self, history: History, look: Look) -> Optional[Tuple[str, ...]]:
         """The runs that the stopping rule misses, once it may be asked; see `StoppingRule.missing_runs`."""

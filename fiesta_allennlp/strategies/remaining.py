@@ -1,4 +1,4 @@
-"""Estimates the evaluations that a selection still needs from its posterior: cheap enough for a live display."""
+"""Estimates the runs that a selection still needs from its posterior: cheap enough for a live display."""
 
 from dataclasses import dataclass
 from typing import Optional, Sequence, Tuple
@@ -16,7 +16,7 @@ MIDDLE_HALF = (25, 75)
 """Per cent of the draws between which the estimate lies."""
 
 STEP = 40
-"""A simulated step makes one run for every so many finished runs, and at least one."""
+"""A simulated step makes one run for each STEP finished runs, and at least one."""
 
 
 def remaining(
@@ -94,17 +94,14 @@ class _Selections:
         ahead[self.rows, winner] = np.inf
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
-        has_enough = [self._has_enough(each, ahead[self.rows, rival], confidence) for each in (winner, rival)]
-        is_over = is_sure & np.all(has_enough, axis=0)
+        is_over = is_sure
+        for each in (winner, rival):
+            needed = self.stop.runs_to_win(ahead[self.rows, rival], self.noise_sd[each], confidence)
+            is_over = is_over & ((self.runs[self.rows, each] >= needed) | self.is_closed[each])
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
         is_one = (self.runs[self.rows, one] <= self.runs[self.rows, other]) | self.is_closed[other]
         return np.where(is_one & ~self.is_closed[one], one, other), is_over
-
-    def _has_enough(self, names: np.ndarray, lead: np.ndarray, confidence: float) -> np.ndarray:
-        """Whether these candidates have the runs that the stopping rule asks of them. Shapes: `(NUM_DRAWS,)` all."""
-        needed = self.stop.runs_to_win(lead, self.noise_sd[names], confidence)
-        return (self.runs[self.rows, names] >= needed) | self.is_closed[names]
 
     def run(self, names: np.ndarray, step: np.ndarray) -> None:
         """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""

@@ -39,7 +39,9 @@ class SequentialHalving(FixedBudget):
             target += num_new
             if num_new == 0 or not all_finished(history, self.open(contenders), target):
                 break
-            contenders = _better(history, contenders, target, (size + 1) // 2)
+            means = {name: history.scores(name)[:target].mean() for name in contenders}
+            ranked = sorted(means, key=means.__getitem__, reverse=True)
+            contenders = tuple(name for name in contenders if name in ranked[: (size + 1) // 2])
         return Stage(contenders, target)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
@@ -65,9 +67,3 @@ def _sizes(num_candidates: int) -> List[int]:
     for _ in range(_num_rounds(num_candidates) - 1):
         sizes.append((sizes[-1] + 1) // 2)
     return sizes
-
-
-def _better(history: History, contenders: Tuple[str, ...], target: int, size: int) -> Tuple[str, ...]:
-    """The `size` contenders with the highest mean of their first `target` scores, in the candidates' order."""
-    ranked = sorted(contenders, key=lambda name: -history.scores(name)[:target].mean())
-    return tuple(name for name in contenders if name in ranked[:size])

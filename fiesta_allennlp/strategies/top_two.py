@@ -1,4 +1,4 @@
-from typing import Any, List, Mapping, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
@@ -8,8 +8,6 @@ from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy
 from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
-
-CHALLENGERS = ("cost", "posterior")
 
 
 @Strategy.register("top_two")
@@ -32,67 +30,55 @@ class TopTwo(PosteriorSampling):
     The paper's own rule is `ttts`, which needs more runs.
 
     Args:
-        challenger: `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
-            probability if pi leaves nothing for the others.
         beta: probability that I is run instead of J, above 0 and at most 1; with 1, I always runs. By default, the one
             with fewer runs is run.
 
     The other parameters are those of `FixedConfidence`.
     """
 
-    def __init__(self, *, challenger: str = "cost", beta: Optional[float] = None, **kwargs: Any) -> None:
+    def __init__(self, *, beta: Optional[float] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.challenger = challenger
         self.beta = beta
 
     def check(self, candidates: List[str]) -> None:
         super().check(candidates)
-        if self.challenger not in CHALLENGERS:
-            raise ConfigError(f"challenger must be {' or '.join(CHALLENGERS)} but got '{self.challenger}'.")
         if self.beta is not None and not 0 < self.beta <= 1:
-            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {self.beta}.")
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         look = self._look(history)
         if look.posterior is None or look.decision.stopped_by is not None or not self.stop.stops_at_probability:
             return None
-        counts = [history.num_finished(name) for name in history.active]
-        room = self.room(history) + len(history.pending)
         return remaining(
             look.posterior,
-            counts,
+            [history.num_finished(name) for name in history.active],
             confidence=self.confidence,
             margin=self.margin,
             stop=self.stop,
-            room=room,
+            room=self.room(history) + len(history.pending),
             rng=rng,
             is_open=[name not in self.done for name in history.active],
         )
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        prob_best = look.decision.prob_best
-        num_started = {name: history.num_started(name) for name in prob_best}
+        started = {name: history.num_started(name) for name in look.decision.prob_best}
         chosen: List[str] = []
         for _ in range(slots):
-            leader = draw(prob_best, 1, rng)[0]
-            one = leader
+            one = leader = draw(look.decision.prob_best, 1, rng)[0]
             if self.beta is None or rng.random() >= self.beta:
-                one = self._challenger(leader, history, look, num_started, rng)
-            if self.beta is None and num_started[leader] <= num_started[one]:
+                one = self.challenger(leader, history, look, started, rng)
+            if self.beta is None and started[leader] <= started[one]:
                 one = leader
-            num_started[one] += 1
+            started[one] += 1
             chosen.append(one)
         return chosen
 
-    def _challenger(
-        self, leader: str, history: History, look: Look, num_started: Mapping[str, int], rng: np.random.Generator
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
     ) -> str:
-        if self.challenger == "cost" and look.posterior is not None:
-            return _nearest(leader, history, look.posterior, num_started)
-        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
-        if not any(others.values()):
-            others = dict.fromkeys(others, 1.0)
-        return draw(others, 1, rng)[0]
+        """Return the challenger of a leader. `started` counts the runs of each candidate, earlier slots included."""
+        assert look.posterior is not None
+        return _nearest(leader, history, look.posterior, started)
 
 
 @Strategy.register("ttts")
@@ -100,19 +86,28 @@ class TopTwoThompson(TopTwo):
     """Top-two Thompson sampling as in the FIESTA paper (algorithm 2; Russo, 2016).
 
     With pi_i the probability that candidate i is the best, the rule draws a leader I from pi and a challenger J != I
-    with probability pi_J / (1 - pi_I). I is run with probability `beta`, otherwise J. This is also the pure exploration
-    Thompson sampling (PETS) of Haffari et al. (2017, algorithms 1 and 2). With `beta` 1 it is their Thompson sampling.
-    `top_two` needs fewer runs.
+    with probability pi_J / (1 - pi_I), or with equal probability if pi leaves nothing for the others. I is run with
+    probability `beta`, otherwise J. This is also the pure exploration Thompson sampling (PETS) of Haffari et al. (2017,
+    algorithms 1 and 2). With `beta` 1 it is their Thompson sampling. `top_two` needs fewer runs.
 
-    The parameters are those of `TopTwo`, with other defaults.
+    Args:
+        beta: probability that I is run instead of J, above 0 and at most 1.
+
+    The other parameters are those of `FixedConfidence`.
     """
 
-    def __init__(self, *, challenger: str = "posterior", beta: Optional[float] = 0.5, **kwargs: Any) -> None:
-        super().__init__(challenger=challenger, beta=beta, **kwargs)
+    def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(beta=beta, **kwargs)
+
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+    ) -> str:
+        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
+        return draw(others if any(others.values()) else dict.fromkeys(others, 1.0), 1, rng)[0]
 
 
-def _nearest(leader: str, history: History, posterior: Posterior, num_started: Mapping[str, int]) -> str:
-    """The candidate of least improved transportation cost beside the leader."""
+def _nearest(leader: str, history: History, posterior: Posterior, num_started: Dict[str, int]) -> str:
+    """The candidate of least improved transportation cost from the leader."""
     names = list(num_started)
     started = np.array(list(num_started.values()), dtype=float)
     finished = np.array([history.num_finished(name) for name in names])

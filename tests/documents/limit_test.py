@@ -59,6 +59,7 @@ def test_it_ends_when_those_that_may_be_best_have_been_through() -> None:
     unsure = limited(5, prob={"a": 0.5, "b": 0.4, "c": 0.1}, a=0.6, b=0.7)
     assert unsure.recommend(now).stopped_by is None
     assert unsure.propose(now, 9, RNG) == ["c", "c", "c"]
+    assert limited(5, prob={"a": 0.97, "b": 0.03}, a=0.6, b=0.7).recommend(history({"a": 5, "b": 2})).stopped_by is None
     confident = limited(10, prob={"a": 0.97, "b": 0.03}, a=0.1, b=0.7)
     assert ended(confident, history({"a": 10, "b": 10})) == ("a", "confidence")
     withdrawn = history({"a": 5, "b": 5, "c": 1}, withdrawn=["c"])
@@ -86,7 +87,7 @@ def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
 
 def test_too_few_documents_and_bounds() -> None:
     few = LimitedDocuments(TopTwo(belief=Given(), num_starts=3), num_batches=2, measure=lambda history, name: 0.0)
-    with pytest.raises(ConfigError, match="at least 3 documents, .* but there are only 2"):
+    with pytest.raises(ConfigError, match="at least 3 documents, .* only 2"):
         few.check(["a", "b"])
     assert limited(5).bounds(3) == (15, 15)
 

@@ -39,10 +39,7 @@ def integrated(differences: np.ndarray) -> float:
     return math.log(above / below)
 
 
-@pytest.mark.parametrize(
-    "differences",
-    [[0.7], [-0.7], [0.5, 1.5], [1.0, -0.4, 0.9, 0.6], [-0.3, -1.0, 0.2], [0.4, 1.1, 0.8, 0.9, -0.2, 0.7, 1.3]],
-)
+@pytest.mark.parametrize("differences", [[0.7], [-0.7], [1.0, -0.4, 0.9, 0.6], [-0.3, -1.0, 0.2]])
 def test_agrees_with_integration(differences: "list[float]") -> None:
     values = np.array(differences)
     assert float(log_evidence(*statistics(values))) == pytest.approx(integrated(values), abs=1e-5)
@@ -57,16 +54,16 @@ def test_equal_differences_are_evidence_that_grows_and_stays_finite() -> None:
     assert highest_log_evidence(np.array([])) == 0.0
 
 
-@pytest.mark.parametrize("error", [0.05, 0.2])
-def test_equal_means_are_seldom_told_apart_at_any_time(error: float) -> None:
+def test_equal_means_are_seldom_told_apart_at_any_time() -> None:
     values = np.random.default_rng(11).standard_normal((2000, 200))
     evidence = log_evidence(np.arange(1.0, 201), np.cumsum(values, axis=1), np.cumsum(values**2, axis=1))
-    share = np.mean(evidence.max(axis=1) >= -math.log(error))
-    assert 0 < share <= error + 3 * math.sqrt(error * (1 - error) / 2000)
+    for error in (0.05, 0.2):
+        share = np.mean(evidence.max(axis=1) >= -math.log(error))
+        assert 0 < share <= error + 3 * math.sqrt(error * (1 - error) / 2000)
 
 
 class TestApart:
-    @pytest.mark.parametrize(("num_higher", "num_lower"), [(12, 12), (40, 5), (3, 30)])
+    @pytest.mark.parametrize(("num_higher", "num_lower"), [(12, 12), (3, 30)])
     def test_is_a_close_lower_bound_of_the_least_sum(self, num_higher: int, num_lower: int) -> None:
         rng = np.random.default_rng(16)  # its own: a shared one draws by the order of the tests
         higher = rng.normal(2.0, 1.0, num_higher)
@@ -87,7 +84,7 @@ class TestApart:
     def test_equal_means_are_seldom_told_apart_at_any_time(self) -> None:
         assert (1 + apart_threshold(0.01)) * math.exp(-apart_threshold(0.01)) == pytest.approx(0.01)
         assert apart_log_evidence(np.array([1.0, 2.0]), np.array([2.0, 1.0])) == 0.0, "nothing tells the lower above"
-        samples = np.random.default_rng(14).standard_normal((300, 2, 120))
+        samples = np.random.default_rng(14).standard_normal((150, 2, 120))
         sizes = np.unique(np.geomspace(3, 120, 15).astype(int))
         highest = [max(apart_log_evidence(a[:size], b[:size]) for size in sizes) for a, b in samples]
         assert np.mean(np.array(highest) >= apart_threshold(0.2)) <= 0.2

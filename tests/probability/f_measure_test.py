@@ -31,7 +31,7 @@ def moments(draws: np.ndarray, weights: np.ndarray) -> Tuple[float, float]:
     return mean, float(np.sqrt(weights @ (draws - mean) ** 2))
 
 
-def test_accuracy_is_that_of_two_kinds() -> None:
+def test_accuracy_is_that_of_two_kinds_and_the_prior_of_a_label_has_the_share_of_all() -> None:
     # 17 right and 3 wrong, with half an answer of each before, however many labels there are.
     known = {"concentration": ALIKE, "learn_concentration": False}
     for counts, pairs in (([[6, 1, 2, 11]], FOUR), ([[9, 0, 1, 2, 8, 0]], labelled(2))):
@@ -40,14 +40,11 @@ def test_accuracy_is_that_of_two_kinds() -> None:
         assert deviation == pytest.approx(beta.std(17.5, 3.5), abs=1e-3)
     with_prior = posterior([[6, 1, 2, 11]], FOUR, "accuracy", **known, prior_concentration=40.0)
     assert moments(*with_prior)[0] == pytest.approx(37 / 60, abs=1e-3)
-
-
-def test_the_prior_of_a_label_has_the_share_of_all() -> None:
     pairs = labelled(3)
-    prior = macro_prior(pairs, 0.8)
-    assert prior.sum() == pytest.approx(2 * 3 + 1)
+    prior = dict(zip(pairs, macro_prior(pairs, 0.8), strict=True))
+    assert sum(prior.values()) == pytest.approx(2 * 3 + 1)
     expected = [2 * 0.8 + 1 / 6, (2 * 0.2 + 1 / 6) / 3, (2 * 0.2 + 1 / 6) / 3]
-    assert_allclose([prior[pairs.index(pair)] for pair in (("l00", "l00"), ("l00", "l01"), ("l02", "?"))], expected)
+    assert_allclose([prior[pair] for pair in (("l00", "l00"), ("l00", "l01"), ("l02", "?"))], expected)
 
 
 def true_rates(num_labels: int, share: float) -> np.ndarray:
@@ -58,7 +55,7 @@ def true_rates(num_labels: int, share: float) -> np.ndarray:
     return rates.ravel()
 
 
-@pytest.mark.parametrize(("num_labels", "num_documents"), [(3, 60), (12, 6), (12, 15)])
+@pytest.mark.parametrize(("num_labels", "num_documents"), [(3, 60), (12, 6)])
 def test_the_true_measure_is_where_it_is_believed_to_be(num_labels: int, num_documents: int) -> None:
     """Whether a system was asked about few documents or many, it does not seem worse or better than it is by much:
     else the one that was asked more often would win. Documents of some three items each."""

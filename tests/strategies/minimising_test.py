@@ -1,6 +1,6 @@
 """What is minimised is chosen as its negative is maximised, run by run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -27,11 +27,10 @@ class Signed(Simulation):
 
 
 @pytest.mark.parametrize("name", Strategy.available())
-@pytest.mark.parametrize("belief", ["student_t", "split_paired"])
-def test_every_strategy_chooses_as_by_negated_scores(name: str, belief: str) -> None:
+def test_every_strategy_chooses_as_by_negated_scores(name: str) -> None:
     ends = []
     for sign in (-1, 1):
-        strategy = built(name, belief=belief, **LIMITS)
+        strategy = built(name, belief="split_paired", **LIMITS)
         chosen = Minimising(strategy) if sign == 1 else strategy
         decision, end = Signed(chosen, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
         ends.append((decision, [(e.request, sign * e.score) for e in end.evaluations], chosen.credible_margin(end)))
@@ -45,14 +44,5 @@ def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) ->
     belief = Belief.by_name(name)()
     right = belief.posterior(history(THREE_EACH)).prob_best()
     assert belief.posterior(history(errors).turned).prob_best() == pytest.approx(right, abs=1e-9)
-    with pytest.raises(ScoreError, match=r'from 0 to 1 but candidate "a" has 35.5'):
+    with pytest.raises(ScoreError, match="'a' has 35.5"):
         belief.posterior(history({**errors, "a": [35.5, 34.0, 36.0]}).turned)
-
-
-def test_a_turned_history_says_so_and_the_other_stays() -> None:
-    made = history(THREE_EACH, pending=["a"])
-    assert made.turned.scores("a").tolist() == [-0.60, -0.62, -0.64]
-    assert (made.turned.sign, made.sign, made.turned.first(2).sign) == (-1, 1, -1)
-    assert made.turned is made.turned
-    assert made.scores("a").tolist() == THREE_EACH["a"]
-    assert replace(made.turned, evaluations=made.evaluations, sign=1) == made

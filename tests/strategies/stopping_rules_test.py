@@ -55,14 +55,10 @@ def without(now: History, candidate: str, replicate: int) -> History:
     return replace(now, evaluations=kept)
 
 
-def test_the_rule_of_three_is_the_default_everywhere() -> None:
-    assert isinstance(build(StoppingRule, {}), RuleOfThree)
-    for name in ("top_two", "non_adaptive_fc"):
-        strategy = build(Strategy, {"type": name, "belief": "student_t"})
-        assert isinstance(getattr(strategy, "stop", None), RuleOfThree)
-
-
-def test_bayesian_stops_at_the_confidence() -> None:
+def test_bayesian_stops_at_the_confidence_and_the_rule_of_three_is_the_default() -> None:
+    strategy = build(Strategy, {"type": "top_two", "belief": "student_t"})
+    for rule in (build(StoppingRule, {}), getattr(strategy, "stop", None)):
+        assert isinstance(rule, RuleOfThree)
     decision = Decision(best="a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.95, "b": 0.4})
     assert is_sure(BayesianStop(), history(SCORES), decision, 0.95)
     assert not is_sure(BayesianStop(), history(SCORES), decision, 0.951)

@@ -19,7 +19,7 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         from fiesta_allennlp.errors import plainly
 
-        _say({"error": f"the archive {options['path']} cannot be loaded: {plainly(error)}"}, answers)
+        _say({"error": f"cannot load the archive {options['path']}: {plainly(error)}"}, answers)
         raise
     _say({}, answers)
     for line in sys.stdin:

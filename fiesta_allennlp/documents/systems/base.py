@@ -1,6 +1,7 @@
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
@@ -20,7 +21,7 @@ STOPPED = "it was stopped before it answered"
 
 
 class Unanswered(FiestaError):
-    """A system gave no answer, or an unusable one. The message gives the output of the system."""
+    """A system returned no answer, or an unusable one. The message contains the output of the system."""
 
 
 class Died(Unanswered):
@@ -39,11 +40,10 @@ class Unavailable(Unanswered, ConnectionError):
 class Workplace:
     """The surroundings of a system that is being opened.
 
-    `name` is the system's name, and `log` a file for its output. `time_limit` is the number of seconds that an answer
-    may take, unless the system's own config sets a limit. The process that loads a model imports `packages`.
+    `log` is a file for the system's output. `time_limit` is the number of seconds that an answer may take, unless the
+    system's own config sets a limit. The process that loads a model imports `packages`.
     """
 
-    name: str
     log: Path
     time_limit: float
     packages: Sequence[str] = ()
@@ -81,12 +81,12 @@ class System(Registrable):
         parallel: int = 1,
     ) -> None:
         if each not in EACH:
-            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is {shortened(each)}.")
+            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{each}'.")
         check_number("cost", cost)
         check_number("parallel", parallel, least=1)
         if time_limit is not None:
             check_number("time_limit", time_limit, above=True)
-        self.each, self.body, self.cost, self.version = each, body, float(cost), version
+        self.each, self.body, self.cost, self.version = each, body, cost, version
         self.time_limit, self.parallel = time_limit, parallel
         self._answer = answer.split(".") if answer else []
         self._labels = labels or {}
@@ -118,7 +118,7 @@ class System(Registrable):
         for document in documents.documents:
             for question in self._fields(document):
                 try:
-                    render(self.body, question)
+                    self._query(question)
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
@@ -155,7 +155,7 @@ class System(Registrable):
 
     def questions(self, document: Document) -> List[Any]:
         """Return the queries for a document: one body, or one body for each item."""
-        return [render(self.body, fields) for fields in self._fields(document)]
+        return [self._query(fields) for fields in self._fields(document)]
 
     def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
         """Convert the replies to a document's questions into one answer for each item, in the task's form.
@@ -168,6 +168,9 @@ class System(Registrable):
             found = _listed(found[0], task, len(document.items))
         return [self._read(value, item.gold, task) for value, item in zip(found, document.items, strict=True)]
 
+    def _query(self, fields: Dict[str, Any]) -> Any:
+        return fields if self.body is None else render(self.body, fields)
+
     def _fields(self, document: Document) -> List[Dict[str, Any]]:
         if self.each == "item":
             return [dict(item.fields) for item in document.items]
@@ -179,12 +182,10 @@ class System(Registrable):
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Unanswered(f"there is no '{'.'.join(self._answer)}' in {shortened(answer)}") from None
-        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-            try:
+                raise Unanswered(f"'{'.'.join(self._answer)}' not found in {shortened(answer)}") from None
+        with suppress(ValueError):
+            if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 return json.loads(value)
-            except ValueError:
-                return value
         return value
 
     def _read(self, value: Any, gold: Any, task: Task) -> Any:
@@ -198,7 +199,7 @@ class System(Registrable):
         try:
             return task.answer(value, gold)
         except DataError as error:
-            raise Unanswered(f"{error}, but it answered {shortened(value)}") from error
+            raise Unanswered(f"{error} but is {shortened(value)}") from error
 
 
 def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
@@ -206,28 +207,22 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
         keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
     if not isinstance(value, list) or len(value) != num_items:
-        raise Unanswered(
-            f"expected a list of {num_items} answers, one for each item, but it answered {shortened(value)}"
-        )
+        raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shortened(value)}")
     return value
 
 
-def check_number(key: str, value: Any, *, least: float = 0, above: bool = False) -> None:
-    """Check that an option of a system is a finite number of at least, or above, `least`."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not (value > least if above else value >= least) or value == float("inf"):
-        raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {shortened(value)}.")
+def check_number(key: str, value: float, *, least: float = 0, above: bool = False) -> None:
+    """Check that an option of a system is at least, or above, `least`."""
+    if not (value > least if above else value >= least):
+        raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {value}.")
 
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:
-    """Replace every `${name}` in the body by the field's value. Without a body, return all fields. Raise a `DataError`
-    if a field is missing."""
-    if body is None:
-        return dict(fields)
+    """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
     if isinstance(body, dict):
-        return {key: render(value, fields) if value is not None else None for key, value in body.items()}
+        return {key: render(value, fields) for key, value in body.items()}
     if isinstance(body, list):
-        return [render(value, fields) if value is not None else None for value in body]
+        return [render(value, fields) for value in body]
     if not isinstance(body, str):
         return body
     whole = PLACE.fullmatch(body)
@@ -239,7 +234,7 @@ def render(body: Any, fields: Mapping[str, Any]) -> Any:
 def _field(name: str, fields: Mapping[str, Any]) -> Any:
     if name not in fields:
         hint = did_you_mean(name, fields)
-        raise DataError(f"there is no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
+        raise DataError(f"no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
     return fields[name]
 
 

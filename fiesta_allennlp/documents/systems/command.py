@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
-from fiesta_allennlp.documents.systems.base import Died, System, Unanswered, Workplace, check_number
+from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace, check_number
 from fiesta_allennlp.documents.systems.line_process import LineProcess
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import digest_of, shortened
@@ -26,73 +26,75 @@ class ProcessSystem(System):
     speaks_first = False
     """True if the program prints a line when it is ready: `{}`, or `{"error": ...}` if it cannot start."""
 
+    directory: Optional[str] = None
+    """The working directory of the program; None for the current directory."""
+
     def __init__(self, *, start_time_limit: float = 60.0, tries: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if self.parallel != 1:
-            raise ConfigError("'parallel' must be 1: a process is asked one question at a time.")
-        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
-            raise ConfigError(f"'tries' must be a whole number of at least 1 but is {shortened(tries)}.")
+            raise ConfigError("'parallel' must be 1, because a program answers one question at a time.")
+        check_number("tries", tries, least=1)
         check_number("start_time_limit", start_time_limit)
-        self._start_time_limit = float(start_time_limit)
+        self._start_time_limit = start_time_limit
         self._tries = tries
         self._process: Optional[LineProcess] = None
-        self._limit = 0.0
         self._is_new = True
+        self._is_closed = False
 
-    def command(self, workplace: Workplace) -> List[str]:
+    def command(self, packages: Sequence[str]) -> List[str]:
         raise NotImplementedError
 
-    @property
-    def directory(self) -> Optional[Path]:
-        """The working directory of the program; None for the current directory."""
-        return None
-
     def open(self, workplace: Workplace) -> None:
+        self._workplace = workplace
         self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
-        self._process = LineProcess(self.command(workplace), directory=self.directory, log=workplace.log)
         self._start()
 
     def ask(self, question: Any) -> Any:
-        line = json.dumps(question, ensure_ascii=False)
-        for left in reversed(range(self._tries)):
-            try:
-                return self._parsed(self._once(line))
-            except Died:
-                if not left:
-                    raise
-        raise AssertionError("there is at least one try")
+        return self._ask(json.dumps(question, ensure_ascii=False), self._tries)
 
     def close(self) -> None:
+        self._is_closed = True
         if self._process is not None:
             self._process.close()
 
-    def _once(self, line: str) -> str:
-        if self._process is None:
-            raise Unanswered("it is not open")
-        if not self._process.is_running:
-            self._start()
-        extra = self._start_time_limit if self._is_new else 0.0
-        answer = self._process.ask(line, time_limit=self._limit + extra)
-        self._is_new = False
-        return answer
+    def _ask(self, line: str, tries: int) -> Any:
+        try:
+            return self._once(line)
+        except Died:
+            if tries == 1:
+                raise
+            return self._ask(line, tries - 1)
 
-    def _start(self) -> None:
-        if self._process is None:
-            return
-        self._process.start()
+    def _once(self, line: str) -> Any:
+        process = self._process
+        if process is None or not process.is_running:
+            process = self._start()
+        extra = self._start_time_limit if self._is_new else 0.0
+        answer = process.ask(line, time_limit=self._limit + extra)
+        self._is_new = False
+        return self._parsed(answer, process)
+
+    def _start(self) -> LineProcess:
+        if self._is_closed:
+            raise Unanswered(STOPPED)
+        if self._process is not None:
+            self._process.close()
+        directory = None if self.directory is None else Path(self.directory)
+        command = self.command(self._workplace.packages)
+        self._process = process = LineProcess(command, directory=directory, log=self._workplace.log)
         self._is_new = not self.speaks_first
         if self.speaks_first:
-            said = self._parsed(self._process.ask(None, time_limit=self._limit + self._start_time_limit))
+            said = self._parsed(process.ask(None, time_limit=self._limit + self._start_time_limit), process)
             if "error" in said:
                 raise ConfigError(str(said["error"]))
+        return process
 
-    def _parsed(self, line: str) -> Any:
+    def _parsed(self, line: str, process: LineProcess) -> Any:
         try:
             return json.loads(line)
         except (ValueError, RecursionError) as error:
-            if self._process is not None:
-                self._process.kill()  # what it prints next may belong to this question still
-            raise Unanswered(f"it answered with a line that is not JSON: {shortened(line)}") from error
+            process.kill()  # what it prints next may still belong to this question
+            raise Unanswered(f"its answer is not JSON: {shortened(line)}") from error
 
 
 @System.register("command")
@@ -112,37 +114,29 @@ class Command(ProcessSystem):
 
     def __init__(self, command: List[str], *, directory: Optional[str] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
-            raise ConfigError(
-                f"'command' must be a list of strings such as ['python', 'system.py'] but is {shortened(command)}."
-            )
-        self._command = command
-        self._directory = directory
+        self._command, self.directory = command, directory
         if directory is not None and not Path(directory).is_dir():
-            raise ConfigError(f"'directory' is {directory}, but there is no such directory.")
-        if shutil.which(command[0]) is None and not (Path(directory or ".") / command[0]).is_file():
+            raise ConfigError(f"'directory' {directory} does not exist.")
+        if not command or (shutil.which(command[0]) is None and not self._path(command[0]).is_file()):
             raise ConfigError(
-                f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. "
-                "Correct it, or give its whole path."
+                f"'command' must start with an executable file or a program on the PATH but is {command}."
             )
 
-    @property
-    def directory(self) -> Optional[Path]:
-        return None if self._directory is None else Path(self._directory)
-
-    def command(self, workplace: Workplace) -> List[str]:
+    def command(self, packages: Sequence[str]) -> List[str]:
         return self._command
 
     def identity(self) -> Dict[str, Any]:
-        files = [Path(self._directory or ".") / part for part in self._command]
-        contents = {str(path): digest_of(path) for path in files if path.is_file()}
+        files = map(self._path, self._command)
         return {
             **super().identity(),
             "type": "command",
             "command": self._command,
-            "directory": self._directory,
-            "files": contents,
+            "directory": self.directory,
+            "files": {str(path): digest_of(path) for path in files if path.is_file()},
         }
+
+    def _path(self, part: str) -> Path:
+        return Path(self.directory or ".") / part
 
 
 @System.register("archive")
@@ -153,7 +147,7 @@ class Archive(ProcessSystem):
 
     Args:
         path: `model.tar.gz`, or an unpacked serialization directory.
-        predictor: a registered name. Give it if the model has no default predictor, or if you want another one.
+        predictor: a registered name. Set it if the model has no default predictor, or to use another one.
         inputs: the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`. By
             default, all fields go in under their own names. `text` also goes in as `sentence` if there is no such
             field.
@@ -178,16 +172,16 @@ class Archive(ProcessSystem):
     ) -> None:
         for key in ("each", "body"):
             if key in kwargs:
-                raise ConfigError(f"'{key}' cannot be set for an archive, whose predictor gets one item at a time.")
+                raise ConfigError(f"'{key}' cannot be set for an archive, which takes one item at a time.")
         body = None if inputs is None else {name: f"${{{field}}}" for name, field in inputs.items()}
         super().__init__(start_time_limit=start_time_limit, each="item", body=body, **kwargs)
         self._path = Path(path)
         if not self._path.exists():
-            raise ConfigError(f"{path}: no such archive. Correct the path of its model.tar.gz.")
+            raise ConfigError(f"no archive found at {path}. Correct the path to its model.tar.gz.")
         self._overrides = overrides
         self._predictor = predictor
         self._machine = {"cuda_device": cuda_device, "num_threads": num_threads}
-        self._key = kwargs["answer"].split(".")[0] if kwargs.get("answer") else None
+        self._key = self._answer[0] if self._answer else None
 
     def identity(self) -> Dict[str, Any]:
         files = [self._path]
@@ -207,8 +201,8 @@ class Archive(ProcessSystem):
             raise Unanswered(f"its predictor failed with {answer['error']}")
         return answer
 
-    def options(self, packages: Sequence[str]) -> Dict[str, Any]:
-        return {
+    def command(self, packages: Sequence[str]) -> List[str]:
+        options = {
             "path": str(self._path),
             "predictor": self._predictor,
             "overrides": self._overrides,
@@ -216,7 +210,4 @@ class Archive(ProcessSystem):
             "key": self._key,
             **self._machine,
         }
-
-    def command(self, workplace: Workplace) -> List[str]:
-        options = json.dumps(self.options(workplace.packages))
-        return [sys.executable, "-m", "fiesta_allennlp.documents.systems.archive_server", options]
+        return [sys.executable, "-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)]

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Optional, Tuple, Type
 from urllib.parse import urlsplit
 
 import requests
@@ -29,7 +29,7 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
 
 DOWN = (429, 502, 503, 504)
-"""The statuses that concern the server, not the request."""
+"""Statuses that are about the server, not the request."""
 
 MOST_OUTAGES = 2
 """The number of other answers between two failures of a question up to which an endpoint counts as down."""
@@ -83,8 +83,8 @@ class Http(System):
         **kwargs: Any,
     ) -> None:
         super().__init__(parallel=parallel, **kwargs)
-        _check_url(url)
-        self._url, self._headers = url, dict(headers or {})
+        self._host, self._port = _host_and_port(url)
+        self._url, self._headers = url, headers or {}
         self._key = _read_key(key_variable)
         prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
         self._secret_headers = {key_header: prefix + self._key} if self._key else {}
@@ -92,14 +92,13 @@ class Http(System):
             check_number(name, value)
         if per_minute is not None:
             check_number("per_minute", per_minute, above=True)
-        self._retries, self._wait, self._max_wait = int(retries), wait, max_wait
+        self._retries, self._wait, self._max_wait = retries, wait, max_wait
         self._interval = 60.0 / per_minute if per_minute else 0.0
         self._next_request = 0.0
         self._lock = threading.Lock()
         self._outages = Outages()
         self._stopped = threading.Event()
         self._of_thread = threading.local()
-        self._limit = 0.0
 
     def identity(self) -> Dict[str, Any]:
         return {**super().identity(), "type": "http", "url": self._url, "headers": self._headers, "body": self.body}
@@ -107,58 +106,55 @@ class Http(System):
     def open(self, workplace: Workplace) -> None:
         """Connect once, without a query."""
         self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
-        parts = urlsplit(self._url)
         if get_environ_proxies(self._url) and not should_bypass_proxies(self._url, no_proxy=None):
             return
-        port = parts.port or (443 if parts.scheme == "https" else 80)
         try:
-            socket.create_connection((parts.hostname or "", port), timeout=SECONDS_TO_CONNECT).close()
+            socket.create_connection((self._host, self._port), timeout=SECONDS_TO_CONNECT).close()
         except OSError as error:
             raise ConfigError(
-                f"{parts.hostname}:{port} of {self._url} cannot be reached: {error}. Start the server, or correct the "
-                "url."
+                f"{self._url} cannot be reached: {error}. Start the server or correct the URL."
             ) from error
 
     def ask(self, question: Any) -> Any:
         for number in range(self._retries + 1):
-            self._wait_for_turn()
+            if self._interval:
+                self._stopped.wait(self._seconds_to_turn())
             if self._stopped.is_set():
                 break
-            seconds = None
             try:
                 answer = self._once(question)
-            except _Again as again:
-                reason, seconds, last = str(again), again.seconds, again.error
+            except _Again as error:
+                again = error
             else:
                 self._outages.note_answer()
                 return answer
+            pause = again.seconds
             if number == self._retries:
-                raise self._given_up(question, last, f"{reason}{f', {number + 1} times' if number else ''}")
-            if seconds is not None and seconds > self._max_wait:
-                asked = f"asks to wait {seconds:.0f} seconds, more than 'max_wait', {self._max_wait:g}"
-                raise self._given_up(question, last, f"{reason} and {asked}")
-            pause = self._wait * 2**number * random.uniform(0.5, 1.5)
-            self._stopped.wait(min(self._max_wait, pause) if seconds is None else seconds)
+                raise self._given_up(question, again, f", {number + 1} times" if number else "")
+            if pause is not None and pause > self._max_wait:
+                asked = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self._max_wait:g}"
+                raise self._given_up(question, again, asked)
+            if pause is None:
+                pause = min(self._max_wait, self._wait * 2**number * random.uniform(0.5, 1.5))
+            self._stopped.wait(pause)
         raise Unanswered(STOPPED)
 
     def stop(self) -> None:
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
-    def _wait_for_turn(self) -> None:
+    def _seconds_to_turn(self) -> float:
         """Let requests pass one by one, at the distance of `per_minute`."""
-        if not self._interval:
-            return
         with self._lock:
             now = time.monotonic()
             mine = max(now, self._next_request)
             self._next_request = mine + self._interval
-        self._stopped.wait(mine - now)
+        return mine - now
 
-    def _given_up(self, question: Any, error: Type[Unanswered], reason: str) -> Unanswered:
-        if error is Unavailable and self._outages.is_of(json.dumps(question)):
-            return Unanswered(f"{reason}, while it answered other questions")
-        return error(reason)
+    def _given_up(self, question: Any, again: "_Again", after: str) -> Unanswered:
+        if again.error is Unavailable and self._outages.is_of(json.dumps(question)):
+            return Unanswered(f"{again}{after}, while it answered other questions")
+        return again.error(f"{again}{after}")
 
     def _once(self, question: Any) -> Any:
         """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
@@ -174,16 +170,15 @@ class Http(System):
             ) as response:
                 text = self._text(response, end)
         except requests.ConnectTimeout as error:
-            raise _Again("no connection was made in time", error=Unavailable) from error
-        except requests.Timeout as error:
-            raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
+            raise _Again("connecting timed out", error=Unavailable) from error
+        except requests.exceptions.InvalidHeader:
+            raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
-            if error.args and isinstance(error.args[0], ReadTimeoutError):  # of a body that stalls
-                raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
-            if isinstance(error, requests.exceptions.InvalidHeader):
-                raise Unanswered("its 'headers' contain characters that cannot be sent") from None
+            stalls = error.args and isinstance(error.args[0], ReadTimeoutError)
+            if stalls or isinstance(error, requests.Timeout):
+                raise _Again(f"no answer within {self._limit:g} seconds", error=OutOfTime) from error
             down = isinstance(error, requests.ConnectionError)
-            reason = f"no answer came: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
+            reason = f"no answer: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
         return self._body(response, text)
 
@@ -208,7 +203,7 @@ class Http(System):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
             place = self._without_key(str(response.headers.get("Location")))
-            raise Unanswered(f"{said}, and redirects to {place}: give that url")
+            raise Unanswered(f"{said}, and redirects to {place}. Use that URL")
         if not 200 <= status < 300:
             raise Unanswered(said)
         try:
@@ -263,26 +258,25 @@ def _read_key(variable: Optional[str]) -> str:
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(
-            f"'key_variable' is {variable}, but that environment variable is not set. Set it: export {variable}=..."
+            f"'key_variable' is {variable}, but this environment variable is not set. Set it: export {variable}=..."
         )
     if not key.isprintable() or not key.isascii():
-        raise ConfigError(f"the key in {variable} must be one line of ASCII characters. Set it again.")
+        raise ConfigError(f"the key in {variable} must be a single line of ASCII characters.")
     return key
 
 
-def _check_url(url: Any) -> None:
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"'url' must begin with http:// or https:// and a host but is {shortened(url)}.")
+def _host_and_port(url: str) -> Tuple[str, int]:
+    parts = urlsplit(url)
     if parts.username or parts.password:
         raise ConfigError(
-            f"'url' must not contain a user or a password (host {parts.hostname}): the url is recorded. Put the key "
-            "into an environment variable and name it with 'key_variable'."
+            f"'url' must not contain a user name or password (host {parts.hostname}), because it is recorded. Put the "
+            "key in an environment variable and set 'key_variable' to its name."
         )
     try:
-        _ = parts.port
-    except ValueError as error:
-        raise ConfigError(f"'url' has no valid port: {error}.") from error
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    except (KeyError, ValueError) as error:
+        raise ConfigError(f"'url' must start with http:// or https:// and have a valid port but is {url}.") from error
+    return parts.hostname or "", port
 
 
 def _retry_after(value: Optional[str]) -> Optional[float]:

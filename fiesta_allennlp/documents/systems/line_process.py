@@ -18,54 +18,46 @@ LAST_WORDS = 2000
 
 
 class LineProcess:
-    """Keeps a program running that reads one line and prints one line.
+    """Starts a program that reads one line and prints one line, again and again.
 
     The program dies with this process, however this process ends (`process_tree`). Only one thread may ask at a time;
     any thread may call `kill`. The program's standard error is appended to `log`.
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
-        self._command = list(command)
-        self._directory = directory
         self._log = log
-        self._process: Optional["subprocess.Popen[bytes]"] = None
-        self._alive = -1
         self._lock = threading.Lock()
         self._unread = b""
-        self._stopped = False
+        log.parent.mkdir(parents=True, exist_ok=True)
+        reading, self._alive = os.pipe()
+        guarded = [sys.executable, "-I", "-S", process_tree.__file__, str(reading), *command]
+        try:
+            with open(log, "ab", opener=not_through_links) as errors:
+                self._process = subprocess.Popen(
+                    guarded,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    bufsize=0,
+                    cwd=directory,
+                    pass_fds=[reading],
+                    start_new_session=True,
+                )
+        except OSError as error:
+            os.close(self._alive)
+            raise ConfigError(f"cannot start {command[0]}: {error}.") from error
+        finally:
+            os.close(reading)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
 
     @property
     def is_running(self) -> bool:
-        return self._alive >= 0 and not self._at_end()
-
-    def start(self) -> None:
-        """Start the program, unless it is running."""
-        with self._lock:
-            if self._stopped:
-                raise Unanswered("it was stopped")
-            self._end()
-            self._close_streams()
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            reading, self._alive = os.pipe()
-            guarded = [sys.executable, "-I", "-S", process_tree.__file__, str(reading), *self._command]
-            try:
-                with open(self._log, "ab", opener=not_through_links) as log:
-                    self._process = subprocess.Popen(
-                        guarded,
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        stderr=log,
-                        bufsize=0,
-                        cwd=self._directory,
-                        pass_fds=[reading],
-                        start_new_session=True,
-                    )
-            except OSError as error:
-                os.close(self._alive)
-                raise ConfigError(f"{self._command[0]} cannot be started: {error}.") from error
-            finally:
-                os.close(reading)
-            self._unread = b""
+        """Whether the program runs and its output is open. Output that was read to find out is kept."""
+        if self._alive >= 0 and not self._unread and select.select([self._output], [], [], 0)[0]:
+            self._unread = self._read()
+            return bool(self._unread)
+        return self._alive >= 0
 
     def ask(self, line: Optional[str], *, time_limit: float) -> str:
         """Send a line, or None if the program speaks first, and return the next line of the program.
@@ -88,37 +80,42 @@ class LineProcess:
             return self._receive()
         except (OSError, EOFError) as error:
             if out_of_time.is_set():
-                raise OutOfTime(f"no answer came within {time_limit:g} seconds, so it was stopped") from error
-            raise Died(f"it ended without an answer{self._last_words()}") from error
+                raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
+            raise Died(f"it exited without an answer{self._last_words()}") from error
         finally:
             timer.cancel()
 
     def kill(self) -> None:
-        """End the program and its children."""
+        """End the program and its children. Its streams stay open, because another thread may be reading."""
         with self._lock:
-            self._end()
+            if self._alive < 0:
+                return
+            os.close(self._alive)  # the guard then ends the program with its children
+            self._alive = -1
+            try:
+                self._process.wait(timeout=SECONDS_TO_END)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
     def close(self) -> None:
-        """End the program for good, and close its streams. Call it when no thread asks any more."""
-        self._stopped = True
+        """End the program and close its streams, once no thread asks any more."""
         self.kill()
-        self._close_streams()
+        self._input.close()
+        self._output.close()
 
     def _send(self, line: str) -> None:
-        if self._unread or self._is_readable():
-            more = self._unread or self._read()
-            if more:
-                self.kill()
-                raise Unanswered(
-                    f"it printed an unexpected line: {shortened(more.decode(errors='replace').strip())}. "
-                    "It must answer each line with one line of JSON, and print anything else to standard error"
-                )
-        process = self._process
-        if process is None or process.stdin is None:
+        if not self.is_running:
             raise EOFError
+        if self._unread:
+            self.kill()
+            raise Unanswered(
+                f"it printed an unexpected line: {shortened(self._unread.decode(errors='replace').strip())}. "
+                "It must answer each line with one line of JSON, and print anything else to standard error"
+            )
         rest = memoryview(line.encode("utf-8") + b"\n")
         while rest:
-            rest = rest[process.stdin.write(rest) or 0 :]
+            rest = rest[self._input.write(rest) or 0 :]
 
     def _receive(self) -> str:
         pieces: List[bytes] = [self._unread]
@@ -136,48 +133,11 @@ class LineProcess:
         return line.decode("utf-8", errors="replace")
 
     def _read(self) -> bytes:
-        process = self._process
-        if process is None or process.stdout is None:
-            return b""
-        return os.read(process.stdout.fileno(), 2**16)
-
-    def _is_readable(self) -> bool:
-        process = self._process
-        return (
-            process is not None and process.stdout is not None and bool(select.select([process.stdout], [], [], 0)[0])
-        )
-
-    def _at_end(self) -> bool:
-        """Return whether the output has ended. Keep anything that was read to find out."""
-        if not self._unread and self._is_readable():
-            self._unread = self._read()
-            return not self._unread
-        return False
-
-    def _end(self) -> None:
-        """End the program. Its streams stay open, because another thread may be reading: it finds their end."""
-        if self._alive < 0 or self._process is None:
-            return
-        os.close(self._alive)  # the guard then ends the program with its children
-        self._alive = -1
-        try:
-            self._process.wait(timeout=SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def _close_streams(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout) if self._process is not None else ():
-            if stream is not None:
-                stream.close()
-        self._process = None
+        return os.read(self._output.fileno(), 2**16)
 
     def _last_words(self) -> str:
-        try:
-            with self._log.open("rb") as log:
-                log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
-                lines = log.read().decode("utf-8", errors="replace").split("\n")
-        except OSError:
-            return ""
+        with self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
+            lines = log.read().decode("utf-8", errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         return f". The last line of {self._log} is: {shortened(said[-1])}" if said else f". See {self._log}"

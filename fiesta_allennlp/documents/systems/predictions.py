@@ -28,9 +28,9 @@ class Predictions(System):
         for line, record in read_lines(self._path):
             key = record.pop(id, None)
             if key is None:
-                raise DataError(f"{path}, line {line}: there is no '{id}' in {shortened(record)}.")
+                raise DataError(f"{path}, line {line}: '{id}' is missing in {shortened(record)}.")
             if str(key) in self._answers:
-                raise DataError(f"{path}, line {line}: the id '{key}' appears twice. Keep one of them.")
+                raise DataError(f"{path}, line {line}: the id '{key}' appears twice. Delete one of them.")
             self._answers[str(key)] = record
 
     def identity(self) -> Dict[str, Any]:
@@ -40,8 +40,8 @@ class Predictions(System):
         missing = [document.id for document in documents.documents if document.id not in self._answers]
         if missing:
             raise DataError(
-                f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents of "
-                f"{documents.path}, the first of them '{missing[0]}'. Add them, or take the documents out."
+                f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents in "
+                f"{documents.path}, such as '{missing[0]}'. Add the predictions or delete the documents."
             )
 
     def check_answers(self, documents: DocumentFile, task: Task) -> None:
@@ -50,8 +50,8 @@ class Predictions(System):
                 self.answers([self.ask(document.id)], document, task)
             except Unanswered as error:
                 raise DataError(
-                    f"{self._path}, document '{document.id}': {error}. If the file has the answer under another "
-                    'key, name it in a config: {"type": "predictions", "path": "..", "answer": "KEY"}.'
+                    f"{self._path}, document '{document.id}': {error}. If the answer has another key, use a config: "
+                    '{"type": "predictions", "path": "...", "answer": "KEY"}.'
                 ) from error
 
     def questions(self, document: Document) -> List[Any]:

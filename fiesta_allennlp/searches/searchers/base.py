@@ -48,10 +48,6 @@ class SearchHistory:
         return np.setdiff1d(np.arange(len(self.points)), [*self.seen, *self.pending])
 
     @cached_property
-    def has_score(self) -> bool:
-        return bool(np.isfinite(self.scores).all(axis=1).any())
-
-    @cached_property
     def known(self) -> np.ndarray:
         """The scores, in which a failed run has the worst score seen, so that a model of the scores avoids it. Shape:
         `(num_seen, num_objectives)`.
@@ -86,7 +82,7 @@ class Searcher(Registrable):
 
     def __init__(self, *, num_initial: int = 3) -> None:
         if num_initial < 1:
-            raise ConfigError(f"num_initial must be at least 1 but got {num_initial}.")
+            raise ConfigError(f"num_initial must be at least 1 but is {num_initial}.")
         self.num_initial = num_initial
 
     def propose(self, history: SearchHistory, slots: int, rng: np.random.Generator) -> List[int]:
@@ -103,7 +99,10 @@ class Searcher(Registrable):
         raise NotImplementedError
 
     def _next(self, history: SearchHistory, rng: np.random.Generator) -> int:
-        if len(history.seen) + len(history.pending) < self.num_initial or not history.has_score:
+        if (
+            len(history.seen) + len(history.pending) < self.num_initial
+            or not np.isfinite(history.scores).all(axis=1).any()
+        ):
             return int(rng.choice(history.open))
         values = self.criterion(history)
         return int(rng.choice(history.open[values == values.max()]))
@@ -124,12 +123,12 @@ class Random(Searcher):
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)} but got '{value}'.")
+        raise ConfigError(f"{name} must be {' or '.join(choices)} but is '{value}'.")
 
 
 def check_above_zero(name: str, value: float) -> None:
     if not value > 0 or not np.isfinite(value):
-        raise ConfigError(f"{name} must be a number above 0 but got {value}.")
+        raise ConfigError(f"{name} must be above 0 but is {value}.")
 
 
 def build_searcher(params: Mapping[str, Any]) -> Searcher:

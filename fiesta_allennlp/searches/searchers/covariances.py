@@ -24,11 +24,7 @@ def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarra
     """
     from scipy.spatial.distance import cdist  # takes 0.2 s, and reports import this module
 
-    return of_distance(cdist(points.inputs, points.inputs) / length_scale, kernel)
-
-
-def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
-    """Compute the kernel at these distances, in units of the length scale."""
+    distance = cdist(points.inputs, points.inputs) / length_scale
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
     scaled = np.sqrt(5) * distance
@@ -79,7 +75,7 @@ def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)
     if not 0 < neighbours < 1:
-        raise ConfigError(f"neighbours must be above 0 and below 1, a share of all points, but got {neighbours}.")
+        raise ConfigError(f"neighbours must be a share of all points above 0 and below 1 but is {neighbours}.")
 
 
 # The posterior of a Gaussian process over the points.

@@ -1,13 +1,12 @@
 """Searchers that model the scores by a Gaussian process, over a kernel or over a graph of near points."""
 
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import numpy as np
 
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
 from fiesta_allennlp.searches.searchers.covariances import (
     KERNELS,
-    Prediction,
     check_graph,
     expected_hypervolume_improvement,
     expected_improvement,
@@ -24,6 +23,9 @@ lower it is, the longer the search stays near the best points that it knows."""
 
 class GaussianProcess(Searcher):
     """A Gaussian process for each objective, with fixed parameters that are not fitted.
+
+    The criterion is the expected improvement of the first objective on the best score seen; or, for two objectives, of
+    the hypervolume above a reference 1 below the worst value seen or predicted, in the units of the scores.
 
     Args:
         scores: `standardised`, by the mean and the standard deviation of the scores seen, or `raw`, as in Zhang and Duh
@@ -53,8 +55,9 @@ class GaussianProcess(Searcher):
         known = history.known if self.scores == "raw" else standardised(history.known)
         return known - self.prior_mean
 
-    def predictions(self, history: SearchHistory, values: np.ndarray) -> List[Prediction]:
-        return predict(
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        values = self.values(history)[:, : self.num_objectives]
+        first, *second = predict(
             self.covariance(history.points),
             history.open,
             seen=history.seen,
@@ -62,6 +65,10 @@ class GaussianProcess(Searcher):
             pending=history.pending,
             noise=self.noise,
         )
+        if not second:
+            return expected_improvement(first, values.max())
+        worst = np.minimum(values.min(axis=0), [first.mean.min(), second[0].mean.min()])
+        return expected_hypervolume_improvement(first, second[0], values, worst - 1)
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
@@ -124,31 +131,8 @@ class OverGraph(GaussianProcess):
         return graph_covariance(points, *self.graph, self.beta, self.sigma)
 
 
-class Improvement(GaussianProcess):
-    """Chooses by the expected improvement of the first objective on the best score seen."""
-
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        values = self.values(history)[:, :1]
-        return expected_improvement(self.predictions(history, values)[0], values.max())
-
-
-class HypervolumeImprovement(GaussianProcess):
-    """Chooses by the expected improvement of the hypervolume of two objectives.
-
-    The reference is 1 below the worst value seen or predicted, in the units of the scores.
-    """
-
-    num_objectives = 2
-
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        values = self.values(history)
-        first, second = self.predictions(history, values)
-        worst = np.minimum(values.min(axis=0), [first.mean.min(), second.mean.min()])
-        return expected_hypervolume_improvement(first, second, values, worst - 1)
-
-
 @Searcher.register("gp_ei")
-class GpEi(Improvement, OverKernel):
+class GpEi(OverKernel):
     """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
 
     Start with this searcher. `docs/searching.md` compares the searchers.
@@ -156,21 +140,25 @@ class GpEi(Improvement, OverKernel):
 
 
 @Searcher.register("gp_ehvi")
-class GpEhvi(HypervolumeImprovement, OverKernel):
+class GpEhvi(OverKernel):
     """Bayesian optimisation of two objectives with a Gaussian process for each.
 
     The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
     """
 
+    num_objectives = 2
+
 
 @Searcher.register("graph_ei")
-class GraphEi(Improvement, OverGraph):
+class GraphEi(OverGraph):
     """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020)."""
 
 
 @Searcher.register("graph_ehvi")
-class GraphEhvi(HypervolumeImprovement, OverGraph):
+class GraphEhvi(OverGraph):
     """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
 
     This is GB of table 4 of Zhang and Duh (2020).
     """
+
+    num_objectives = 2

@@ -12,7 +12,7 @@ from allennlp.common import Params
 
 from fiesta_allennlp.documents.systems import archive_server
 from fiesta_allennlp.documents.systems.archive_server import answered, load
-from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
 from tests.commands.documents.conftest import LEARNED
 from tests.conftest import classifier_config, write_reviews
@@ -55,7 +55,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
 
 def options_of(system: Archive, directory: Path, *packages: str) -> Any:
     """The options of the process that answers."""
-    return json.loads(system.command(Workplace("a", directory / "log", 60.0, packages))[-1])
+    return json.loads(system.command(packages)[-1])
 
 
 def test_what_an_archive_is_and_answers(

@@ -59,7 +59,7 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
         ("https://host/label", None, "NAME=https://host/label"),
         ("c=model.tar.gz", None, r"'c' \(model.tar.gz\)"),
         ("c=answers.jsonl", None, r"'c' \(answers.jsonl\)"),
-        ("c=c.jsonnet", {"command": ["x"]}, "c.jsonnet: .*'type'"),
+        ("c=c.jsonnet", {"command": ["x"]}, "c.jsonnet .*'type'"),
         ("c=c.jsonnet", {**GOOD, "commnd": 1}, "'c' .*commnd"),
         ("c=c.jsonnet", {**GOOD, "body": {"q": "${txt}"}}, "'c' .*'txt'"),
         ("p.jsonl", '{"id": "d0", "label": "good"}', "p.jsonl .*59 of 60"),

