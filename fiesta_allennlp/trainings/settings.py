@@ -1,4 +1,4 @@
-"""The options of `fiesta-select`. They need neither torch nor AllenNLP, so that usage errors come at once."""
+"""The options of `fiesta select`. They import neither torch nor AllenNLP, so that usage errors appear immediately."""
 
 import argparse
 import json
@@ -18,7 +18,6 @@ SCORING = "Data and scoring"
 DEFAULT_METRIC = "macro_f1"
 
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
-"""The format of a data file of `--data`, by its ending."""
 
 
 def _numbers(text: str) -> Tuple[float, ...]:
@@ -41,26 +40,25 @@ def _points(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Settings(ExecutorSettings):
-    """The settings of `fiesta-select`. Names and defaults are those of the command's options.
+    """The settings of `fiesta select`, with the names and defaults of the command's options.
 
-    `candidates` are configs, each as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or commands
-    of programs, each as `NAME=COMMAND`, for which `data` are the data files. `points` is a JSONL file or a list of
-    objects.
+    `candidates` are configs, written as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or the
+    commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train` or of programs. The file name without its extension names the "
-        "candidate; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
+        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
+        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
         "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
     )
     data: Tuple[str, ...] = option(
         (),
-        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Give the training "
-        "and the test set, or the training, validation and test set; or one file with --split-ratios",
+        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
+        "training and test set, or the training, validation and test set; or pass one file with --split-ratios",
         group=SCORING,
         metavar="FILE",
         is_repeated=True,
@@ -68,14 +66,14 @@ class Settings(ExecutorSettings):
     metric: Optional[str] = option(
         None,
         "the metric to compare (default: macro_f1, or the only metric that all candidates report); --metric=-NAME "
-        "minimises it, as in --metric=-perplexity",
+        "minimizes it, as in --metric=-perplexity",
         group=SCORING,
         is_fixed=True,
     )
     points: Any = option(
         None,
-        'a JSONL file or a JSON list of objects such as {"lr": 0.01}: each makes one candidate from the single config '
-        "that is given without values; `none` for none",
+        'a JSONL file or a JSON list of objects such as {"lr": 0.01}; each turns the one config without values into a '
+        "candidate; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
         parse=_points,
@@ -84,7 +82,7 @@ class Settings(ExecutorSettings):
     split_ratios: Tuple[float, ...] = option(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
-        "--score validation, or for programs without a validation set. Required if the data come as one file",
+        "--score validation, or for programs without a validation set. Required if all data are in one file",
         group=SCORING,
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
@@ -100,14 +98,14 @@ class Settings(ExecutorSettings):
     )
     group_by: Optional[str] = option(
         None,
-        "metadata key: instances with equal values stay in one set; `none` for none (default: the reader's own key, "
-        "such as sentence_id)",
+        "metadata key: instances with equal values stay in the same set; `none` for no groups (default: the reader's "
+        "own key, such as sentence_id)",
         group=SCORING,
         is_fixed=True,
     )
     max_hours: Optional[float] = option(
         None,
-        "stop as inconclusive after this number of hours in total, earlier sessions included",
+        "stop as inconclusive after this number of hours in total, including earlier sessions",
         group=RESOURCES,
         above=0,
     )
@@ -124,8 +122,8 @@ class Settings(ExecutorSettings):
     )
     notify: Optional[str] = option(
         None,
-        "shell command to run after the decision or a failed run, and when runs wait for the machine; its environment "
-        "has FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
+        "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
+        "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         group=RESOURCES,
         metavar="COMMAND",
     )
@@ -135,34 +133,26 @@ class Settings(ExecutorSettings):
     )
     seed: Optional[int] = option(
         None,
-        "master random seed, which repeats a selection (default: random, saved in selection.json)",
+        "master random seed, to repeat a selection (default: random, saved in selection.json)",
         group=SCORING,
         metavar="N",
         least=0,
         is_fixed=True,
     )
-    include_package: Tuple[str, ...] = option(
-        (),
-        "packages to import first",
-    )
+    include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.metric is not None and not Metric.of(self.metric).name:
-            raise ConfigError(f"--metric must be a name, or -NAME to minimise it, but got '{self.metric}'.")
+            raise ConfigError(f"--metric must be a name, or -NAME to minimize it, but got '{self.metric}'.")
         self._check_splits()
 
     def _check_splits(self) -> None:
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
-                raise ConfigError(
-                    f"{flag(name)} applies only to random splits, but --splits official takes every set as the "
-                    "config gives it. Leave one of the two out."
-                )
+                raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")
         if len(self.data) > len(PARTS):
-            raise ConfigError(
-                f"--data must be at most {len(PARTS)} files, for {', '.join(PARTS)}, but got {len(self.data)}."
-            )
+            raise ConfigError(f"--data takes at most {len(PARTS)} files ({', '.join(PARTS)}) but got {len(self.data)}.")
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
@@ -185,24 +175,24 @@ class Settings(ExecutorSettings):
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
-        """The `data` of a program that is given as a command; None if it cuts its own sets."""
+        """The `data` of a program that is a command without a config; None if it splits its data itself."""
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
         if suffix not in FORMAT_OF:
             raise ConfigError(
-                f"--data {self.data[0]}: its format cannot be told from its extension. Known extensions: "
-                f"{', '.join(FORMAT_OF)}. Rename the file, or give the program as a config with 'data.format'."
+                f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_OF)}. Rename the file, "
+                "or write a config for the program with 'data.format'."
             )
         parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
         return {**dict(zip(parts, self.data, strict=True)), "format": FORMAT_OF[suffix]}
 
     @property
     def scored_by(self) -> Metric:
-        """The metric with its direction: the default one while `metric` is None."""
+        """The metric with its direction; the default metric while `metric` is None."""
         return Metric.of(self.metric or DEFAULT_METRIC)
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Return the settings of several layers of given values, of which later ones win."""
+    """Merge several layers of settings; later ones win."""
     return Settings(**overlay(*layers, of=Settings))

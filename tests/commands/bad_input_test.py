@@ -36,7 +36,7 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
     ("options", "message"),
     [
         ([*ACCURACY, "--max-evaluations", 5], r"at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
-        ([*ACCURACY, "--cuda-devices", "0,999"], r"--cuda-devices: no device"),
+        ([*ACCURACY, "--cuda-devices", "0,999"], r"--cuda-devices: no GPU"),
         ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no metadata"),
         ([*ACCURACY, "--overrides", "{bad"], r"--overrides .*able.jsonnet is not valid Jsonnet"),
         ([*ACCURACY, "--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
@@ -76,7 +76,7 @@ def test_a_refused_resumption_changes_nothing(selections: Selections, candidates
     for given, message in [
         (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
         (["--overrides", '{"environment": {}}'], "--overrides was"),
-        ([able, f"other={blind}"], r"candidate 'blind' .* belongs to the selection .* but is not given"),
+        ([able, f"other={blind}"], r"candidate 'blind' .* is missing, but belongs to the selection"),
         ([able, f"blind={able}"], r"candidate 'blind' .* has changed"),
         (["--budget", 1], "budget must be at least"),
         ([able, blind, "nowhere.jsonnet"], "no such config file"),
@@ -101,7 +101,7 @@ def test_candidates_on_different_data(
 ) -> None:
     (reviews / "more.jsonl").write_text((reviews / "train.jsonl").read_text() * 2)
     given = [write_config("one"), write_config("other", {"train_data_path": str(reviews / "more.jsonl")})]
-    refused(r"candidates 'one' and 'other' do not have the same pool of data", *ACCURACY, candidates=given)
+    refused(r"candidates 'one' and 'other' do not read the same data", *ACCURACY, candidates=given)
 
 
 BAD_LINE = '{"text": "x", "label": '
@@ -111,7 +111,7 @@ BAD_LINE = '{"text": "x", "label": '
     ("files", "change", "message"),
     [
         ("train.jsonl", lambda text: "", r"'able'.*(at least|ratios|no|empty)"),
-        ("train.jsonl", lambda text: BAD_LINE, r"'able'.*train.jsonl, after 0 instances: not valid JSON: Expecting"),
+        ("train.jsonl", lambda text: BAD_LINE, r"'able'.*train.jsonl, after 0 instances: JSONDecodeError: Expecting"),
         (
             "*.jsonl",
             lambda text: text.replace('"bad"', '"good"'),
@@ -137,12 +137,12 @@ def test_a_missing_data_file_and_vectors_of_another_width(
     vectors = classifier_config(root)["model"]["text_field_embedder"]
     vectors["token_embedders"]["tokens"]["pretrained_file"] = str(root / "v.txt")
     three = write_config("three", text_field_embedder=vectors)
-    said = refused("^error: 3 candidates are wrong:$", *ACCURACY, candidates=[one, two, three])
-    here = f"there is no such file in the current directory {root}/below."
+    said = refused("^error: 3 invalid candidates:$", *ACCURACY, candidates=[one, two, three])
+    here = f"but no such file exists. The current directory is {root}/below."
     for message in (
-        f"  candidate 'one' ({one}): 'train_data_path' is 'nowhere.jsonl', but {here}\n",
-        f"'test_data_path' is 'test.jsonl', but {here} The file is in the directory of the config: write {root}/",
-        f"({three}): 'model.text_field_embedder.token_embedders.tokens.pretrained_file' is '{root}/v.txt', but there",
+        f"  candidate 'one' ({one}): 'train_data_path' is 'nowhere.jsonl', {here}\n",
+        f"'test_data_path' is 'test.jsonl', {here}",
+        f"({three}): 'model.text_field_embedder.token_embedders.tokens.pretrained_file' is '{root}/v.txt', but no",
     ):
         assert message in said
     (root / "v.txt").write_text("food 1 2\nand 3 4\n")

@@ -201,7 +201,7 @@ def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], s
         (["--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
         (["--metric", "f1"], "does not report the metric 'f1'"),
         (["-o", '{"trainer.num_epoch": 3}'], "num_epoch"),
-        ([], "imports reads the variable 'layers'"),
+        ([], "read the variable 'layers'"),
     ],
 )
 def test_bad_input_is_refused_before_the_first_run(

@@ -74,9 +74,8 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert sorted(reviews.iterdir()) == before
     options = ["--stop", "glr", "--confidence", 0.9, "--workers", 5000, "-o", '{"random_seed": 3}']
     output = call.done(*trained, "--metric=-loss", "--dry-run", *options)
-    assert "Note: --workers 5000 is more than the 100 runs that are possible." in output
-    assert "that this machine's cores have room for" in output
-    assert "Note: every run gets its own seeds, instead of the seeds in the config of able, blind." in output
+    assert "Note: --workers 5000 exceeds" in output
+    assert "Note: every run gets its own seeds, which replace the seeds in the config of able, blind." in output
     assert "top_two (confidence 0.9, stop glr)" in output
     assert "Metric: test loss; the lowest mean wins." in output
 
@@ -175,7 +174,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
     assert f"{train} has changed since the selection began" in output and "continue with --recover" in output
     history = history_of(selections.run)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
-    assert "scores on different data cannot be compared" in selections.refused("--recover")
+    assert "new scores would not be comparable" in selections.refused("--recover")
     train.write_text(text)
     selections.resume()
     assert scores_of(selections.run) == scores_of(whole.run)

@@ -86,7 +86,7 @@ def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
     die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
     options = [*METRIC, *EQUALLY, "--budget", 4, "--seed", 3]
     output = call.done(candidates[0], write_program("dying", f"{die_once}; {POOR}"), "-s", run, *options)
-    assert "dying-0 killed: the program was killed by signal 9 (SIGKILL), on Linux often for lack of memory" in output
+    assert "dying-0 killed: the program was killed by signal 9 (Killed, often for lack of memory)" in output
     calm = run.with_name("calm")
     assert "killed" not in call.done(candidates[0], f"dying={candidates[1]}", "-s", calm, *options)
     assert scores_of(run) == scores_of(calm) and len(scores_of(run)) == 4
@@ -106,8 +106,8 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     assert "Note: the code of score.sh has changed since this selection last ran." in output
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
     output = call.refused("-s", run, "--recover", "--budget", 8)
-    assert "scores on different data cannot be compared" in output
-    assert f"{reviews / 'test.jsonl'} changed after the selection" in output and "Restore the original data" in output
+    assert f"content of {reviews / 'test.jsonl'}, so new scores would not be comparable" in output
+    assert "Restore the original data" in output
 
 
 def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Call) -> None:
@@ -123,8 +123,6 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
         test.write('{"text": "nobody", "label": "knows"}\n')
     before = sorted(reviews.rglob("*"))
     output = selections.begin("--dry-run")
-    said = "Note: some labels occur in a single record, so a run can train or test on them, but never both: 'knows'."
-    assert said in output
     assert re.search(r"blind +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 21; no groups." in output
     sets = " ".join(f"{run}/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
@@ -135,7 +133,7 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
 def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program: Write, candidates: List[str]) -> None:
     misnamed = write_program("misnamed", GOOD, type="progam")
     output = selections.refused(candidates[0], misnamed, *METRIC)
-    assert 'With a \'command\' it is a program: add "type": "program"' in output
+    assert 'For a program, add "type": "program"' in output
     output = selections.refused(*candidates)
-    assert "--metric is missing. What a program reports is not known before its first run" in output
+    assert "--metric is missing. The metrics of a program are unknown before its first run" in output
     assert not (selections.run / "evaluations").exists()

@@ -36,7 +36,7 @@ def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
     unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
     with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
         check_gpus(configs, Mock(hides_gpus=True))
-    missing = r"candidate 'two': 'trainer.cuda_device' is .*this machine has 2, numbered"
+    missing = r"candidate 'two': 'trainer.cuda_device' is .*from 0 to 1"
     with nullcontext() if is_here else pytest.raises(ConfigError, match=missing):
         check_gpus(configs, Mock(hides_gpus=False, gives_devices=False))
 
@@ -44,14 +44,13 @@ def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"executor": "{bad"}, "--executor: '{bad' is not valid JSON"),
         ({"executor": {"type": "processes", "wrkers": 2}}, "--executor processes: .*wrkers"),
         ({"executor": {"type": "processes", "workers": 2}}, "remove 'workers' from --executor"),
         ({"gpus_per_evaluation": 1}, "--gpus-per-evaluation cannot be combined with --executor processes"),
         ({"executor": "ray", "cuda_devices": "0"}, "--cuda-devices cannot be combined with --executor ray"),
         ({"threads_per_worker": 0}, "--threads-per-worker must be above 0"),
         ({"time_limit": -3}, "--time-limit must be above 0"),
-        ({"cuda_devices": "gpu"}, "no device 'gpu' found.*numbered from 0"),
+        ({"cuda_devices": "gpu"}, "no GPU 'gpu' found"),
     ],
 )
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:

@@ -60,7 +60,6 @@ def test_an_earlier_session_and_lost_archives_are_no_trouble(tmp_path: Path) -> 
     ("best", "stopped_by", "kept"),
     [
         ("a", "confidence", {"a-0"}),
-        ("a", "max_evaluations", {"a-0", "b-0"}),
         ("a", "interrupted", {"a-0", "b-0"}),
         (None, "failures", {"a-0", "b-0"}),
     ],

@@ -10,11 +10,8 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
-from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests, untrained_labels
+from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
-
-LABEL = "label"
-"""The field of a program's records that counts as their label."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     for other in others:
         if other.head.strip() != first.head.strip():
             raise DataError(
-                f"{other.path}: the header differs from that of {first.path}, so their rows cannot be combined. Give "
-                "both the same columns in the same order."
+                f"{other.path}: the header differs from {first.path}. Both need the same columns in the same order."
             )
     return ProgramData(files, data_format, group_by)
 
@@ -76,8 +72,6 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         targets = group_targets(read.sizes, ratios=division.ratios, parts=division.parts)
         check_groups(groups, targets, key)
         split_pool(groups, targets, seed=0)
-    fields = read.fields()
-    labels = {LABEL: fields[LABEL]} if LABEL in fields else {}
     return Pool(
         official=read.sizes,
         targets=targets,
@@ -85,9 +79,8 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         group_by=key,
         data=data,
         fingerprint=_fingerprint(groups, read.records),
-        pairing=pairing_digests(groups, fields),
+        pairing=pairing_digests(groups, read.fields()),
         is_of_program=True,
-        untrained=untrained_labels(groups, labels, read.sizes, division),
     )
 
 
