@@ -209,8 +209,8 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
 
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:
     code = compile('from fiesta_allennlp import replay\nreplay("tie", processes=2)', "script.py", "exec")
-    with pytest.raises(ConfigError, match=r'this call needs `if __name__ == "__main__":` above it'):
+    with pytest.raises(ConfigError, match=r'put this call below `if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
-    with pytest.raises(ConfigError, match="above it"):
+    with pytest.raises(ConfigError, match="put this call below"):
         check_guard(ProcessExpired("it ended", code=NO_GUARD))
     check_guard(ProcessExpired("it ended", code=1))

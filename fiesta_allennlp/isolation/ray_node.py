@@ -13,7 +13,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from filelock import FileLock, Timeout
 
@@ -49,7 +49,12 @@ class Returned:
 
 def evaluate_on_node(node_work: NodeWork) -> Returned:
     """Make one run in a fresh process, in a directory of this node that is deleted afterwards."""
-    check_files(node_work.needed)
+    for path in node_work.needed:
+        if not os.path.exists(path):  # which is not the candidate's fault
+            raise DataError(
+                f"{path} does not exist on node {socket.gethostname()}. Copy it there, to the same path, or send the "
+                "data with --ship-data."
+            )
     if os.path.isdir(node_work.current_directory):
         os.chdir(node_work.current_directory)
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
@@ -68,16 +73,6 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
             place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
         return Returned(outcome, _contents(directory))
-
-
-def check_files(paths: Sequence[str]) -> None:
-    """Refuse to work on a node that lacks one of these files, which is not a candidate's fault."""
-    for path in paths:
-        if not os.path.exists(path):
-            raise DataError(
-                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
-                "the data along with --ship-data."
-            )
 
 
 @contextmanager
