@@ -124,21 +124,6 @@ def test_tagging_config(small_tagging_data, path):
     assert (params["data_loader"]["batch_sampler"]["batch_size"], params["model"]["loss"]) == (64, "sum")
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ("all", {"train_data_path": "all"}),
-        ("one,two", {"train_data_path": "one", "test_data_path": "two"}),
-        ("one,two,three", {"train_data_path": "one", "validation_data_path": "two", "test_data_path": "three"}),
-    ],
-)
-def test_one_two_or_three_files_of_sentences(small_tagging_data, monkeypatch, files, expected):
-    monkeypatch.setenv("FIESTA_TAGGING", files)
-    params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
-    assert {key: value for key, value in params.items() if key.endswith("_path")} == expected
-    assert params["evaluate_on_test"] == ("test_data_path" in expected)
-
-
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
 def test_sample_config(monkeypatch, path):
     monkeypatch.chdir(ROOT)
@@ -178,6 +163,12 @@ def test_the_bundled_wikigold_is_whole():
 
 
 def test_the_environment_goes_before_the_defaults(monkeypatch):
+    for files in ("all", "one,two", "one,two,three"):
+        monkeypatch.setenv("FIESTA_TAGGING", files)
+        params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
+        named = [params.get(f"{part}_data_path") for part in ("train", "validation", "test")]
+        assert [path for path in named if path is not None] == files.split(",")
+        assert params["evaluate_on_test"] == ("test_data_path" in params)
     monkeypatch.setenv("FIESTA_DATA", "/elsewhere")
     monkeypatch.setenv("FIESTA_VECTORS", "some/vectors.txt")
     monkeypatch.delenv("FIESTA_TAGGING", raising=False)

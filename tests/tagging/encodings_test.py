@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -42,13 +40,14 @@ def test_spans_and_tags_by_hand(encoding):
         ("I-PER", "BIO", 0, "'I-PER' at the beginning of a sentence"),
         ("B-PER O", "BIOUL", 1, "'O' after 'B-PER'"),
         ("O B-PER", "BIOUL", 1, "'B-PER' at the end of a sentence"),
-        ("O S-PER", "BIOUL", 1, "'S-PER' is not a tag of BIOUL"),
-        ("O O-PER", "IOB1", 1, "'O-PER' is not a tag of IOB1"),
+        ("O S-PER", "BIOUL", 1, "'S-PER' is not a valid BIOUL tag"),
+        ("O O-PER", "IOB1", 1, "'O-PER'"),
     ],
 )
 def test_the_first_wrong_tag_is_told(tags, encoding, position, named):
     where, reason = first_error(tags.split(), encoding)
     assert where == position and named in reason
+    assert first_error([], encoding) is None
 
 
 def random_tags(rng, encoding):
@@ -61,7 +60,7 @@ def random_tags(rng, encoding):
 def test_random_sentences_have_the_spans_that_allennlp_finds(encoding):
     rng = np.random.default_rng(5)
     num_right = 0
-    for _ in range(2000):
+    for _ in range(1000):
         tags = random_tags(rng, encoding)
         is_right = first_error(tags, encoding) is None
         num_right += is_right
@@ -69,28 +68,24 @@ def test_random_sentences_have_the_spans_that_allennlp_finds(encoding):
             expected = {Span(label, *ends) for label, ends in TO_SPANS[encoding](tags)}
             assert set(spans_of(tags)) == expected, tags
         if is_right and encoding != "BIOUL":
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                assert tags_of(spans_of(tags), len(tags), "BIOUL") == to_bioul(tags, encoding)
+            assert tags_of(spans_of(tags), len(tags), "BIOUL") == to_bioul(tags, encoding)
         if is_right and encoding != "IOB1":
             assert tags_of(spans_of(tags), len(tags), encoding) == tags
-    assert num_right > 100
+    assert num_right > 50
 
 
-@pytest.mark.parametrize(
-    ("predicted", "gold", "expected"),
-    [
-        # Without spans everything is 0 and finite; a span that nothing opens counts.
-        (["O O"], ["O O"], (1, 0, 0, 0)),
-        (["O L-PER"], ["O U-PER"], (1 / 2, 1, 1, 1)),
-        (["B-PER I-LOC"], ["B-PER O"], (1 / 2, 1 / 2, 1, 2 / 3)),
-    ],
-)
-def test_scores_by_hand(predicted, gold, expected):
+def test_scores_by_hand():
+    """Without spans everything is 0 and finite; a span that nothing opens counts."""
     names = ("accuracy", "precision-overall", "recall-overall", "f1-measure-overall")
-    metric = SpanScores()
-    metric([text.split() for text in predicted], [text.split() for text in gold])
-    assert metric.get_metric() == pytest.approx(dict(zip(names, expected, strict=True)))
+    for predicted, gold, expected in (
+        ("O O", "O O", (1, 0, 0, 0)),
+        ("O L-PER", "O U-PER", (1 / 2, 1, 1, 1)),
+        ("B-PER I-LOC", "B-PER O", (1 / 2, 1 / 2, 1, 2 / 3)),
+    ):
+        metric = SpanScores()
+        metric([predicted.split()], [gold.split()])
+        assert metric.get_metric(reset=True) == pytest.approx(dict(zip(names, expected, strict=True)))
+        assert metric.num_words == 0
 
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
