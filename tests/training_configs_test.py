@@ -14,7 +14,7 @@ from allennlp.training import Trainer
 
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, set_defaults
 from fiesta_allennlp.tagging.encodings import spans_of
-from fiesta_allennlp.tagging.tagged_columns import ColumnFormat
+from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"
@@ -151,7 +151,8 @@ def test_wikigold_config(monkeypatch, path):
 
 def test_the_bundled_wikigold_is_whole():
     data = ROOT / "data" / "wikigold"
-    sentences = ColumnFormat(document_prefix="-DOCSTART-", encoding="IOB1").read(data / "wikigold.conll.txt")
+    reader = TaggedColumnsReader(document_prefix="-DOCSTART-", encoding="IOB1")
+    sentences = reader.sentences(data / "wikigold.conll.txt")
     words = [word.lower() for sentence in sentences for word in sentence.words]
     with gzip.open(data / "glove.6B.50d.txt.gz", "rt", encoding="utf-8") as rows:
         widths = {row.split(" ", 1)[0]: row.count(" ") for row in rows}

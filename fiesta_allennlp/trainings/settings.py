@@ -3,6 +3,7 @@
 import argparse
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple
 
@@ -38,6 +39,9 @@ def _points(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"'{text}' is not valid JSON: {error}") from None
 
 
+_scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
+
+
 @dataclass(frozen=True)
 class Settings(ExecutorSettings):
     """The settings of `fiesta select`, with the names and defaults of the command's options.
@@ -55,19 +59,17 @@ class Settings(ExecutorSettings):
         "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
     )
-    data: Tuple[str, ...] = option(
+    data: Tuple[str, ...] = _scoring(
         (),
         "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
         "training and test set, or the training, validation and test set; or pass one file with --split-ratios",
-        group=SCORING,
         metavar="FILE",
         is_repeated=True,
     )
-    metric: Optional[str] = option(
+    metric: Optional[str] = _scoring(
         None,
         "the metric to compare (default: macro_f1, or the only metric that all candidates report); --metric=-NAME "
         "minimizes it, as in --metric=-perplexity",
-        group=SCORING,
         is_fixed=True,
     )
     points: Any = option(
@@ -79,62 +81,51 @@ class Settings(ExecutorSettings):
         parse=_points,
     )
     splits: str = splits_option(SCORING)
-    split_ratios: Tuple[float, ...] = option(
+    split_ratios: Tuple[float, ...] = _scoring(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
         "--score validation, or for programs without a validation set. Required if all data are in one file",
-        group=SCORING,
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
         is_fixed=True,
     )
-    score: str = option(
+    score: str = _scoring(
         "test",
         "the set that runs are scored on: test (default), or validation for tasks whose test labels are hidden",
-        group=SCORING,
         metavar="test|validation",
         choices=PARTS[:0:-1],
         is_fixed=True,
     )
-    group_by: Optional[str] = option(
+    group_by: Optional[str] = _scoring(
         None,
         "metadata key: instances with equal values stay in the same set; `none` for no groups (default: the reader's "
         "own key, such as sentence_id)",
-        group=SCORING,
         is_fixed=True,
     )
-    max_hours: Optional[float] = option(
-        None,
-        "stop as inconclusive after this number of hours in total, including earlier sessions",
-        group=RESOURCES,
-        above=0,
+    max_hours: Optional[float] = _resource(
+        None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )
-    max_failures: int = option(
-        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
-    )
-    keep: str = option(
+    max_failures: int = _resource(3, "drop a candidate after this number of failed runs (default 3)", least=1)
+    keep: str = _resource(
         "none",
         "trained models to keep: none (default), best (one model of the winner), or all; for a program, its "
         "{directory}/model",
-        group=RESOURCES,
         metavar="none|best|all",
         choices=("none", "best", "all"),
     )
-    notify: Optional[str] = option(
+    notify: Optional[str] = _resource(
         None,
         "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
-        group=RESOURCES,
         metavar="COMMAND",
     )
-    tensorboard: bool = option(False, "write TensorBoard event files into DIR/tensorboard", group=RESOURCES)
-    overrides: str = option(
-        "", "a JSON or Jsonnet object that overrides keys of every config", group=SCORING, short="-o", is_fixed=True
+    tensorboard: bool = _resource(False, "write TensorBoard event files into DIR/tensorboard")
+    overrides: str = _scoring(
+        "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
     )
-    seed: Optional[int] = option(
+    seed: Optional[int] = _scoring(
         None,
         "master random seed, to repeat a selection (default: random, saved in selection.json)",
-        group=SCORING,
         metavar="N",
         least=0,
         is_fixed=True,
