@@ -11,11 +11,10 @@ import sys
 import time
 import traceback
 from concurrent.futures import TimeoutError, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
@@ -77,15 +76,6 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     return context
 
 
-@contextmanager
-def _without_current_directory() -> Iterator[None]:
-    os.environ.setdefault(SAFE_PATH, BY_US)
-    try:
-        yield
-    finally:
-        forget_safe_path()
-
-
 def forget_safe_path() -> None:
     """Let programs that this process starts find modules next to themselves as usual."""
     if os.environ.get(SAFE_PATH) == BY_US:
@@ -105,12 +95,14 @@ def in_process(
 
     def begin_again(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MOST_STARTS):
+            os.environ.setdefault(SAFE_PATH, BY_US)
             try:
-                with _without_current_directory():
-                    return begin(*args, **kwargs)
+                return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 lost = error
                 time.sleep(SECONDS_TO_DIE)
+            finally:
+                forget_safe_path()
         raise FiestaError(
             f"cannot start a process: the server that forks them died {MOST_STARTS} times ({describe(lost)}), usually "
             "for lack of memory. Finished runs are safe: free some memory, then continue with --recover."

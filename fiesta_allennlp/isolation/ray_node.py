@@ -72,7 +72,8 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
             place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
-        return Returned(outcome, _contents(directory))
+        files = [path for path in directory.rglob("*") if path.is_file()]
+        return Returned(outcome, {str(path.relative_to(directory)): path.read_bytes() for path in files})
 
 
 @contextmanager
@@ -111,7 +112,3 @@ def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:
         place.write_bytes(content)
         places[path] = str(place)
     return places
-
-
-def _contents(directory: Path) -> Dict[str, bytes]:
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

@@ -102,7 +102,13 @@ class TaggedColumnsReader(DatasetReader):
             name = _digest(document)
             for sentence in document:
                 sentence.document = name
-                self._check_tags(sentence, str(path))
+                wrong = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
+                if wrong is not None:
+                    position, reason = wrong
+                    raise DataError(
+                        f"{path}, line {sentence.lines[position]}, word '{sentence.words[position]}': {reason}. "
+                        "Correct the tag, or the reader's 'encoding'."
+                    )
         return [sentence for document in documents for sentence in document]
 
     def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
@@ -141,15 +147,6 @@ class TaggedColumnsReader(DatasetReader):
             raise DataError(f"{where}: empty word or tag: {columns}.")
         sentence.words.append(word)
         sentence.tags.append(tag)
-
-    def _check_tags(self, sentence: Sentence, path: str) -> None:
-        wrong = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
-        if wrong is not None:
-            position, reason = wrong
-            raise DataError(
-                f"{path}, line {sentence.lines[position]}, word '{sentence.words[position]}': {reason}. Correct the "
-                "tag, or the reader's 'encoding'."
-            )
 
     def text_to_instance(
         self,

@@ -232,24 +232,17 @@ def _typed(value: Any) -> str:
 def _first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
-    found = _first_json(text)
-    if found is not None:
-        return found
+    with suppress(ValueError, RecursionError):
+        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
+        rest = text[end:].lstrip()
+        if not rest or rest.startswith(","):
+            return value, rest[1:]
     plain, _, rest = text.partition(",")
     if not plain.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
     if plain[0] in '[{"':
         raise ConfigError(f"'{key}' is not valid JSON: {shortened(text)}")
     return plain.strip(), rest
-
-
-def _first_json(text: str) -> Optional[Tuple[Any, str]]:
-    try:
-        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
-    rest = text[end:].lstrip()
-    return (value, rest[1:]) if not rest or rest.startswith(",") else None
 
 
 def _can_be_a_name(text: str) -> bool:

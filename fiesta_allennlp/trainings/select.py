@@ -188,7 +188,13 @@ def prepared_trainings(
     built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
     with closing(built) as executor:
         check_gpus(roster.given, executor)
-        for note in (*_notes_on_workers(checked, executor), *notes):
+        room = num_workers("auto", settings.threads_per_worker)
+        if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
+            crowded = (
+                f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
+            )
+            notes = [crowded, *notes]
+        for note in notes:
             console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         known = _known(roster)
         fresh = {
@@ -203,12 +209,6 @@ def prepared_trainings(
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
-
-
-def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
-    room = num_workers("auto", checked.settings.threads_per_worker)
-    if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
-        yield f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
 
 
 def _notes_on_configs(roster: Roster) -> Iterator[str]:

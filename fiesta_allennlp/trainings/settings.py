@@ -136,9 +136,6 @@ class Settings(ExecutorSettings):
         super().__post_init__()
         if self.metric is not None and not Metric.of(self.metric).name:
             raise ConfigError(f"--metric must be a name, or -NAME to minimize it, but got '{self.metric}'.")
-        self._check_splits()
-
-    def _check_splits(self) -> None:
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")

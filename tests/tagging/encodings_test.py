@@ -1,14 +1,11 @@
 import numpy as np
 import pytest
-import torch
-from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers.dataset_utils.span_utils import (
     bio_tags_to_spans,
     bioul_tags_to_spans,
     iob1_tags_to_spans,
     to_bioul,
 )
-from allennlp.training.metrics import SpanBasedF1Measure
 
 from fiesta_allennlp.tagging.encodings import Span, SpanScores, first_error, spans_of, tags_of
 
@@ -86,20 +83,3 @@ def test_scores_by_hand():
         metric([predicted.split()], [gold.split()])
         assert metric.get_metric(reset=True) == pytest.approx(dict(zip(names, expected, strict=True)))
         assert metric.num_words == 0
-
-
-@pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
-def test_random_tags_score_as_allennlp_scores_them(encoding):
-    names = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-    vocab = Vocabulary(tokens_to_add={"tags": names})
-    rng = np.random.default_rng(2)
-    mine, theirs = SpanScores(), SpanBasedF1Measure(vocab, label_encoding=encoding)
-    for _ in range(40):
-        gold, predicted = rng.integers(5, size=(2, 3, 8))
-        predicted = np.where(rng.random(gold.shape) < 0.6, gold, predicted)
-        mine(*([[names[tag] for tag in row] for row in tags] for tags in (predicted, gold)))
-        theirs(torch.eye(5)[torch.from_numpy(predicted)], torch.from_numpy(gold))
-    expected = {name: value for name, value in theirs.get_metric().items() if name.endswith("overall")}
-    found = mine.get_metric()
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    assert 0.1 < found["f1-measure-overall"] < 0.9

@@ -66,17 +66,16 @@ def test_the_initializer_reaches_every_parameter(workbench, name):
     assert all((parameter == 0.5).all() for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("kind", ["dropout", "variational_dropout"])
-def test_dropout_is_for_training_only_and_has_one_mask_for_all_words_of_a_text(workbench, kind):
-    model, tensors = workbench.model("td_lstm", **{kind: 0.5}), workbench.tensors()
-    assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
-    model.train()
-    assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
-    if kind == "variational_dropout":
-        dropped = model._embed("text", tensors["text"]).vectors
-        kept = dropped != 0
-        assert torch.equal(kept, kept[:, :1].expand_as(kept))
-        torch.testing.assert_close(dropped, model._text_field_embedder(tensors["text"]) * kept * 2)
+def test_dropout_is_for_training_only_and_has_one_mask_for_all_words_of_a_text(workbench):
+    for kind in ("dropout", "variational_dropout"):
+        model, tensors = workbench.model("td_lstm", **{kind: 0.5}), workbench.tensors()
+        assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+        model.train()
+        assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+    dropped = model._embed("text", tensors["text"]).vectors
+    kept = dropped != 0
+    assert torch.equal(kept, kept[:, :1].expand_as(kept))
+    torch.testing.assert_close(dropped, model._text_field_embedder(tensors["text"]) * kept * 2)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:
     compared(config, "'train_data_path' .* and 'test_data_path'")
     config["train_data_path"] = f"{reviews}/tr*.jsonl"
     compared(config, None)
+    (reviews / "copy.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
+    compared({**config, "train_data_path": str(reviews / "copy.jsonl")}, "'train_data_path' .* and 'test_data_path'")
     official = {**config, "validation_data_path": str(reviews / "test.jsonl")}
     compared(official, "'validation_data_path' .* and 'test_data_path'", OFFICIAL)
     compared({**official, "test_data_path": None}, None, BY_VALIDATION)
@@ -72,7 +74,6 @@ RATIOS, TOPIC = {"ratios": [0.5, 0.2, 0.3]}, {"group_by": "topic"}
         ({"group_by": "author"}, {}, {"group_by": "author"}, None),
         ({"max_instances": 5}, None, {}, "'dataset_reader.max_instances' is 5, but"),
         ({"reader": None}, None, {}, "'dataset_reader.reader'"),
-        ({"paths": ["train.jsonl"]}, None, {}, "'dataset_reader.paths'"),
         ({"paths": {"test": "x"}}, None, {}, "'dataset_reader.paths.train' is missing"),
         ({"group_by": "none"}, None, {}, "'dataset_reader.group_by' must be a metadata key"),
         (TOPIC, {}, {"group_by": "author"}, "'dataset_reader.group_by' is 'topic' but --group-by is 'author'"),
@@ -125,12 +126,10 @@ def wanting(metric: Any) -> Dict[str, Any]:
         (NO_TEST, {"division": BY_VALIDATION}, None),
         (NO_VALIDATION, {"division": BY_VALIDATION}, "'validation_data_path', the sizes.*--split-ratios 0.8,0.2"),
         ({"data_loader": {"batches_per_epoch": 2}}, {}, "'data_loader.batches_per_epoch' is 2"),
-        ({"data_loader": BUCKETS}, {}, "'data_loader.batch_sampler.drop_last' is true"),
         ({"validation_data_loader": BUCKETS}, {}, "drop_last' is true"),
         ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, {}, None),
         ({"data_loader": WHOLE, "validation_data_loader": None}, {}, None),
-        (wanting("-ppl"), {"metric": "ppl"}, "a lower 'ppl', but .* highest mean"),
-        (wanting(["+a", "-ppl"]), {"metric": "ppl"}, "a lower 'ppl'"),
+        (wanting(["+a", "-ppl"]), {"metric": "ppl"}, "a lower 'ppl', but .* highest mean"),
         (wanting("+accuracy"), {"metric": "-accuracy"}, r"lowest mean. Use --metric=\+accuracy"),
         (wanting("-ppl"), {"metric": "-ppl"}, None),
         (wanting("-loss"), {"metric": "ppl"}, None),

@@ -24,7 +24,6 @@ from fiesta_allennlp.trainings.workers import build_executor, check_gpus
         ({"cuda_device": [0, 1]}, True, False),
         ({"cuda_device": "cuda:0"}, True, False),
         ({"type": "of_mine", "cuda_device": "cuda:0"}, True, True),
-        ({"type": "of_mine", "cuda_device": 2}, True, False),
     ],
 )
 def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(

@@ -43,7 +43,9 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     trainers = [candidate.config["trainer"] for candidate in made.values()]
     assert [trainer["num_epochs"] for trainer in trainers] == [7, 3, 7], "a point's overrides lie above --overrides"
     assert trainers[0]["optimizer"] == {"type": "adam", "lr": 0.1}
-    assert loaded(template, f"{plain}?", points=tuple(points), overrides='{"trainer.num_epochs": 7}') == made
+    given = given_points(points)
+    assert given == points and given_points(file) == str(file) and given_points(None) is None
+    assert loaded(template, f"{plain}?", points=given, overrides='{"trainer.num_epochs": 7}') == made
     one = made["lr=0.1,opt=adam"]
     assert one.source == f"{template}?lr=0.1,opt=adam"
     assert loaded(f"{plain}?", f"a={one.source}", overrides='{"trainer.num_epochs": 7}')["a"].config == one.config
@@ -114,9 +116,3 @@ def test_equal_configs_are_found_whatever_their_seeds(template: str) -> None:
     made = loaded(template, f"x={template}?opt=a,lr=3", points=points)
     configs: Dict[str, Config] = {name: dict(candidate.config) for name, candidate in made.items()}
     assert equal_candidates(configs) == [[Point(points[0]).name, Point(points[1]).name]]
-
-
-def test_points_of_python_become_plain_data() -> None:
-    assert given_points([{"lr": 1.0, "dims": (1, 2)}]) == [{"lr": 1, "dims": [1, 2]}]
-    assert given_points(Path("p.jsonl")) == "p.jsonl"
-    assert given_points(None) is None

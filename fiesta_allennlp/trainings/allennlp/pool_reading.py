@@ -151,11 +151,11 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
     kinds = (LabelField, SequenceLabelField)
     first = pool[0].fields if pool else {}
     names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
-    return {name: [_labels_in(one.fields[name]) for one in pool] for name in names}
-
-
-def _labels_in(field: Any) -> Hashable:
-    return tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label
+    fields: Dict[str, List[Any]] = {name: [one.fields[name] for one in pool] for name in names}
+    return {
+        name: [tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label for field in of_all]
+        for name, of_all in fields.items()
+    }
 
 
 def _reader(params: Config) -> DatasetReader:

@@ -81,7 +81,12 @@ class ResplitReader(DatasetReader):
 
     def _drawn(self) -> Dict[str, List[Instance]]:
         by_part = read_parts(self._reader, self._paths)
-        set_of = self._set_of(by_part if self._split_reader is None else read_parts(self._split_reader, self._paths))
+        split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
+        sizes = {part: len(instances) for part, instances in split_by.items()}
+        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
+        groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
+        split = split_pool(groups, targets, seed=self._split_seed)
+        set_of = {groups[index]: part for part in self._parts for index in split.part(part)}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
@@ -91,13 +96,6 @@ class ResplitReader(DatasetReader):
         if not sets["train"]:
             raise DataError("resplit: the reader yields no instances for the training set of this split.")
         return sets
-
-    def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:
-        sizes = {part: len(instances) for part, instances in by_part.items()}
-        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
-        groups = groups_of(list(itertools.chain.from_iterable(by_part.values())), self._group_by)
-        split = split_pool(groups, targets, seed=self._split_seed)
-        return {groups[index]: part for part in self._parts for index in split.part(part)}
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
         return self._reader.text_to_instance(*inputs, **kwargs)

@@ -5,7 +5,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Hashable, List, Mapping, Optional
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
@@ -66,6 +66,9 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
     key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
     read = read_data(config["data"], paths, key)
     groups = read.groups()
+    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
+    for record in read.records:
+        whole.update(record.text)
     if division.is_official:
         targets = read.sizes
     else:
@@ -78,17 +81,10 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         num_groups=len(set(groups)),
         group_by=key,
         data=data,
-        fingerprint=_fingerprint(groups, read.records),
+        fingerprint=whole.hexdigest(),
         pairing=pairing_digests(groups, read.fields()),
         is_of_program=True,
     )
-
-
-def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
-    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
-    for record in records:
-        whole.update(record.text)
-    return whole.hexdigest()
 
 
 def write_sets(

@@ -11,13 +11,7 @@ from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.pool import (
-    Pool,
-    check_same_pool,
-    codes_of,
-    pairing_digests,
-    with_labels,
-)
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool, codes_of, pairing_digests, with_labels
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
 from tests.conftest import classifier_config
 from tests.programs import program_config
