@@ -26,6 +26,7 @@ def test_spans_and_tags_by_hand(encoding):
     assert first_error(tags, encoding) is None
     assert spans_of(tags) == SPANS
     assert encoding == "IOB1" or tags_of(SPANS, 7, encoding) == tags
+    assert spans_of(["U-A", "I-A", "L-A", "I-A"]) == [Span("A", 0, 0), Span("A", 1, 2), Span("A", 3, 3)], "U and L end"
     assert spans_of(["B", "I", "O", "B"]) == [Span("", 0, 1), Span("", 3, 3)], "spans need no label"
     assert tags_of([Span("", 0, 1)], 3, "BIOUL") == ["B", "L", "O"]
 

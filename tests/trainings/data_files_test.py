@@ -1,7 +1,7 @@
 import hashlib
 import shutil
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Iterator, Tuple
 from zipfile import ZipFile
@@ -84,20 +84,15 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tuple[st
     """The URL of a file on this machine, and the file. AllenNLP's cache is empty."""
     file = tmp_path / "served.txt"
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.send_response(200)
+    class Handler(SimpleHTTPRequestHandler):
+        def end_headers(self) -> None:
             self.send_header("ETag", hashlib.sha256(file.read_bytes()).hexdigest())
-            self.send_header("Content-Length", str(len(file.read_bytes())))
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            self.do_HEAD()
-            self.wfile.write(file.read_bytes())
+            super().end_headers()
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", tmp_path / "cache")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -40,6 +40,8 @@ def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split
         texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
         assert [json.loads(line)["text"] for line in path.open()] == texts
     assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
+    few = write_sets(read, reviews / "few", split_seed=split_seed, division=AT_OFFICIAL_RATIOS, most=18)
+    assert few["train"].read_text().splitlines() == written["train"].read_text().splitlines()[::4]
 
 
 def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
