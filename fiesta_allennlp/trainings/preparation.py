@@ -77,8 +77,9 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     log = place.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
-    text = missing_file(candidate.config, describe(error)) or plainly(error, keys=keys_of(candidate.config))
-    return f"candidate '{candidate.name}' ({candidate.source}): {text}{where}"
+    plain = f"{plainly(error, keys=keys_of(candidate.config))}{where}"
+    text = missing_file(candidate.config, describe(error)) or plain
+    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:

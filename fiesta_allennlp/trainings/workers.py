@@ -147,13 +147,13 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
                 "fraction such as 0.25 with Ray; or train on the CPU with --overrides '{\"trainer.cuda_device\": -1}'."
             )
         is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
-        is_here = device < _num_devices() if isinstance(device, int) else device is None or is_own
+        is_here = device is None or is_own
+        if isinstance(device, int):
+            is_here = device < 0 or device < _num_devices()
         if not executor.gives_devices and not is_here:
             raise ConfigError(
-                f"{wrong} must be the number of a GPU, from 0 to {_num_devices() - 1} on this machine, or negative for "
-                "the CPU. Correct it, or remove the key to let AllenNLP choose."
-                if _num_devices()
-                else f"{wrong} this machine has no GPU. Remove the key, or set it to -1."
+                f"{wrong} this machine has {_num_devices()} GPUs, numbered from 0. Correct it, use -1 for the CPU, or "
+                "remove the key to let AllenNLP choose."
             )
 
 

@@ -37,7 +37,7 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
     [
         ([*ACCURACY, "--max-evaluations", 5], r"at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
         ([*ACCURACY, "--cuda-devices", "0,999"], r"--cuda-devices: no GPU"),
-        ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no metadata"),
+        ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no such metadata"),
         ([*ACCURACY, "--overrides", "{bad"], r"--overrides .*able.jsonnet is not valid Jsonnet"),
         ([*ACCURACY, "--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
         (

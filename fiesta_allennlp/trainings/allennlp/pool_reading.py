@@ -64,9 +64,10 @@ def read_pool(
     given = {name: _reader(params) for name, params in readers_of(config).items()}
     key = None
     if division.is_official:
-        (name, first), *_, (other, last) = [*given.items()] * 2
+        first, last = next(iter(given)), next(reversed(given))
         evaluated = {part: path for part, path in paths.items() if part != "train"}
-        views = [_View(by_task(name, first, {"train": paths["train"]}) + by_task(other, last, evaluated))]
+        trained = by_task(first, given[first], {"train": paths["train"]})
+        views = [_View(trained + by_task(last, given[last], evaluated))]
         targets = dict(views[0].sizes)
         for part, size in targets.items():
             if not size:

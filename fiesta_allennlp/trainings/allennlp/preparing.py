@@ -4,7 +4,6 @@ Word-vector files are cut down to the words of the pool, so that millions of row
 
 import hashlib
 import inspect
-import logging
 import math
 import os
 import tempfile
@@ -28,8 +27,6 @@ from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
 from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_pool
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.pool import Pool, Preparation
-
-logger = logging.getLogger(__name__)
 
 
 def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
@@ -68,7 +65,6 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     _check_rows(uri, kept)
     with replacing(target) as part:
         part.write_text("".join(kept), encoding="utf-8", newline="\n")
-    logger.info("word vectors: kept %d of %d rows of %s in %s", len(kept), num_read, uri, target)
 
 
 def _check_rows(uri: str, rows: Sequence[str]) -> None:

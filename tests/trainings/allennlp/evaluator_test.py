@@ -61,7 +61,7 @@ def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
 
 def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = BasicClassifier.get_metrics
-    monkeypatch.setattr(BasicClassifier, "get_metrics", lambda *args: {"x": np.float32(made(*args)["accuracy"])})
+    monkeypatch.setattr(BasicClassifier, "get_metrics", lambda *a, **b: {"x": np.float32(made(*a, **b)["accuracy"])})
     evaluation = replace(make_evaluator(reviews), metric="x").evaluate(REQUEST, tmp_path / "e")
     assert type(evaluation.score) is type(evaluation.metrics["test_x"]) is float
 
