@@ -136,7 +136,7 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
     if isinstance(raised, TimeoutError):
         end_orphaned_trees()
-        return begun.failed("timeout", f"exceeded --time-limit {time_limit:g} (seconds)")
+        return begun.failed("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
         end_tree(raised.pid)
         check_guard(raised)

@@ -62,10 +62,10 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, w
     options = ["--budget", 16, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
     output = selections.begin(*bad, *EQUALLY, *options)
     for message in (
-        r"failed: broken-0 error: the program ended with exit status 3. The end of its output: no such layer",
+        r"failed: broken-0 error: the program exited with status 3. Last output: no such layer",
         r"failed: nan-0 error: the program reported accuracy = nan, which is not a finite number",
         r"failed: other-0 metric: .* no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1, loss",
-        r"failed: hanging-0 timeout: out of time: it ran longer than --time-limit 2 seconds",
+        r"failed: hanging-0 timeout: ran longer than --time-limit 2 seconds",
     ):
         assert re.search(message, output), output
     summary = summary_of(run)

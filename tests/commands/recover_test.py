@@ -198,7 +198,7 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     output = call.refused("-s", run, "--recover", "--budget", 3)
     assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is not given" in output
     both = f"'{template}?n=1' '{template}?n=1,trainer.optimizer.lr=0.02'"
-    assert f"{both}, with any new ones and --points none; or remove" in output
+    assert f"{both}, and any new ones with --points none; or drop" in output
 
     points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n{"n": 2}\n')
     result = select(directory=run, recover=True, budget=3, points=points)
