@@ -196,7 +196,7 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
 
     points.write_text('{"n": 1}\n{"n": 2}\n')
     output = call.refused("-s", run, "--recover", "--budget", 3)
-    assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is not given" in output
+    assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is missing" in output
     both = f"'{template}?n=1' '{template}?n=1,trainer.optimizer.lr=0.02'"
     assert f"{both}, and any new ones with --points none; or drop" in output
 
