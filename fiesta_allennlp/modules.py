@@ -1,9 +1,9 @@
-"""Parts of AllenNLP models that serve any task: encoders, a token embedder, a collator and an optimiser.
+"""Parts of AllenNLP models that serve any task: encoders, a token embedder, a collator and an optimizer.
 
-The unpacked LSTMs run over padded batches as they are: they have the states of AllenNLP's `lstm`, in less time on a
-processor. A state that was reached from left to right does not depend on the padding after it, so nothing is packed.
-Packing costs more than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a
-fifth longer with 300. For several layers or very uneven texts, use AllenNLP's `lstm`."""
+The unpacked LSTMs run over padded batches: they compute the states of AllenNLP's `lstm`, in less time on a CPU. A state
+that was reached from left to right does not depend on the padding after it, so nothing is packed. Packing costs more
+than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a fifth longer with
+300. For several layers or very uneven texts, use AllenNLP's `lstm`."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -101,14 +101,13 @@ def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 class TokenIdsCollator(DataCollator):
     """The batches of AllenNLP's default collator for word ids, characters and labels, in a fraction of its time.
 
-    For small models the default collator takes as long as the model: it pads every instance by itself and stacks the
-    tensors. This one pads all instances of a batch at once. Metadata are left out: no training needs them, and AllenNLP
-    would search them for tensors in every batch. Use it where every text field has `single_id` or `characters`
-    indexers; else use the default.
+    For small models the default collator takes as long as the model: it pads each instance separately and stacks the
+    tensors. This collator pads all instances of a batch together. It omits metadata, which no training needs, and which
+    AllenNLP would search for tensors in every batch. Use it if all text fields have `single_id` or `characters`
+    indexers; otherwise, use the default.
 
     Raises:
-        ConfigurationError: on a field that is neither text, label, a label for each word nor metadata, or on other
-            indexers.
+        ConfigurationError: on a field that is neither text, label, sequence label nor metadata, or on other indexers.
     """
 
     def __call__(self, instances: List[Instance]) -> Dict[str, Any]:
@@ -123,8 +122,8 @@ class TokenIdsCollator(DataCollator):
                 batch[name] = torch.from_numpy(_padded([labels._indexed_labels for labels in fields]))
             elif not isinstance(field, MetadataField):
                 raise ConfigurationError(
-                    f"the collator 'token_ids' takes text, labels and metadata fields but '{name}' is a "
-                    f"{type(field).__name__}. Leave 'collate_fn' out of the data loader."
+                    f"the collator 'token_ids' does not support '{name}', a {type(field).__name__}. Remove "
+                    "'collate_fn' from the data loader."
                 )
         return batch
 
@@ -135,8 +134,8 @@ def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tenso
         (key, *others) = indexed
         if others or key not in ("tokens", "token_characters"):
             raise ConfigurationError(
-                f"the collator 'token_ids' takes 'single_id' and 'characters' indexers but the indexer '{indexer}' of "
-                f"'{name}' gives {sorted(indexed)}. Leave 'collate_fn' out of the data loader."
+                f"the collator 'token_ids' supports only 'single_id' and 'characters' indexers, not '{indexer}' of "
+                f"'{name}'. Remove 'collate_fn' from the data loader."
             )
         ids = [field._indexed_tokens[indexer][key] for field in fields]
         if key == "tokens":
@@ -165,8 +164,7 @@ def _padded_characters(texts: List[List[List[int]]], *, least: int) -> np.ndarra
     return padded
 
 
-NARROW = 12
-"""Characters. Most words have no more, and none of them is padded to the longest word of the batch."""
+NARROW = 12  # characters, which few words exceed
 
 
 @TokenEmbedder.register("distinct_character_encoding")

@@ -59,7 +59,7 @@ class ModelTraining(ModelTestCase):
             "validation_data_path": str(data),
             "model": model,
             "data_loader": {"batch_size": 4},
-            "trainer": {"num_epochs": 40, "optimizer": {"type": optimizer, "lr": 0.05}, "cuda_device": -1},
+            "trainer": {"num_epochs": 30, "optimizer": {"type": optimizer, "lr": 0.05}, "cuda_device": -1},
         }
         path = self.directory / "config.json"
         path.write_text(json.dumps(config))
@@ -70,7 +70,7 @@ def read_damaged(path: Path, put: Sequence[bytes], read: Callable[[Path], None])
     """A test that a file with anything changed is read, or refused with its name: bytes of a good file are cut out, put
     in or overwritten, anywhere. Some of what is put in is `put`."""
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(data=some.data())
     def check(data: some.DataObject) -> None:
         content = path.read_bytes()

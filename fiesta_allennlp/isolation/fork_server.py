@@ -11,11 +11,10 @@ import sys
 import time
 import traceback
 from concurrent.futures import TimeoutError, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
@@ -24,57 +23,37 @@ from fiesta_allennlp.isolation.process_tree import end_orphaned_trees, end_tree,
 from fiesta_allennlp.isolation.worker import Work, evaluate_here
 from fiesta_allennlp.records import Failure, Outcome, Request
 
-NO_GUARD = 117
-"""Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
-
+NO_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
 MISSING_GUARD = (
-    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script '
-    "and would repeat the call. Write that line above the call and indent the call below it."
+    'put this call below `if __name__ == "__main__":`. Each process that it starts imports your script, and would '
+    "otherwise repeat the call."
 )
-
-OUR_NAMES = ("fiesta-worker", "pebble")
-"""Begin the names of our processes."""
+WORKER_NAME = "fiesta-worker"
+OUR_NAMES = (WORKER_NAME, "pebble")  # begin the names of our processes
 
 
 def refuse_to_be_imported() -> None:
     """Refuse a call that starts processes if the script makes it without `if __name__ == "__main__":`. Each process
     imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
-    if not _is_importing_script():
-        return
-    if multiprocessing.current_process().name.startswith(OUR_NAMES):
-        os._exit(NO_GUARD)
-    raise ConfigError(MISSING_GUARD)
-
-
-def _is_importing_script() -> bool:
-    """Return whether the script's lines run under the name that `multiprocessing` gives them in a process."""
-    frames = traceback.walk_stack(sys._getframe())
-    return any(f.f_code.co_name == "<module>" and f.f_globals.get("__name__") == "__mp_main__" for f, _ in frames)
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe()) if frame.f_code.co_name == "<module>"]
+    if any(frame.f_globals.get("__name__") == "__mp_main__" for frame in frames):
+        if multiprocessing.current_process().name.startswith(OUR_NAMES):
+            os._exit(NO_GUARD)
+        raise ConfigError(MISSING_GUARD)
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
-"""Name the variables that tell the fork server its parent process, its directory, and the modules to import."""
-
-WORKER_NAME = "fiesta-worker"
+PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"  # the fork server's variables
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
-
-MOST_STARTS = 5
-"""Limits the tries to start a process: the fork server may be killed at any time, and starts again."""
-
-SECONDS_TO_DIE = 0.2
-"""Separates two tries: a killed process counts as running until the system has taken it away."""
-
-QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
-"""Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""
-
+MOST_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
+SECONDS_TO_DIE = 0.2  # between two starts: a killed process counts as running until the system has removed it
+QUIET_TRACKER = "ignore:resource_tracker:UserWarning"  # about every semaphore of a killed worker
 OURS = "fiesta_allennlp."
 
+# These keep Python 3.11 and later from looking for the server's own modules in the current directory, where a user may
+# have a `random.py` or another copy of this package. The value shows that nobody else set it.
 SAFE_PATH, BY_US = "PYTHONSAFEPATH", "fiesta"
-"""Keep Python 3.11 and later from looking for the server's own modules in the current directory, where a user may have
-a `random.py` or another copy of this package. The value tells us that nobody else set it."""
 
 
 def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
@@ -97,17 +76,8 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     return context
 
 
-@contextmanager
-def _without_current_directory() -> Iterator[None]:
-    os.environ.setdefault(SAFE_PATH, BY_US)
-    try:
-        yield
-    finally:
-        forget_safe_path()
-
-
 def forget_safe_path() -> None:
-    """Let programs that this process starts find modules next to them as usual."""
+    """Let programs that this process starts find modules next to themselves as usual."""
     if os.environ.get(SAFE_PATH) == BY_US:
         del os.environ[SAFE_PATH]
 
@@ -119,23 +89,23 @@ def worker_name(request: Request) -> str:
 def in_process(
     work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
 ) -> Callable[..., Any]:
-    """Return `work` as a call that returns a future. The call restarts the fork server if that was killed, and raises a
-    `FiestaError` if that fails repeatedly. The process is not a daemon, so that AllenNLP's data loaders may have
-    processes too."""
+    """Return `work` as a call that returns a future. The call restarts a killed fork server, and raises a `FiestaError`
+    if this fails repeatedly. The process is not a daemon, so that AllenNLP's data loaders may start processes too."""
     begin = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)(work)
 
     def begin_again(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MOST_STARTS):
+            os.environ.setdefault(SAFE_PATH, BY_US)
             try:
-                with _without_current_directory():
-                    return begin(*args, **kwargs)
+                return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 lost = error
                 time.sleep(SECONDS_TO_DIE)
+            finally:
+                forget_safe_path()
         raise FiestaError(
-            f"no process can be started: the server that forks them died {MOST_STARTS} times ({describe(lost)}). "
-            "On Linux, the usual cause is a lack of memory. Finished runs are safe: free some memory, then "
-            "continue with --recover."
+            f"cannot start a process: the server that forks them died {MOST_STARTS} times ({describe(lost)}), usually "
+            "for lack of memory. Finished runs are safe: free some memory, then continue with --recover."
         ) from lost
 
     return begin_again
@@ -166,7 +136,7 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
     if isinstance(raised, TimeoutError):
         end_orphaned_trees()
-        return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
+        return begun.failed("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
         end_tree(raised.pid)
         check_guard(raised)
@@ -175,20 +145,24 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
 
 
 def plain_cause(raised: BaseException) -> BaseException:
-    """Return the error of a process, or one that says how it died without raising."""
-    if isinstance(raised, ProcessExpired):
-        return FiestaError(f"the process died: {_exit_reason(raised.exitcode)}")
-    return raised
+    """Return the error of a process, or an error that describes how it died without raising one."""
+    if not isinstance(raised, ProcessExpired):
+        return raised
+    code = raised.exitcode
+    if code is None or code >= 0:
+        return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
+    why = " (on Linux often for lack of memory)" if code == -9 else ""
+    return FiestaError(f"the process died: killed by signal {-code}{why}")
 
 
 def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:
-    """Make one run in a fresh process and return its outcome. Stop it once it is not wanted any more."""
+    """Make one run in a fresh process and return its outcome. Stop it once it is no longer wanted."""
     begun = Begun.now(work.request)
     future = in_process(evaluate_here, context, timeout=work.time_limit)(work)
     try:
         while not wait([future], timeout=SECONDS_BETWEEN_LOOKS).done:
             if not is_wanted():
-                return begun.failed("killed", "it was stopped because it is no longer needed")
+                return begun.failed("killed", "stopped because it is no longer needed")
         return outcome_of(future, begun, time_limit=work.time_limit)
     finally:
         stop_all([future])
@@ -206,11 +180,8 @@ def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> No
     Workers without a future end too: an interrupt may come between starting a process and storing its future. Futures
     are not cancelled, because pebble would complain if a result arrives at the same moment.
     """
-    workers = [
-        child
-        for child in multiprocessing.active_children()
-        if (child.name.startswith(WORKER_NAME) if names is None else child.name in names)
-    ]
+    children = [child for child in multiprocessing.active_children() if child.name.startswith(WORKER_NAME)]
+    workers = [child for child in children if names is None or child.name in names]
     for worker in workers:
         worker.terminate()
     for worker in workers:
@@ -219,15 +190,6 @@ def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> No
             worker.kill()
             end_tree(worker.pid)
     wait(futures, timeout=SECONDS_TO_STOP)
-
-
-def _exit_reason(exitcode: Optional[int]) -> str:
-    if exitcode is None:
-        return "for an unknown reason"
-    if exitcode < 0:
-        reason = " (on Linux often for lack of memory)" if exitcode == -9 else ""
-        return f"killed by signal {-exitcode}{reason}"
-    return f"exit status {exitcode}"
 
 
 def has_lost_parent() -> bool:

@@ -23,17 +23,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import List, Optional, Set
 
-SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"
-"""Name the variables that hold a selection's part of all its marks, and the whole mark of a process."""
-
+SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"  # variables: a selection's part of all marks, and a whole mark
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-
-MOST_SEARCHES = 10
-"""Limits the searches: a process may start another one while it is being killed."""
-
-SECONDS_TO_START = 0.02
-"""Separates two searches where a program has just been started and has no environment yet."""
-
+MOST_SEARCHES = 10  # a process may start another one while it is being killed
+SECONDS_TO_START = 0.02  # between two searches, while a new program has no environment yet
 NOT_FOUND = 127
 SECONDS_BETWEEN_LOOKS = 0.2
 

@@ -13,7 +13,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from filelock import FileLock, Timeout
 
@@ -49,7 +49,12 @@ class Returned:
 
 def evaluate_on_node(node_work: NodeWork) -> Returned:
     """Make one run in a fresh process, in a directory of this node that is deleted afterwards."""
-    check_files(node_work.needed)
+    for path in node_work.needed:
+        if not os.path.exists(path):  # which is not the candidate's fault
+            raise DataError(
+                f"{path} does not exist on node {socket.gethostname()}. Copy it there, to the same path, or send the "
+                "data with --ship-data."
+            )
     if os.path.isdir(node_work.current_directory):
         os.chdir(node_work.current_directory)
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
@@ -67,17 +72,8 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
             place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
-        return Returned(outcome, _contents(directory))
-
-
-def check_files(paths: Sequence[str]) -> None:
-    """Refuse to work on a node that lacks one of these files, which is not a candidate's fault."""
-    for path in paths:
-        if not os.path.exists(path):
-            raise DataError(
-                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
-                "the data along with --ship-data."
-            )
+        files = [path for path in directory.rglob("*") if path.is_file()]
+        return Returned(outcome, {str(path.relative_to(directory)): path.read_bytes() for path in files})
 
 
 @contextmanager
@@ -116,7 +112,3 @@ def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:
         place.write_bytes(content)
         places[path] = str(place)
     return places
-
-
-def _contents(directory: Path) -> Dict[str, bytes]:
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

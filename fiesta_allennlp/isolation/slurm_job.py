@@ -15,6 +15,7 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -24,8 +25,8 @@ from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.worker import Work
 from fiesta_allennlp.records import Failure, Outcome, Request
 
+# The directories of a queue: runs in each state, the runs' own directories, and the jobs' scripts and logs.
 WAITING, TAKEN, DONE, RUNS, JOBS = "waiting", "taken", "done", "runs", "jobs"
-"""Name the directories of a queue: runs in each state, the runs' own directories, and the jobs' scripts and logs."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,7 @@ class RunQueue:
     def drop(self, ticket: str) -> None:
         """Give up an attempt: no job takes it any more, and a job that has taken it stops it."""
         (self.root / WAITING / ticket).unlink(missing_ok=True)
-        claim = self.taken().get(ticket)
-        if claim is not None:
+        if claim := self.taken().get(ticket):
             (self.root / TAKEN / claim.name).unlink(missing_ok=True)
 
     def refresh(self) -> None:
@@ -192,8 +192,7 @@ def _has_moved(path: Path, target: Path) -> bool:
     return True
 
 
-SECONDS_TO_BE_TOLD = 2.0
-"""Slurm ends all processes of a job at once: the one that makes the run may be gone before this one hears of it."""
+SECONDS_TO_BE_TOLD = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,12 @@ def work_through(work: JobWork) -> int:
         claim = _next(queue, number, work.seconds_idle)
         if claim is None:
             return number
-        _make(queue, claim, context)
+        num_before = num_killed_for_memory()
+        outcome = make(queue.work(claim), context, is_wanted=partial(queue.has, claim))
+        if isinstance(outcome, Failure) and outcome.kind == "killed":
+            time.sleep(SECONDS_TO_BE_TOLD)
+        if queue.has(claim):
+            queue.finish(claim, with_memory(outcome, num_killed_for_memory() > num_before))
     return work.num_runs
 
 
@@ -235,31 +239,18 @@ def _end(signum: int, frame: Any) -> None:
 def _next(queue: RunQueue, number: int, seconds_idle: float) -> Optional[Claim]:
     """Take the next run. Return None if the queue is gone, or nothing has come for a while."""
     end = time.monotonic() + seconds_idle
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
     while queue.is_open and time.monotonic() < end:
-        claim = queue.take(_job_id(), int(os.environ.get("SLURM_RESTART_COUNT", "0")), number)
+        claim = queue.take(job, int(os.environ.get("SLURM_RESTART_COUNT", "0")), number)
         if claim is not None:
             return claim
         time.sleep(SECONDS_BETWEEN_LOOKS)
     return None
 
 
-def _job_id() -> str:
-    """Return the number of this job, as `squeue --array` prints it."""
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
-
-
-def _make(queue: RunQueue, claim: Claim, context: Any) -> None:
-    num_before = num_killed_for_memory()
-    outcome = make(queue.work(claim), context, is_wanted=lambda: queue.has(claim))
-    if isinstance(outcome, Failure) and outcome.kind == "killed":
-        time.sleep(SECONDS_TO_BE_TOLD)
-    if queue.has(claim):
-        queue.finish(claim, _told_of_memory(outcome, num_killed_for_memory() > num_before))
-
-
-def _told_of_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
-    """Return the outcome, as the machine's failure if the kernel killed the process when the job's memory ran out."""
+def with_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
+    """Return the outcome; the kill of a process is a failure of the machine if the job ran out of memory."""
     if isinstance(outcome, Failure) and outcome.kind == "killed" and memory_ran_out:
         return replace(outcome, kind="machine", error=f"the job ran out of memory: {outcome.error}")
     return outcome

@@ -29,13 +29,11 @@ from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.registry import import_package
 
 LAST = -1000
-
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
 
+# Messages of torch, in a `RuntimeError` or at the end of a program's output, when another process uses the GPU.
 CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""Lists messages of torch, in a `RuntimeError` or at the end of a program's output, where another process has the card
-or its memory."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,8 @@ def evaluate_here(work: Work) -> Outcome:
 
 
 def _kind(error: BaseException, directory: Path) -> str:
-    """Return the kind of failure. Something that the machine lacks may be there the next time, so it has its own kind.
-    A full disk fails all runs, whatever the library that was writing reports."""
+    """Return the kind of failure. A lack of the machine has its own kind, because it may be gone the next time. A full
+    disk fails all runs, whatever error the writing library raises."""
     if isinstance(error, ReaderError) and error.__cause__ is not None:
         return _kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
@@ -101,9 +99,15 @@ def _has_room(directory: Path) -> bool:
 
 
 def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
-    """Call `work` as a well-behaved worker: all output goes to `log`, and it never outlives the parent process."""
+    """Call `work` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and it
+    never outlives the parent process."""
     _die_with_parent()
-    _redirect_output(log)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab", buffering=0, opener=not_through_links) as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, format=line, stream=sys.stderr, force=True)
     if settings.device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
     try:
@@ -120,20 +124,9 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
         sys.stderr.flush()
 
 
-def _redirect_output(log: Path) -> None:
-    """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and the output of C code."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "ab", buffering=0, opener=not_through_links) as out:
-        os.dup2(out.fileno(), 1)
-        os.dup2(out.fileno(), 2)
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
-    )
-
-
 def _die_with_parent() -> None:
-    """Become the root of a tree of processes, and end the tree on SIGTERM, when the parent dies, and as the last act of
-    this process, after its result was sent. A training that outlived its parent would compete with the resumed run."""
+    """Become the root of a tree of processes, and end the tree on SIGTERM, when the parent dies, and at the very end of
+    this process, after its result was sent. A run that outlived its parent would compete with the resumed one."""
     become_root()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: end_this_tree())

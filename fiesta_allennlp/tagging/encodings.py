@@ -1,13 +1,12 @@
 """The encodings of spans as tags, IOB1, BIO and BIOUL: checked, converted and scored."""
 
+from itertools import pairwise
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.modules.conditional_random_field.conditional_random_field import is_transition_allowed
 from allennlp.training.metrics import Metric
 
-PREFIXES: Dict[str, str] = {"IOB1": "IOB", "BIO": "BIO", "BIOUL": "BIOUL"}
-"""The encodings and the letters that their tags begin with."""
-
+PREFIXES: Dict[str, str] = {"IOB1": "IOB", "BIO": "BIO", "BIOUL": "BIOUL"}  # the first letters of tags, by encoding
 OUTSIDE = "O"
 
 
@@ -30,34 +29,27 @@ def is_tag(tag: str, encoding: str) -> bool:
     return tag == OUTSIDE or (prefix != OUTSIDE and prefix in tuple(PREFIXES[encoding]))
 
 
-def in_words(encoding: str) -> str:
-    letters = [f"{letter}-..." for letter in PREFIXES[encoding] if letter != OUTSIDE]
-    return ", ".join([OUTSIDE, *letters])
-
-
 def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]:
     """Return the position of the first tag that the encoding forbids, and the reason; None if all tags are valid. In
-    IOB1 a `B-` may begin any span, so a sentence in BIO is also one in IOB1, with the same spans."""
+    IOB1 a `B-` may begin any span, so a sentence in BIO is also valid IOB1, with the same spans."""
     for position, tag in enumerate(tags):
         if not is_tag(tag, encoding):
-            return position, f"'{tag}' is not a tag of {encoding}, which has {in_words(encoding)}"
+            return position, f"'{tag}' is not a valid {encoding} tag"
     if encoding == "IOB1":
         return None
-    before = ("START", "")
-    for position, tag in enumerate(tags):
-        here = split_tag(tag)
+    around = [("START", ""), *map(split_tag, tags), ("END", "")] if tags else []
+    for position, (before, here) in enumerate(pairwise(around)):
         if not is_transition_allowed(encoding, *before, *here):
-            after = "at the beginning of a sentence" if before[0] == "START" else f"after '{tags[position - 1]}'"
-            return position, f"{encoding} does not allow '{tag}' {after}"
-        before = here
-    if tags and not is_transition_allowed(encoding, *before, "END", ""):
-        return len(tags) - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
+            if position == len(tags):
+                return position - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
+            place = f"after '{tags[position - 1]}'" if position else "at the beginning of a sentence"
+            return position, f"{encoding} does not allow '{tags[position]}' {place}"
     return None
 
 
 def spans_of(tags: Sequence[str]) -> List[Span]:
-    """Return the spans of a sentence, in order, for any of the encodings. Wrong tags count as in CoNLL's evaluation
-    script: an `I-` or `L-` that continues nothing begins a span."""
+    """Return the spans of a sentence, in order, in any of the encodings. Wrong tags count as in CoNLL's evaluation
+    script: an `I-` or `L-` that does not continue a span begins a span."""
     spans: List[Span] = []
     is_open = False
     for position, tag in enumerate(tags):
@@ -119,11 +111,8 @@ class SpanScores(Metric):
         return scores
 
     def reset(self) -> None:
-        self.num_words = 0
-        self._num_right_tags = 0
-        self._num_right = 0
-        self._num_guessed = 0
-        self._num_true = 0
+        self.num_words = self._num_right_tags = 0
+        self._num_right = self._num_guessed = self._num_true = 0
 
 
 def _share(part: int, whole: int) -> float:

@@ -11,8 +11,8 @@ from allennlp.modules.conditional_random_field import allowed_transitions
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.tagging.encodings import PREFIXES, SpanScores, in_words, is_tag
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.tagging.encodings import PREFIXES, SpanScores, is_tag
 
 LOSSES = ("mean", "sum")
 
@@ -53,7 +53,7 @@ class SequenceTagger(Model):
             text_field_embedder.get_output_dim(), encoder.get_input_dim(), "text field embedding", "encoder input"
         )
         if loss not in LOSSES:
-            raise ConfigError(f"loss must be one of {list(LOSSES)} but is '{loss}'.{did_you_mean(loss, LOSSES)}")
+            raise ConfigError(f"'loss' must be one of {', '.join(LOSSES)} but is '{loss}'.")
         self._tag_names: Dict[int, str] = vocab.get_index_to_token_vocabulary(label_namespace)
         _check_encoding(label_encoding, self._tag_names)
         self._label_encoding = label_encoding
@@ -126,14 +126,12 @@ def _check_encoding(encoding: Optional[str], tag_names: Dict[int, str]) -> None:
     if encoding is None:
         return
     if encoding not in PREFIXES:
-        raise ConfigError(
-            f"label_encoding must be one of {list(PREFIXES)} but is '{encoding}'.{did_you_mean(encoding, PREFIXES)}"
-        )
+        raise ConfigError(f"'label_encoding' must be one of {', '.join(PREFIXES)} but is '{encoding}'.")
     for name in tag_names.values():
         if not is_tag(name, encoding):
             raise ConfigError(
-                f"label_encoding is '{encoding}', which has {in_words(encoding)}, but the data have the tag '{name}'. "
-                "Use the encoding of the reader's tags: its `convert_to`, or else its `encoding`."
+                f"'label_encoding' is {encoding}, but the data contain the tag '{name}'. Use the encoding of the "
+                "reader's tags: its 'convert_to', or else its 'encoding'."
             )
 
 
@@ -164,16 +162,15 @@ class SoftmaxSequenceTagger(SequenceTagger):
         return logits.argmax(dim=-1)
 
 
-FORBIDDEN = -10000.0
-"""The score of a transition that is not allowed. It is that of AllenNLP's decoder, so that both give equal scores."""
+FORBIDDEN = -10000.0  # the score of a transition that is not allowed, as in AllenNLP's decoder
 
 
 @Model.register("crf_sequence_tagger")
 class CrfSequenceTagger(SequenceTagger):
     """An encoder and a linear-chain conditional random field over the tags.
 
-    The model is that of `Huang et al. (2015) <https://arxiv.org/abs/1508.01991>`__, section 2.5. With embedded words
-    and characters it is the tagger of `Lample et al. (2016) <https://aclanthology.org/N16-1030>`__ and of `Ma and Hovy
+    The model of `Huang et al. (2015) <https://arxiv.org/abs/1508.01991>`__, section 2.5. With embedded words and
+    characters it is the tagger of `Lample et al. (2016) <https://aclanthology.org/N16-1030>`__ and of `Ma and Hovy
     (2016) <https://aclanthology.org/P16-1101>`__. With A the transitions and P the logits of sentence X, tags y have
     the probability::
 
@@ -213,28 +210,26 @@ class CrfSequenceTagger(SequenceTagger):
         return best_paths(logits, mask, transitions_of(self._crf))
 
     def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
-        """Refuse gold tags that decoding could never give."""
+        """Refuse gold tags that decoding can never produce."""
         # Shape: (batch_size, num_words - 1)
         is_wrong = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
         if is_wrong.any():
             row, column = is_wrong.nonzero()[0].tolist()
             first, second = (self._tag_names[int(tags[row, place])] for place in (column, column + 1))
             raise ConfigError(
-                f"label_encoding is '{self._label_encoding}', which does not allow '{second}' after '{first}', but the "
-                "data have them. Use the encoding of the reader's tags, let the reader convert them with "
-                "`convert_to`, or set `constrain_decoding` to false."
+                f"'label_encoding' is {self._label_encoding}, which does not allow '{second}' after '{first}', as the "
+                "data do. Use the encoding of the reader's tags, convert them with the reader's 'convert_to', or set "
+                "'constrain_decoding' to false."
             )
 
 
 class Transitions(NamedTuple):
-    """Scores of a conditional random field, with `FORBIDDEN` for the transitions that are not allowed."""
+    """Scores of a conditional random field, with `FORBIDDEN` for the transitions that are not allowed. Shapes: `start`
+    and `end` (num_tags,); `between` (num_tags, num_tags), from the tag of the row to the tag of the column."""
 
     start: torch.Tensor
-    """Shape: (num_tags,)"""
     between: torch.Tensor
-    """The score of going from the tag of the row to the tag of the column. Shape: (num_tags, num_tags)"""
     end: torch.Tensor
-    """Shape: (num_tags,)"""
 
 
 def transitions_of(crf: ConditionalRandomField) -> Transitions:

@@ -13,11 +13,10 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from fiesta_allennlp.errors import DataError, did_you_mean
+from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.tagging.encodings import PREFIXES, first_error, spans_of, tags_of
 
-WHITE_SPACE = " \t\r"
-"""Other white space, such as U+00A0, occurs inside of words."""
+WHITE_SPACE = " \t\r"  # other white space, such as U+00A0, occurs inside words
 
 
 @dataclass
@@ -28,81 +27,6 @@ class Sentence:
     tags: List[str] = field(default_factory=list)
     lines: List[int] = field(default_factory=list)
     document: str = ""
-
-
-@dataclass(frozen=True)
-class ColumnFormat:
-    """The layout of the lines of a file. The fields are the arguments of `TaggedColumnsReader`."""
-
-    token_column: int = 0
-    tag_column: int = -1
-    separator: Optional[str] = None
-    comment_prefix: Optional[str] = None
-    document_prefix: Optional[str] = None
-    encoding: Optional[str] = "BIO"
-
-    def read(self, path: Union[str, PathLike]) -> List[Sentence]:
-        """Read all sentences from a file or a URL. A `DataError` names file, line and tag."""
-        lines = _text(path).split("\n")
-        documents = [document for document in self._documents(lines, str(path)) if document]
-        if not documents:
-            raise DataError(f"{path} has no sentences. A column file has a word and its tag on each line.")
-        if not any(map(self._begins_document, lines)):
-            documents = [[sentence] for document in documents for sentence in document]
-        for document in documents:
-            name = _digest(document)
-            for sentence in document:
-                sentence.document = name
-                self._check_tags(sentence, str(path))
-        return [sentence for document in documents for sentence in document]
-
-    def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
-        document: List[Sentence] = []
-        sentence = Sentence()
-        num_columns = 0
-        for number, line in enumerate(lines, start=1):
-            if self._begins_document(line) or not line.strip(WHITE_SPACE):
-                document += [sentence] if sentence.words else []
-                sentence = Sentence()
-                if self._begins_document(line):
-                    yield document
-                    document = []
-            elif self.comment_prefix is None or not line.startswith(self.comment_prefix):
-                columns = self._columns(line)
-                num_columns = num_columns or len(columns)
-                self._add(sentence, columns, num_columns, f"{path}, line {number}")
-                sentence.lines.append(number)
-        yield document + ([sentence] if sentence.words else [])
-
-    def _begins_document(self, line: str) -> bool:
-        return self.document_prefix is not None and line.startswith(self.document_prefix)
-
-    def _columns(self, line: str) -> List[str]:
-        if self.separator is None:
-            return re.split(r"[ \t]+", line.strip(WHITE_SPACE))
-        return line.rstrip("\r").split(self.separator)
-
-    def _add(self, sentence: Sentence, columns: List[str], num_columns: int, where: str) -> None:
-        needed = max(column + 1 if column >= 0 else -column for column in (self.token_column, self.tag_column))
-        if len(columns) < max(needed, 2) or len(columns) != num_columns:
-            rule = f"at least {max(needed, 2)} columns"
-            if len(columns) != num_columns:
-                rule = f"{num_columns} columns as on the lines above"
-            raise DataError(f"{where}: expected {rule} but found {len(columns)}: {columns}.")
-        word, tag = columns[self.token_column], columns[self.tag_column]
-        if not word or not tag:
-            raise DataError(f"{where}: the {'tag' if word else 'word'} is empty: {columns}.")
-        sentence.words.append(word)
-        sentence.tags.append(tag)
-
-    def _check_tags(self, sentence: Sentence, path: str) -> None:
-        wrong = first_error(sentence.tags, self.encoding) if self.encoding is not None else None
-        if wrong is not None:
-            position, reason = wrong
-            raise DataError(
-                f"{path}, line {sentence.lines[position]}, word '{sentence.words[position]}': {reason}. Correct the "
-                "tag, or give the reader the file's `encoding`."
-            )
 
 
 @DatasetReader.register("tagged_columns")
@@ -145,21 +69,84 @@ class TaggedColumnsReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
-        _check_choice("encoding", encoding, PREFIXES)
-        _check_choice("convert_to", convert_to, ("BIO", "BIOUL"))
+        for name, value, known in (
+            ("encoding", encoding, tuple(PREFIXES)),
+            ("convert_to", convert_to, ("BIO", "BIOUL")),
+        ):
+            if value is not None and value not in known:
+                raise ConfigurationError(f"'{name}' must be one of {', '.join(known)} but is '{value}'.")
         if convert_to is not None and encoding is None:
-            raise ConfigurationError(f"convert_to is '{convert_to}', which needs the `encoding` of the file.")
+            raise ConfigurationError(f"'convert_to' is '{convert_to}', which needs the 'encoding' of the file.")
         texts = {"separator": separator, "comment_prefix": comment_prefix, "document_prefix": document_prefix}
         for name, text in texts.items():
             if text == "":
-                raise ConfigurationError(f"{name} must not be empty. Give a string, or leave it out.")
-        self._format = ColumnFormat(token_column, tag_column, separator, comment_prefix, document_prefix, encoding)
+                raise ConfigurationError(f"'{name}' must not be empty. Set a string, or remove it.")
+        self._token_column, self._tag_column, self._separator = token_column, tag_column, separator
+        self._comment_prefix, self._document_prefix, self._encoding = comment_prefix, document_prefix, encoding
         self._convert_to = convert_to
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
     def _read(self, file_path: str) -> Iterable[Instance]:
-        for sentence in self.shard_iterable(self._format.read(file_path)):
+        for sentence in self.shard_iterable(self.sentences(file_path)):
             yield self.text_to_instance(sentence.words, sentence.tags, document=sentence.document)
+
+    def sentences(self, path: Union[str, PathLike]) -> List[Sentence]:
+        """Read all sentences from a file or a URL. A `DataError` names file, line and tag."""
+        lines = _text(path).split("\n")
+        documents = [document for document in self._documents(lines, str(path)) if document]
+        if not documents:
+            raise DataError(f"{path} contains no sentences. Each line of a column file holds a word and its tag.")
+        if not any(map(self._begins_document, lines)):
+            documents = [[sentence] for document in documents for sentence in document]
+        for document in documents:
+            name = _digest(document)
+            for sentence in document:
+                sentence.document = name
+                wrong = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
+                if wrong is not None:
+                    position, reason = wrong
+                    raise DataError(
+                        f"{path}, line {sentence.lines[position]}, word '{sentence.words[position]}': {reason}. "
+                        "Correct the tag, or the reader's 'encoding'."
+                    )
+        return [sentence for document in documents for sentence in document]
+
+    def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
+        document: List[Sentence] = []
+        sentence = Sentence()
+        num_columns = 0
+        for number, line in enumerate(lines, start=1):
+            if self._begins_document(line) or not line.strip(WHITE_SPACE):
+                document += [sentence] if sentence.words else []
+                sentence = Sentence()
+                if self._begins_document(line):
+                    yield document
+                    document = []
+            elif self._comment_prefix is None or not line.startswith(self._comment_prefix):
+                columns = self._columns(line)
+                num_columns = num_columns or len(columns)
+                self._add(sentence, columns, num_columns, f"{path}, line {number}")
+                sentence.lines.append(number)
+        yield document + ([sentence] if sentence.words else [])
+
+    def _begins_document(self, line: str) -> bool:
+        return self._document_prefix is not None and line.startswith(self._document_prefix)
+
+    def _columns(self, line: str) -> List[str]:
+        if self._separator is None:
+            return re.split(r"[ \t]+", line.strip(WHITE_SPACE))
+        return line.rstrip("\r").split(self._separator)
+
+    def _add(self, sentence: Sentence, columns: List[str], num_columns: int, where: str) -> None:
+        needed = max(column + 1 if column >= 0 else -column for column in (self._token_column, self._tag_column))
+        if len(columns) < max(needed, 2) or len(columns) != num_columns:
+            rule = f"at least {max(needed, 2)}" if len(columns) == num_columns else f"{num_columns}, as above,"
+            raise DataError(f"{where}: expected {rule} columns but found {len(columns)}: {columns}.")
+        word, tag = columns[self._token_column], columns[self._tag_column]
+        if not word or not tag:
+            raise DataError(f"{where}: empty word or tag: {columns}.")
+        sentence.words.append(word)
+        sentence.tags.append(tag)
 
     def text_to_instance(
         self,
@@ -173,23 +160,13 @@ class TaggedColumnsReader(DatasetReader):
         text = TextField(made)
         fields: Dict[str, Field] = {"tokens": text}
         if tags is not None:
-            fields["tags"] = SequenceLabelField(self._converted(tags), text)
+            converted = tags_of(spans_of(tags), len(tags), self._convert_to) if self._convert_to else list(tags)
+            fields["tags"] = SequenceLabelField(converted, text)
         fields["metadata"] = MetadataField({"words": [token.text for token in made], "document": document})
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance.fields["tokens"]._token_indexers = self._token_indexers
-
-    def _converted(self, tags: Sequence[str]) -> List[str]:
-        if self._convert_to is None:
-            return list(tags)
-        return tags_of(spans_of(tags), len(tags), self._convert_to)
-
-
-def _check_choice(name: str, value: Optional[str], choices: Iterable[str]) -> None:
-    known = list(choices)
-    if value is not None and value not in known:
-        raise ConfigurationError(f"{name} must be one of {known} but is '{value}'.{did_you_mean(value, known)}")
 
 
 def _text(path: Union[str, PathLike]) -> str:
@@ -201,7 +178,7 @@ def _text(path: Union[str, PathLike]) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{path}, line {line}: not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
+        raise DataError(f"{path}, line {line}: not UTF-8: {error.reason}. Save the file as UTF-8.") from error
 
 
 def _digest(document: Sequence[Sentence]) -> str:

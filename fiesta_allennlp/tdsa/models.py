@@ -3,7 +3,6 @@
 from typing import Any, Dict
 
 import torch
-from allennlp.common.checks import check_dimensions_match
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
@@ -34,8 +33,7 @@ class TargetLstm(TdsaClassifier):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, **kwargs)
-        embedding_dim = text_field_embedder.get_output_dim()
-        check_dimensions_match(embedding_dim, text_encoder.get_input_dim(), "word embedding", "text_encoder input")
+        self.check_width(text_encoder=text_encoder)
         self._text_encoder = text_encoder
         self.add_projection(text_encoder.get_output_dim())
         initializer(self)
@@ -67,9 +65,7 @@ class TdLstm(TdsaClassifier):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, **kwargs)
-        embedding_dim = text_field_embedder.get_output_dim()
-        check_dimensions_match(embedding_dim, left_encoder.get_input_dim(), "word embedding", "left_encoder input")
-        check_dimensions_match(embedding_dim, right_encoder.get_input_dim(), "word embedding", "right_encoder input")
+        self.check_width(left_encoder=left_encoder, right_encoder=right_encoder)
         self._left_encoder = left_encoder
         self._right_encoder = right_encoder
         self.add_projection(left_encoder.get_output_dim() + right_encoder.get_output_dim())
@@ -111,9 +107,7 @@ class Ian(TdsaClassifier):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, **kwargs)
-        embedding_dim = text_field_embedder.get_output_dim()
-        check_dimensions_match(embedding_dim, text_encoder.get_input_dim(), "word embedding", "text_encoder input")
-        check_dimensions_match(embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input")
+        self.check_width(text_encoder=text_encoder, target_encoder=target_encoder)
         self._text_encoder = text_encoder
         self._target_encoder = target_encoder
         text_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
@@ -173,14 +167,9 @@ class AtaeLstm(TdsaClassifier):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, **kwargs)
-        embedding_dim, target_dim = text_field_embedder.get_output_dim(), target_encoder.get_output_dim()
-        check_dimensions_match(embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input")
-        check_dimensions_match(
-            embedding_dim + target_dim,
-            text_encoder.get_input_dim(),
-            "word embedding + target_encoder output",
-            "text_encoder input",
-        )
+        target_dim = target_encoder.get_output_dim()
+        self.check_width(target_encoder=target_encoder)
+        self.check_width(text_encoder=text_encoder, added_dim=target_dim)
         self._target_encoder = target_encoder
         self._text_encoder = text_encoder
         hidden_dim = text_encoder.get_output_dim()

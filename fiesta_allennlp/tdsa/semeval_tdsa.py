@@ -69,7 +69,7 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise DataError(f"{path} is not well-formed XML: {error}. The root element must be <sentences>.") from error
+        raise DataError(f"{path} is not well-formed XML: {error}.") from error
     if root.tag != "sentences":
         raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
     return [_sentence(element, f"{path}, sentence {place}") for place, element in enumerate(root.iter("sentence"), 1)]
@@ -78,10 +78,10 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
 def _sentence(element: ElementTree.Element, where: str) -> Sentence:
     sentence_id, text = element.get("id"), element.find("text")
     if sentence_id is None:
-        raise DataError(f'{where} of the file: <sentence> lacks the attribute "id".')
-    where += f' ("{sentence_id}")'
+        raise DataError(f"{where}: <sentence> has no attribute 'id'.")
+    where += f" ('{sentence_id}')"
     if text is None:
-        raise DataError(f"{where}: <sentence> lacks its <text>.")
+        raise DataError(f"{where}: <sentence> has no <text>.")
     sentence = Sentence(sentence_id, "".join(text.itertext()))
     sentence.terms += (_term(sentence.text, term, where) for term in element.iter("aspectTerm"))
     return sentence
@@ -92,17 +92,15 @@ def _term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
         term, polarity = element.attrib["term"], element.attrib["polarity"]
         start, end = int(element.attrib["from"]), int(element.attrib["to"])
     except KeyError as error:
-        raise DataError(f"{where}: <aspectTerm> lacks the attribute {error}.") from None
+        raise DataError(f"{where}: <aspectTerm> has no attribute {error}.") from None
     except ValueError as error:
-        raise DataError(f'{where}: "from" and "to" must be whole numbers ({error}).') from None
+        raise DataError(f"{where}: 'from' and 'to' must be whole numbers: {error}.") from None
     if polarity not in POLARITIES:
-        raise DataError(f'{where}: polarity must be one of {", ".join(POLARITIES)} but is "{polarity}".')
-    if not 0 <= start < end <= len(text) or text[start:end] != term:
-        raise DataError(
-            f'{where}: "{term}" is not at characters {start} to {end} of its text, which has {len(text)} '
-            f'characters. Found there: "{text[max(0, start) : end]}".'
-        )
-    return AspectTerm(term, polarity, start, end)
+        raise DataError(f"{where}: 'polarity' must be one of {', '.join(POLARITIES)} but is '{polarity}'.")
+    try:
+        return AspectTerm(term, polarity, *_target_span(text, term, start, end))
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
 
 
 TEXT_INPUTS = ("left", "target", "right", "text")
@@ -122,7 +120,7 @@ class SemEvalTdsaReader(DatasetReader):
         inputs: The text fields to make. Every model ignores the fields that it does not read. Fewer fields are faster.
         include_target: Whether `left` ends and `right` starts with the target's own words, as in Tang et al. (2016),
             section 3.2.
-        keep_conflict: Whether to keep terms with the polarity `conflict`. The literature leaves them out.
+        keep_conflict: Whether to keep terms with the polarity `conflict`. The literature omits them.
     """
 
     group_by = "sentence_id"
@@ -142,7 +140,7 @@ class SemEvalTdsaReader(DatasetReader):
         self._inputs = list(TEXT_INPUTS) if inputs is None else inputs
         unknown = [name for name in self._inputs if name not in TEXT_INPUTS]
         if unknown or not self._inputs:
-            raise ConfigurationError(f"inputs must be one or more of {list(TEXT_INPUTS)} but got {self._inputs}.")
+            raise ConfigurationError(f"'inputs' must be one or more of {list(TEXT_INPUTS)} but got {self._inputs}.")
         self._tokenizer = tokenizer or WordTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._include_target = include_target
@@ -157,7 +155,7 @@ class SemEvalTdsaReader(DatasetReader):
             if self._keep_conflict or term.polarity != "conflict"
         ]
         if not cases:
-            raise DataError(f"{file_path} has no aspect term to learn from (keep_conflict: {self._keep_conflict}).")
+            raise DataError(f"{file_path} contains no aspect terms (keep_conflict: {self._keep_conflict}).")
         for sentence, term in self.shard_iterable(cases):
             yield self.text_to_instance(
                 sentence.text,
@@ -183,7 +181,7 @@ class SemEvalTdsaReader(DatasetReader):
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
         if not middle:
-            raise DataError(f'The target "{target}" of "{text}" contains no word.')
+            raise DataError(f"the target '{target}' in '{text}' contains no words.")
         tokens = {"left": left, "target": middle, "right": right, "text": left + middle + right}
         if self._include_target:
             tokens.update(left=left + middle, right=middle + right)
@@ -205,17 +203,12 @@ class SemEvalTdsaReader(DatasetReader):
 
 def _target_span(text: str, target: str, start: Optional[int], end: Optional[int]) -> "tuple[int, int]":
     if start is None and end is None:
-        if text.count(target) != 1 or not target:
-            raise DataError(
-                f'Without "from" and "to" the target must occur once, but "{target}" occurs '
-                f'{text.count(target) if target else 0} times in "{text}".'
-            )
+        if text.count(target) != 1:
+            raise DataError(f"without 'from' and 'to', the target '{target}' must occur exactly once in '{text}'.")
         start = text.index(target)
-        return start, start + len(target)
+        end = start + len(target)
     if start is None or end is None:
-        raise DataError(f'Give both "from" and "to" or neither, but got from={start}, to={end}.')
+        raise DataError(f"'from' and 'to' must be set together, but got from={start}, to={end}.")
     if not 0 <= start < end <= len(text) or text[start:end] != target:
-        raise DataError(
-            f'Characters {start} to {end} of "{text}" are "{text[start:end]}" but the target is "{target}".'
-        )
+        raise DataError(f"characters {start} to {end} of '{text}' are '{text[start:end]}', not the target '{target}'.")
     return start, end

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
+from allennlp.common.checks import check_dimensions_match
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
@@ -15,19 +16,18 @@ from fiesta_allennlp.errors import ConfigError, DataError
 
 
 class EmbeddedText(NamedTuple):
-    """A batch of texts as vectors."""
+    """A batch of texts as vectors. Shapes: `vectors` (batch_size, num_words, embedding_dim); `mask` (batch_size,
+    num_words), false where a text is padded."""
 
     vectors: torch.Tensor
-    """Shape: (batch_size, num_words, embedding_dim)"""
     mask: torch.Tensor
-    """Shape: (batch_size, num_words), false where a text is padded"""
 
 
 class TdsaClassifier(Model):
     """Base class of the classifiers.
 
-    A subclass names the fields that it `reads` and computes their representation (`represent`). Its constructor makes
-    the encoders, calls `add_projection` and, last, its initializer.
+    A subclass names the fields that it `reads` and computes their representation (`represent`). Its constructor calls
+    `check_width`, sets the encoders, and calls `add_projection` and, last, its initializer.
 
     Args:
         text_field_embedder: Embeds context and target words alike.
@@ -55,6 +55,12 @@ class TdsaClassifier(Model):
         self._label_namespace = label_namespace
         self._accuracy = CategoricalAccuracy()
         self._f1 = FBetaMeasure(beta=1.0, average=None)
+
+    def check_width(self, *, added_dim: int = 0, **encoders: Any) -> None:
+        """Refuse an encoder whose input is not as wide as an embedded word and `added_dim` together."""
+        for name, encoder in encoders.items():
+            width = self._text_field_embedder.get_output_dim() + added_dim
+            check_dimensions_match(width, encoder.get_input_dim(), "its input vectors", f"{name} input")
 
     def add_projection(self, representation_dim: int) -> None:
         """Add the linear layer from the representation to the labels."""
@@ -93,8 +99,8 @@ class TdsaClassifier(Model):
     def _embed(self, name: str, tokens: Optional[TextFieldTensors]) -> EmbeddedText:
         if tokens is None:
             raise ConfigError(
-                f'{type(self).__name__} reads the fields {list(self.reads)} but the reader gives no "{name}": '
-                "add it to the reader's `inputs`."
+                f"{type(self).__name__} needs the field '{name}', which the reader does not produce. Add it to the "
+                "reader's 'inputs'."
             )
         vectors = self._text_field_embedder(tokens)
         if self._variational_dropout.p > 0:  # with 0 it would copy the vectors all the same
@@ -120,15 +126,15 @@ class TdsaClassifier(Model):
 class TdsaPredictor(Predictor):
     """Predicts the polarity towards a target, with any model of `fiesta_allennlp.tdsa`.
 
-    The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. You may leave out the offsets if the target
-    occurs once.
+    The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. The offsets are optional if the target occurs
+    once.
 
     """
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         for key in ("text", "target"):
             if key not in json_dict:
-                raise DataError(f'A prediction needs "text" and "target" but "{key}" is missing from {json_dict}.')
+                raise DataError(f"'{key}' is missing from the input {json_dict}.")
         return self._dataset_reader.text_to_instance(
             json_dict["text"], json_dict["target"], start=json_dict.get("from"), end=json_dict.get("to")
         )

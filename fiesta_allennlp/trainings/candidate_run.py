@@ -1,4 +1,4 @@
-"""The common part of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
+"""The common base of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
 
 import json
 import time
@@ -25,8 +25,8 @@ Run = TypeVar("Run", bound="CandidateRun")
 class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
-    `places` maps files that the configs name to where this machine has them. `data` are the candidates' data as they
-    were at the start, of each candidate that is to be compared with that. `group_by` names what the splits keep whole.
+    `places` maps files that the configs name to their places on this machine. `data` are the data of candidates as they
+    were when the selection began. `group_by` is the key of the groups that splits keep whole.
     """
 
     configs: Mapping[str, Config]
@@ -38,7 +38,7 @@ class CandidateRun(Evaluator):
 
     @abstractmethod
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        """Make the run in `directory`, and return all that it reports."""
+        """Make the run in `directory`, and return all metrics that it reports."""
 
     @abstractmethod
     def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
@@ -67,14 +67,14 @@ class CandidateRun(Evaluator):
 
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
-    """Leave an outcome for whoever recovers the selection, in case the parent dies before it records it."""
+    """Leave an outcome for `--recover`, in case the parent dies before it records it."""
     with replacing(directory / OUTCOME) as part:
         part.write_text(json.dumps(_recorded(evaluation)), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """Return the outcome that `write_outcome` left of this request; None if there is none or it has another metric. A
-    file of another form, which a model or a program may have written under this name, is not an outcome."""
+    """Return the outcome that `write_outcome` left for this request; None if it is missing, has another metric, or is a
+    file of another form, which a model or a program may have written under this name."""
     try:
         outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)

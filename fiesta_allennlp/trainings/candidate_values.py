@@ -1,4 +1,4 @@
-"""The values with which one Jsonnet file, the template, gives a candidate, and candidates as they are given."""
+"""Candidates as they are typed, and the points that turn one Jsonnet file, the template, into many candidates."""
 
 import json
 import math
@@ -11,12 +11,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import no_constant, read_lines, shortened
 from fiesta_allennlp.names import NOT_IN_NAMES, split_name
+from fiesta_allennlp.selection.jsonnet import SURROGATE
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 
-MOST_BYTES = 60
-"""The length limit of a name that is made of values."""
-DIGITS = 8
-"""The length of the digest that ends a shortened name."""
+MOST_BYTES = 60  # of a name that is made of values
+DIGITS = 8  # of the digest that ends a shortened name
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Point:
 
     @property
     def variables(self) -> Dict[str, str]:
-        """The external variables: a text as it is, and anything else as JSON, for `std.parseJson`."""
+        """The external variables: strings unchanged, and anything else as JSON, for `std.parseJson`."""
         return {key: _text(value) for key, value in self.values.items() if "." not in key}
 
     @property
@@ -73,7 +72,7 @@ def read_point(text: str) -> Point:
         key, _, rest = rest.partition("=")
         value, rest = _first_value(rest, key := key.strip())
         if key in values:
-            raise ConfigError(f"'{key}' is given twice. Leave one of them out.")
+            raise ConfigError(f"'{key}' appears twice. Remove one of them.")
         values[key] = value
     return Point(values)
 
@@ -84,8 +83,8 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class CandidateSpec:
-    """A candidate as it is given: a config `path`, with the values of a `point` if it is a template, or the `command`
-    of a program without a config, for which `path` is empty."""
+    """A candidate as it is typed: the `path` of a config, with the values of a `point` if it is a template; or the
+    `command` of a program without a config, for which `path` is empty."""
 
     path: Path
     point: Point = NO_VALUES
@@ -94,12 +93,12 @@ class CandidateSpec:
 
     @property
     def name(self) -> str:
-        """The given name, or the values, or the config's file name without its ending."""
+        """The given name, or the values, or the config's file name without its extension."""
         return (self.point.name or self.path.stem) if self.given_name is None else self.given_name
 
     @property
     def what(self) -> str:
-        """The name in a message: a config's place, or the name of a command, which may be long."""
+        """The name for messages: the place of a config, or the name of a command, which may be long."""
         return f"candidate '{self.name}'" if self.command else self.place
 
     @property
@@ -111,7 +110,7 @@ class CandidateSpec:
 
 
 def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
-    """Read a candidate that is given as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
+    """Read a candidate that is typed as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
     if is_command(place):
         return CandidateSpec(Path(), given_name=name, command=place)
     path, mark, values = place.partition("?")
@@ -124,7 +123,7 @@ def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a candidate is a command: it has blanks and a placeholder, and does not begin with a file."""
+    """Return whether a candidate is a command: it contains spaces and a placeholder, and does not begin with a file."""
     is_template = Path(text.partition("?")[0]).is_file()
     return len(text.split()) > 1 and PLACEHOLDER.search(text) is not None and not is_template
 
@@ -138,9 +137,7 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     for text in texts:
         name, place = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
-            raise ConfigError(
-                f"put a name before the command '{text}', as in 'NAME={text}'. The name must not contain spaces."
-            )
+            raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME={text}'.")
         specs += made if text == template else [read_place(place, name=name)]
     return specs
 
@@ -154,18 +151,19 @@ def read_points(points: Any) -> List[Point]:
     else:
         raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
     if not rows:
-        what = points if isinstance(points, str) else "the list"
-        raise ConfigError(f'--points: {what} is empty. Give an object of values for each candidate: {{"lr": 0.01}}.')
-    made: Dict[str, Tuple[str, Point]] = {}
+        raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
+    made: Dict[str, Point] = {}
     for where, row in rows:
-        point = _point(row, where)
-        before, _ = made.setdefault(point.identity, (where, point))
-        if before != where:
-            raise ConfigError(
-                f"{where}: it has the same values as {before.rpartition(', ')[2]}: {point.typed or 'none'}. Leave "
-                "one of them out."
-            )
-    return [point for _, point in made.values()]
+        if not isinstance(row, Mapping):
+            raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shortened(row)}.')
+        try:
+            point = Point(row)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
+        if point.identity in made:
+            raise ConfigError(f"{where}: duplicate of an earlier point: {point.typed or 'no values'}. Remove it.")
+        made[point.identity] = point
+    return list(made.values())
 
 
 def given_points(points: Any) -> Any:
@@ -178,26 +176,13 @@ def given_points(points: Any) -> Any:
 def _template(candidates: Sequence[str]) -> str:
     alone = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
     if len(alone) != 1:
-        given = f"{len(alone)} are given: {', '.join(alone)}" if alone else "none is given"
         raise ConfigError(
-            f"--points applies to one config, the template, but {given}. Pass exactly one. To include a config "
-            "unchanged, put a question mark after its path, as in 'CONFIG.jsonnet?'."
+            f"--points needs exactly one config, the template, but got {len(alone)}: {', '.join(alone) or 'none'}. To "
+            "include a config unchanged, put a question mark after its path, as in 'CONFIG.jsonnet?'."
         )
     if "=" in alone[0] and not Path(alone[0]).is_file():
-        raise ConfigError(
-            "--points: candidates are named after their values, so the template must not have a name, but got "
-            f"'{alone[0]}'. Remove the part up to the first '='."
-        )
+        raise ConfigError(f"--points names the candidates after their values: remove the name from '{alone[0]}'.")
     return alone[0]
-
-
-def _point(row: Any, where: str) -> Point:
-    if not isinstance(row, Mapping):
-        raise ConfigError(f'{where}: must be an object such as {{"lr": 0.01}} but is {shortened(row)}.')
-    try:
-        return Point(row)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
 
 
 # Keys and values.
@@ -206,10 +191,10 @@ def _point(row: Any, where: str) -> Point:
 def _check_key(key: Any) -> None:
     if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
         raise ConfigError(
-            f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or leading or trailing spaces."
+            f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or spaces around it."
         )
     if key.startswith(".") and (key == "." or "." in key[1:]):
-        raise ConfigError(f"'{key}': a leading dot is for keys at the top of a config. Write '{key.strip('.')}'.")
+        raise ConfigError(f"'{key}': a leading dot is only for top-level keys. Write '{key.strip('.')}'.")
 
 
 def _plain(value: Any, key: str) -> Any:
@@ -219,16 +204,13 @@ def _plain(value: Any, key: str) -> Any:
         return {name: _plain(inner, key) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(inner, key) for inner in value]
-    if value is None or isinstance(value, (bool, int)) or (isinstance(value, str) and _is_text(value)):
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str) and "\0" not in value and not SURROGATE.search(value):  # which Jsonnet would cut off
         return value
     if isinstance(value, float) and math.isfinite(value):
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     raise ConfigError(f"'{key}' must be JSON but is {value!r}, a {type(value).__name__}.")
-
-
-def _is_text(value: str) -> bool:
-    """Return whether Jsonnet takes all of the text."""
-    return "\0" not in value and value.encode("utf-8", "ignore").decode("utf-8") == value
 
 
 def _json(value: Any) -> str:
@@ -240,9 +222,9 @@ def _text(value: Any) -> str:
 
 
 def _typed(value: Any) -> str:
-    """Return a text as it is where `_first_value` reads it back, and anything else as JSON."""
+    """Return a string unchanged if `_first_value` reads it back, and anything else as JSON."""
     with suppress(ConfigError):
-        if _first_value(_text(value), "") == (value, "") and isinstance(value, str):
+        if isinstance(value, str) and _first_value(value, "") == (value, ""):
             return value
     return _json(value)
 
@@ -250,24 +232,17 @@ def _typed(value: Any) -> str:
 def _first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
-    found = _first_json(text)
-    if found is not None:
-        return found
+    with suppress(ValueError, RecursionError):
+        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
+        rest = text[end:].lstrip()
+        if not rest or rest.startswith(","):
+            return value, rest[1:]
     plain, _, rest = text.partition(",")
     if not plain.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
     if plain[0] in '[{"':
-        raise ConfigError(f"'{key}' begins like JSON but is not valid JSON: {shortened(text)}")
+        raise ConfigError(f"'{key}' is not valid JSON: {shortened(text)}")
     return plain.strip(), rest
-
-
-def _first_json(text: str) -> Optional[Tuple[Any, str]]:
-    try:
-        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
-    rest = text[end:].lstrip()
-    return (value, rest[1:]) if not rest or rest.startswith(",") else None
 
 
 def _can_be_a_name(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The candidates of a selection: those that are given, those of the store, and those that were removed."""
+"""The candidates of a selection: those that the user passes, those in the store, and those that were removed."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import NO_ALLENNLP, ConfigError, all_in_one, plainly
 from fiesta_allennlp.names import check_distinct, check_names
-from fiesta_allennlp.records import Candidate, History
+from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
@@ -33,9 +33,9 @@ from fiesta_allennlp.trainings.settings import Settings
 class Roster:
     """The candidates of a selection.
 
-    `given` take part, with their `data` as they are now. `stored` are all that the store has; `removed` are those of
-    them that are not given. `late` join a selection that has begun: new candidates, and removed ones that are given
-    again.
+    `given` take part, with their `data` as they are now. `stored` are all candidates in the store; `removed` are the
+    stored ones that are not given. `late` join a selection that has begun: new candidates, and removed ones that are
+    given again.
     """
 
     given: Mapping[str, Candidate]
@@ -52,24 +52,15 @@ class Roster:
 
     @property
     def configs(self) -> Dict[str, Config]:
-        """The config of every candidate; that of a removed one comes from the store."""
+        """The config of every candidate; the config of a removed one comes from the store."""
         each = {**self.stored, **self.given}
         return {name: dict(each[name].config) for name in self.names}
-
-    def joined(self, history: History, *, max_failures: int) -> History:
-        """Return the history after the late candidates have joined and the removed ones have left."""
-        changed = replace(history, candidates=tuple(self.names), removed=self.removed)
-        return changed.withdrawing(max_failures=max_failures)
-
-
-CACHE = "ALLENNLP_CACHE_ROOT"
-"""The variable of AllenNLP that names its cache directory."""
 
 
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = read_candidates(settings.candidates, settings.points)
-    remedy = "Give several config files."
+    remedy = "Pass several config files."
     check_names(((spec.name, spec.place) for spec in specs), what="candidate", least=least, remedy=remedy)
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
@@ -79,15 +70,15 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
-        raise ConfigError(all_in_one(refusals, what="candidates are wrong"))
+        raise ConfigError(all_in_one(refusals, what="invalid candidates"))
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError(
-            "--data is for candidates that are commands, such as NAME='python train.py {train} {test}'. A config names "
-            "its own data."
+            "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "
+            "specify their own data."
         )
     check_variables(specs, settings.overrides)
-    if not all(is_program(candidate.config) for candidate in made.values()):
-        _check_allennlp()
+    if find_spec("allennlp") is None and not all(is_program(candidate.config) for candidate in made.values()):
+        raise ConfigError(NO_ALLENNLP)
     return made
 
 
@@ -98,9 +89,9 @@ def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
         for name in dict.fromkeys(name for spec in same for name in spec.point.variables):
             if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in same):
                 raise ConfigError(
-                    f"{path}: neither the config nor any file that it imports reads the variable '{name}'. Correct "
-                    f"the name, read it with std.extVar('{name}'), or remove it. To override a key of the config, "
-                    f"give its whole path, such as model.{name}, or .{name} at the top."
+                    f"{path}: neither the config nor its imports read the variable '{name}'. Correct the name, read "
+                    f"it with std.extVar('{name}'), or remove it. To override a key of the config, write its full "
+                    f"path, such as model.{name}, or .{name} for a top-level key."
                 )
 
 
@@ -113,21 +104,6 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
     except ConfigError:
         return True
     return name in os.environ or name in DEFAULTS
-
-
-def _check_allennlp() -> None:
-    """Refuse a missing AllenNLP, or a cache directory that cannot be made, which AllenNLP makes even if every file is
-    here."""
-    if find_spec("allennlp") is None:
-        raise ConfigError(NO_ALLENNLP)
-    place = Path(os.environ.get(CACHE) or Path.home() / ".allennlp") / "cache"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"AllenNLP cannot make its cache directory {place}: {error.strerror}. Set the environment variable "
-            f"{CACHE} to a directory that you can write to."
-        ) from error
 
 
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
@@ -166,10 +142,11 @@ def read_roster(
         if name in given:
             _check_unchanged(given[name], data[name], candidate, stored.directory.root)
         elif name not in before and not allow_removed:
+            new = "and any new ones" + (f" with --points {NONE}" if points not in (None, NONE) else "")
             raise ConfigError(
-                f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root} but is "
-                f"not given. Give all of its candidates, {_sources(known)}, {_how(points)}; or remove this one with "
-                "--allow-removed."
+                f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
+                f"{stored.directory.root}. Pass all of its candidates, {_sources(known)}, {new}; or drop this one "
+                "with --allow-removed."
             )
     check_distinct({**known, **given}, what="candidate")
     late = tuple(name for name in given if name not in known or name in before) if known else ()
@@ -177,13 +154,6 @@ def read_roster(
     needs_validation = any(division_for(candidate.config, division).has_validation for candidate in every)
     division = replace(division, has_validation=needs_validation)
     return Roster(given, known, frozenset(known) - frozenset(given), late, data, division)
-
-
-def _how(points: Any) -> str:
-    """Say how to give all candidates. Without `--points none`, points would be added to them."""
-    if points in (None, NONE):
-        return "with any new ones; or none, to take them from the store"
-    return f"with any new ones and --points {NONE}"
 
 
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
@@ -214,18 +184,15 @@ def _sources(stored: Mapping[str, Candidate]) -> str:
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     difference = first_difference(stored.config, given.config)
+    remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         before = stored.facts.get("files", {})
         now = {file.path: file.digest for file in data.files}
         changed = [path for path in before if now.get(path) != before[path]]
-        raise ConfigError(
-            f"candidate '{given.name}' ({stored.source}): {', '.join(changed) or 'its data files'} changed after the "
-            f"selection in {root} began, and scores on different data cannot be compared. Restore the original data, "
-            "or start again with another directory or --force."
-        )
+        difference = f"the content of {', '.join(changed) or 'its data files'}, so new scores would not be comparable"
+        remedy = "Restore the original data"
     if difference is not None:
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}) has changed since the selection in {root} began: "
-            f"{difference}. Undo the change, give it another name with NAME=CONFIG to add it as another candidate, or "
-            "start again with another directory or --force."
+            f"{difference}. {remedy}; or start over in another directory or with --force."
         )

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.records import Request
@@ -21,7 +21,7 @@ NEEDED = ("dataset_reader", "model", "data_loader", "trainer")
 
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
-UNDEFINED = re.compile(r"undefined external variable: (.+)")
+UNDEFINED = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
 
 
 def load_config(
@@ -30,7 +30,7 @@ def load_config(
     """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
-        command = " A command names what it is given, such as {train}, {test} and {seed}." if " " in spec.place else ""
+        command = " A command needs placeholders, such as {train}, {test} and {seed}." if " " in spec.place else ""
         raise ConfigError(f"{spec.path}: no such config file.{command}")
     config = _evaluated(spec, overrides, data_of_commands)
     try:
@@ -47,20 +47,17 @@ def load_config(
 def _check_complete(config: Config) -> None:
     for key in NEEDED:
         if config.get(key) is None:
-            program = f' With a \'command\' it is a program: add "type": "{TYPE}".' if "command" in config else ""
-            raise ConfigError(
-                f"the key '{key}' is missing. A candidate is a complete `allennlp train` config.{program}"
-            )
+            program = f' For a program, add "type": "{TYPE}".' if "command" in config else ""
+            raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
     for key in (*NEEDED, "validation_dataset_reader"):
         if config.get(key) is not None and not isinstance(config[key], dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}.")
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
-            f"'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because AllenNLP cannot "
-            "score the test set of a distributed run. Remove the key, and multiply "
-            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that the effective batch "
-            "size stays the same. --cuda-devices trains several runs at once, each on one device."
+            "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. Remove "
+            "it, and multiply 'trainer.num_gradient_accumulation_steps' by its number of processes to keep the "
+            "effective batch size. --cuda-devices runs several trainings in parallel, each on one device."
         )
 
 
@@ -70,32 +67,22 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     try:
         config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
     except ConfigError as error:
-        if overrides:  # which may not be what is wrong
+        if overrides:  # which may be innocent
             _evaluated(spec, "", data)
-        _check_values(error, spec, where=where)
-        raise
+        missing = UNDEFINED.search(str(error))
+        if not missing:
+            raise
+        name, known = missing[1], spec.point.variables
+        raise ConfigError(
+            f"{where}: the config reads the external variable '{name}', which has no value.{did_you_mean(name, known)} "
+            f"Set it with '{spec.path}?{name}=VALUE', with --points, or in the environment."
+        ) from error
     if not isinstance(config, dict):
-        raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
+        raise ConfigError(f"{where}: a config must be an object but is a {type(config).__name__}.")
     try:
         return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
         raise ConfigError(f"{spec.what}: {error}.") from error
-
-
-def _check_values(error: ConfigError, spec: CandidateSpec, *, where: str) -> None:
-    missing = UNDEFINED.search(str(error))
-    if missing:
-        name, known = missing[1], spec.point.variables
-        given = f" Values are given for: {', '.join(known)}." if known else ""
-        raise ConfigError(
-            f"{where}: the config reads the external variable '{name}', which has no value.{given}"
-            f"{did_you_mean(name, known)} Give one with '{spec.path}?{name}=VALUE', with --points, or in the "
-            "environment."
-        ) from error
-    if "[json.exception" in str(error):
-        raise ConfigError(
-            f"{error}\nstd.parseJson reads numbers, lists, true, false and null. Read a string with std.extVar alone."
-        ) from error
 
 
 def is_resplit(reader: Any) -> bool:
@@ -120,10 +107,10 @@ def part_key(config: Config, part: str) -> str:
 
 
 def own_group_by(config: Config) -> Dict[str, str]:
-    """Return what the candidate's own resplit readers, or its data, keep whole, by config key."""
+    """Return the group keys of the candidate's own resplit readers, or of its data, by config key."""
     if is_program(config):
-        said = (config.get("data") or {}).get("group_by")
-        return {} if said is None else {"data.group_by": said}
+        key = (config.get("data") or {}).get("group_by")
+        return {} if key is None else {"data.group_by": key}
     resplit = {key: reader for key, reader in readers_of(config).items() if is_resplit(reader)}
     return {f"{key}.group_by": reader["group_by"] for key, reader in resplit.items() if reader.get("group_by")}
 
@@ -131,9 +118,9 @@ def own_group_by(config: Config) -> Dict[str, str]:
 def official_paths(config: Config) -> Dict[str, Any]:
     """Return the data paths that the config names, by part, with absolute files. A program that cuts its own sets has
     none. Raise a `ConfigError` if there is no training part."""
-    paths = {part: _absolute(path) for part, path in _named_paths(config).items() if path is not None}
+    paths = {part: _mapped(path, _absolute) for part, path in _named_paths(config).items() if path is not None}
     if "train" not in paths and not (is_program(config) and config.get("data") is None):
-        raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
+        raise ConfigError(f"'{part_key(config, 'train')}' is missing.")
     return paths
 
 
@@ -145,7 +132,7 @@ def _named_paths(config: Config) -> Mapping[str, Any]:
         return {part: config.get(f"{part}_data_path") for part in PARTS}
     if not isinstance(reader.get("paths"), dict):
         raise ConfigError(
-            f"'dataset_reader.paths' must be an object with one file per set but is {json.dumps(reader.get('paths'))}."
+            f"'dataset_reader.paths' must be an object of data paths by set but is {json.dumps(reader.get('paths'))}."
         )
     return reader["paths"]
 
@@ -164,20 +151,20 @@ def with_absolute_paths(config: Config) -> Config:
 
 
 def moved(value: Any, places: Mapping[str, str]) -> Any:
-    """Return a copy of a config in which every text that is a key of `places` is replaced by its value."""
+    """Return a copy of a config in which every string that is a key of `places` is replaced by its value."""
+    return _mapped(value, lambda text: places.get(text, text))
+
+
+def _absolute(text: str) -> str:
+    return str(Path(text).resolve()) if Path(text).exists() else text
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {key: moved(child, places) for key, child in value.items()}
+        return {key: _mapped(child, change) for key, child in value.items()}
     if isinstance(value, list):
-        return [moved(child, places) for child in value]
-    return places.get(value, value) if isinstance(value, str) else value
-
-
-def _absolute(path: Any) -> Any:
-    if isinstance(path, dict):
-        return {name: _absolute(child) for name, child in path.items()}
-    if isinstance(path, str) and Path(path).exists():
-        return str(Path(path).resolve())
-    return path
+        return [_mapped(child, change) for child in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def evaluation_config(
@@ -202,7 +189,7 @@ def evaluation_config(
     result["evaluate_on_test"] = division.scored == "test"
     result.update({key: getattr(request, key) for key in SEED_KEYS})
     if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
-        # An evaluation that is interrupted begins anew, so states of single epochs would be written for nothing.
+        # An interrupted run starts over, so the states of single epochs are never read.
         result["trainer"].setdefault("checkpointer", {"save_completed_epochs": False})
     for holder, key in vector_references(result):
         holder[key] = (vectors or {}).get(holder[key], holder[key])
@@ -260,11 +247,11 @@ def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
 
 
 def first_difference(old: Any, new: Any) -> Optional[str]:
-    """Describe the first key at which two configs differ, with both values; return None if they are equal."""
+    """Describe the first key whose values differ in two configs; return None if they are equal."""
     before, now = dict(leaves_of(old)), dict(leaves_of(new))
     for key in sorted(before.keys() | now.keys()):
         if key not in before or key not in now:
-            return f"'{key}' {'is new' if key not in before else 'is gone'}"
+            return f"'{key}' was {'added' if key not in before else 'removed'}"
         if before[key] != now[key]:
             return f"'{key}' was {json.dumps(before[key])} and is now {json.dumps(now[key])}"
     return None

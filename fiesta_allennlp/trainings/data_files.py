@@ -1,4 +1,4 @@
-"""The files behind the data paths of a config: which there are, and whether they have changed."""
+"""The files behind the data paths of a config, and whether they have changed."""
 
 import glob
 import hashlib
@@ -21,8 +21,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 def files_behind(data_path: Any) -> List[Path]:
     """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
-    those that a glob matches, or all of these for a list or an object of paths. There are none for a URL or
-    `archive!member`."""
+    the matches of a glob, or all of these for a list or an object of paths; none for a URL or `archive!member`."""
     return [file for path in _texts(data_path) for file in _files_of(path)]
 
 
@@ -59,7 +58,7 @@ def _fetched(source: str) -> Optional[Path]:
 
         place = Path(file_utils.cached_path(source))
     except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
-        logger.warning("%s has no checksum: it cannot be fetched: %s", source, error)
+        logger.warning("cannot fetch %s, so changes to its content go unnoticed: %s", source, error)
         return None
     return place if place.is_file() else None
 
@@ -146,7 +145,7 @@ def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
     if new:
-        raise DataChangedError(f"{new[0]} is a new data file: it was not there when the selection began")
+        raise DataChangedError(f"{new[0]} is a new data file that did not exist when the selection began")
     found = tuple(_same(file, place) for place, file in wanted.items())
     return replace(mark, data_paths=tuple(data_paths), files=found)
 
@@ -168,26 +167,12 @@ def _stamp(file: Path) -> Tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
-    """Describe the file of a config that an error calls missing: its key, where it was looked for, and whether it is
-    next to the config `source`. Return None for any other error."""
-    if not any(words in said for words in ("not found", "No such file")):
+def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
+    """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
+    paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
+    named = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
+    missing = [path for path in named if not Path(path).exists()]
+    if not missing or not re.search("not found|No such file", message):
         return None
-    texts = [(key, value) for key, value in leaves_of(config) if isinstance(value, str) and value]
-    paths = [(key, value) for key, value in texts if "/" in value or Path(value).suffix]
-    named = [(key, value) for key, value in paths if _names(said, value) and not Path(value).exists()]
-    if not named:
-        return None
-    key, value = max(named, key=lambda pair: len(pair[1]))
-    beside = source.parent.resolve() / value
-    where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
-    remedy = (
-        f" The file is in the directory of the config: write {beside}, or start in {source.parent}."
-        if beside.exists()
-        else ""
-    )
-    return f"'{key}' is '{value}', but there is no such file{where}.{remedy}"
-
-
-def _names(said: str, path: str) -> bool:
-    return re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", said) is not None
+    path = max(missing, key=len)
+    return f"'{paths[path]}' is '{path}', but no such file exists. The current directory is {Path.cwd()}."

@@ -49,22 +49,21 @@ class Plan:
 def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
     with rehearsed(TRAININGS, settings, console) as prepared:
-        console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
-    least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
-    scored_by = prepared.checked.settings.scored_by
-    configs = prepared.checked.roster.configs
-    division = prepared.checked.roster.division
+        console.print(f"Would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
+    checked, roster = prepared.checked, prepared.checked.roster
+    least, most = checked.strategy.bounds(len(roster.given))
     commands = {
-        name: example_command(config, division, directory.evaluation(f"{name}-0"))
-        for name, config in configs.items()
+        name: example_command(config, roster.division, directory.evaluation(f"{name}-0"))
+        for name, config in roster.configs.items()
         if is_program(config)
     }
-    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, division, commands)
+    strategy, metric = settings.strategy_params(), checked.settings.scored_by
+    return Plan(metric, prepared.preparations, strategy, least, most, roster.division, commands)
 
 
 @dataclass(frozen=True)
 class Measured(Evaluator):
-    """An evaluator that adds the peak memory of its process, and of the programs that this started, to the metrics."""
+    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
 
     evaluator: Evaluator
 
@@ -80,7 +79,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
     AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
     with rehearsed(TRAININGS, settings, console) as prepared:
         if not isinstance(prepared.executor, ProcessExecutor):
-            raise ConfigError("--trial makes its runs on this machine. Leave --executor out.")
+            raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
         names = prepared.metric_names(console)
         evaluator = Measured(prepared.evaluator(is_trial=True))

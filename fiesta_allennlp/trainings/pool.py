@@ -3,10 +3,10 @@ because every split is drawn from it."""
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import Division
@@ -30,7 +30,6 @@ class Pool:
     fingerprint: str
     pairing: Tuple[str, ...] = ()
     is_of_program: bool = False
-    untrained: Tuple[str, ...] = ()
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -39,26 +38,23 @@ class Pool:
         return sum(self.official.values())
 
 
-Vectors = Tuple[Tuple[str, str], ...]
-"""Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
-
-
 @dataclass(frozen=True)
 class Preparation:
-    """The result of building a candidate once. For a program, only the pool is known. `coverage` is, for each file of
-    word vectors, the share of the tokens in the data that have a vector."""
+    """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
+    word vectors that the config names and the filtered file to read instead; `coverage` is, for each of these files,
+    the share of the tokens in the data that have a vector."""
 
     pool: Pool
     num_parameters: Optional[int] = None
     metrics: Optional[FrozenSet[str]] = None
-    vectors: Vectors = ()
+    vectors: Tuple[Tuple[str, str], ...] = ()
     coverage: Tuple[float, ...] = ()
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words and notes."""
+    """Return a preparation as plain data for the store, without words."""
     facts = asdict(preparation)
-    for name in ("words", "counts", "untrained"):
+    for name in ("words", "counts"):
         del facts["pool"][name]
     return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
 
@@ -80,58 +76,15 @@ def vectors_are_there(preparation: Preparation) -> bool:
 
 
 def scored_on(official: Mapping[str, int], division: Division) -> str:
-    """Say in one line what the scores of a selection are about."""
-    scored = f"the official {division.scored} set"
+    """Describe in one line what the scores of a selection are about."""
     if division.is_official:
-        return f"Scores are on {scored}, and only seeds vary."
+        return f"Scores are on the official {division.scored} set, and only seeds vary."
     if not official:
         return "Scores are on the sets that the programs split themselves."
     if division.scored == "validation":
         return "Scores are on the validation sets of random resplits, and no run sees the official test set."
     included = ", official test set included" if "test" in official else ""
     return f"Scores are on the test sets of random resplits of all data{included}."
-
-
-def untrained_labels(
-    groups: Sequence[Hashable],
-    fields: Mapping[str, Sequence[Hashable]],
-    sizes: Mapping[str, int],
-    division: Division,
-) -> Tuple[str, ...]:
-    """Return the labels that are tested but never trained.
-
-    On official splits, the training set, which comes first in `sizes`, lacks them. On random splits, all items with
-    such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
-    `(num_items,)`.
-    """
-    found: List[str] = []
-    sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
-    for values in fields.values():
-        places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-        for side, value in zip(sides, values, strict=True):
-            for label in value if isinstance(value, tuple) else (value,):
-                places[label].add(side)
-        if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
-            never = [label for label, at in places.items() if (at == {False} if division.is_official else len(at) == 1)]
-            found += map(str, never)
-    return tuple(found)
-
-
-MOST_LABELS = 5
-
-
-def note_on_labels(pool: Pool, division: Division) -> str:
-    """Name the labels that cannot be learnt for the test; empty if there are none."""
-    if not pool.untrained:
-        return ""
-    more = f" and {len(pool.untrained) - MOST_LABELS} more" if len(pool.untrained) > MOST_LABELS else ""
-    named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
-    if division.is_official:
-        return f"the training set lacks labels of the other sets, so no candidate can learn them: {named}."
-    return (
-        f"some labels occur in a single {pool.group_by or 'record'}, so a run can train or test on them, but never "
-        f"both: {named}."
-    )
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
@@ -146,8 +99,8 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
         raise DataError(
-            f"the group {group_by} = {group!r} has {size} instances, but the {part} set has room for only "
-            f"{targets[part]}. Use more data, another --group-by, or `--group-by none`."
+            f"the group {group_by} = {group!r} has {size} instances, but the {part} set holds only {targets[part]}. "
+            "Use more data, a different --group-by, or --group-by none."
         )
 
 
@@ -155,61 +108,56 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
     """Refuse candidates that would be scored on different data."""
     (first_name, first), *others = pools.items()
     for name, other in others:
-        told = _difference(first, other)
-        if told is not None:
+        difference = _difference(first, other)
+        if difference is not None:
             raise ConfigError(
-                f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
-                f"be compared: {told}"
+                f"candidates '{first_name}' and '{name}' do not read the same data, so their scores cannot be "
+                f"compared: {difference}"
             )
+
+
+DIFFERENCES = {
+    "official": "number of instances",
+    "group_by": "group key",
+    "num_groups": "number of groups",
+    "data": "content of the data files (fingerprint)",
+    "fingerprint": "groups or labels of the instances (fingerprint)",
+}
 
 
 def _difference(first: Pool, other: Pool) -> Optional[str]:
     """Return the first difference of two pools, with the remedy; None if they are equal.
 
     Only the config's reader knows what it makes of an item. An AllenNLP config and a program therefore have the same
-    items if groups and labels of one are at the same positions as those of the other.
+    items if groups and labels are equal at equal positions.
     """
-    if not (first.official and other.official) and first.official != other.official:
-        return f"one of them has no data of the selection, because its program splits its data itself. {_GIVE_DATA}"
-    if first.official and set(first.targets) != set(other.targets):
-        return f"the runs get {_listed(first.targets)} in one and {_listed(other.targets)} in the other. {_SAME_SETS}"
-    for what, words in _WORDS.items():
-        mine, theirs = getattr(first, what), getattr(other, what)
+    if bool(first.official) != bool(other.official):
+        return "one of them is a program that splits its data itself. Add 'data' to its config."
+    if set(first.targets) != set(other.targets):
+        return (
+            f"the sets are {_shown(list(first.targets))} in one and {_shown(list(other.targets))} in the other. A "
+            "selection keeps its sets: to change them, start a new one in another directory."
+        )
+    for name, what in DIFFERENCES.items():
+        mine, theirs = getattr(first, name), getattr(other, name)
+        if name == "fingerprint" and first.is_of_program != other.is_of_program:
+            return _UNPAIRED if set(first.pairing).isdisjoint(other.pairing) else None
         if mine != theirs:
-            return f"{words} {_told(mine)} in one and {_told(theirs)} in the other. {_REMEDIES.get(what, _SAME_DATA)}"
-    if first.is_of_program != other.is_of_program:
-        return _UNPAIRED if set(first.pairing).isdisjoint(other.pairing) else None
-    if first.fingerprint != other.fingerprint:
-        return f"{_OTHER_ITEMS} {first.fingerprint} and {other.fingerprint}. {_SAME_DATA}"
+            remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA
+            return f"the {what} is {_shown(mine)} in one and {_shown(theirs)} in the other. {remedy}"
     return None
 
 
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
+def _shown(value: Any) -> str:
+    listed = [f"{part} {size}" for part, size in value.items()] if isinstance(value, Mapping) else value
+    return ", ".join(listed) if isinstance(listed, list) else str(value)
 
 
-def _told(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{part} {size}" for part, size in value.items())
-    return "nothing" if value is None else str(value)
-
-
-_WORDS = {
-    "official": "the instances read are",
-    "group_by": "the splits would keep whole",
-    "num_groups": "the numbers of groups are",
-    "data": "the contents of the data files differ, with fingerprints",
-}
-
-_SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
-_REMEDIES = {"group_by": "Set it for all candidates with --group-by."}
-_OTHER_ITEMS = "the groups or labels of the instances differ, with fingerprints"
-_GIVE_DATA = "Give it 'data', so that the selection splits the data of all candidates."
-_SAME_SETS = "A selection keeps the sets with which it began. Start again in another directory to change them."
+_SAME_DATA = "Both must read the same files and turn them into the same instances."
 _UNPAIRED = (
-    "instance i of the config's reader is not item i of the program's file, because their groups or labels are not "
-    "equal at equal positions. Make the reader give one instance for each item, in the order of the file, with a "
-    "label that has its own field in the file."
+    "instance i of the config's reader is not item i of the program's file, because their groups or labels differ. "
+    "Make the reader yield one instance for each item, in the order of the file, with a label that is a field of the "
+    "item."
 )
 
 

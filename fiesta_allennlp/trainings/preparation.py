@@ -1,8 +1,8 @@
-"""Everything that can be found wrong with a candidate before its first run."""
+"""The checks of candidates before the first run, which build each once, and the choice of the metric."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Mapping, Optional
+from typing import Dict, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -23,7 +23,6 @@ from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.splits import Division
-from fiesta_allennlp.trainings.candidate_values import read_place
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.config_checks import check_direction
@@ -43,16 +42,15 @@ def prepare_all(
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
-    """Build each of these candidates once, in a process of its own. Output goes to `checks/` of `place`, and word
-    vectors to `vectors/`; both are found in `directory` afterwards. Raise a `ConfigError` with all candidates that are
-    wrong."""
-    num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
-    are_built = not all(is_program(candidate.config) for candidate in candidates.values())
-    building = " and building each model once" if are_built else ""
+    """Build each of these candidates once, in its own process. Output goes to `checks/` of `place`, and word vectors to
+    `vectors/`; both move to `directory` afterwards. Raise a `ConfigError` that lists all invalid candidates."""
+    num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
+    are_programs = all(is_program(candidate.config) for candidate in candidates.values())
+    building = "" if are_programs else " and building each model once"
     console.print(f"Checking {num_tasks}: reading the data{building} ...", highlight=False)
-    given = (settings.group_by, roster.division)
+    room = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
     tasks = {
-        name: (candidate.config, *given, roster.data[name].fingerprint, place.vectors)
+        name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, place.vectors)
         for name, candidate in candidates.items()
     }
     with counting(console, len(candidates)) as checked:
@@ -61,35 +59,27 @@ def prepare_all(
             tasks,
             logs={name: place.check_log(name) for name in candidates},
             settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
-            at_once=_at_once(settings),
+            at_once=room if settings.workers == "auto" else min(room, settings.workers),
             on_done=checked,
         )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
-        raise ConfigError(all_in_one(refusals, what="candidates are wrong")) from next(iter(wrong.values()))
-    return {name: _found_in(directory, result) for name, result in results.items()}
+        raise ConfigError(all_in_one(refusals, what="invalid candidates")) from next(iter(wrong.values()))
+    vectors = directory.vectors.resolve()
+    return {
+        name: replace(made, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in made.vectors))
+        for name, made in results.items()
+    }
 
 
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
     log = place.check_log(candidate.name)
-    says_all = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
-    where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
-    path = read_place(candidate.source).path
-    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error)}{where}"
-    return f"candidate '{candidate.name}' ({candidate.source}): {said}"
-
-
-def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:
-    vectors = directory.vectors.resolve()
-    found = tuple((original, str(vectors / Path(filtered).name)) for original, filtered in preparation.vectors)
-    return replace(preparation, vectors=found)
-
-
-def _at_once(settings: Settings) -> int:
-    """Return at most as many processes as this machine has cores for, wherever the runs will be made."""
-    room = num_workers("auto", settings.threads_per_worker)
-    return room if settings.workers == "auto" else min(room, settings.workers)
+    is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
+    where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
+    plain = f"{plainly(error)}{where}"
+    text = missing_file(candidate.config, describe(error)) or plain
+    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
@@ -100,26 +90,28 @@ def _prepare_task(config: Config, group_by: Optional[str], division: Division, d
     return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
 
 
-# The metric that the candidates are compared by.
-
-LOSS = "loss"
-"""The metric that AllenNLP's trainer reports for every model."""
+LOSS = "loss"  # which AllenNLP's trainer reports for every model
 
 
 def with_metric(
-    settings: Settings,
-    candidates: Mapping[str, Candidate],
-    preparations: Mapping[str, Preparation],
-    console: Console,
+    settings: Settings, candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
 ) -> Settings:
-    """Return the settings with a metric that every candidate reports: the given one, the default, or else the only one
-    that all of them report, which the console then prints."""
+    """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
+    the only one that all of them report, which the console then prints."""
     if settings.metric is None:
         settings = replace(settings, metric=_metric_of(candidates, preparations, console))
-    refusals = [_metric_refusal(name, preparation, settings.scored_by) for name, preparation in preparations.items()]
-    told = [refusal for refusal in refusals if refusal]
-    if told:
-        raise ConfigError(all_in_one(told, what="candidates are wrong"))
+    metric = settings.scored_by
+    refusals: List[str] = []
+    for name, preparation in preparations.items():
+        reported = None if preparation.metrics is None else sorted(preparation.metrics | {LOSS})
+        if reported is not None and metric.name not in reported:
+            refusals.append(
+                f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
+                f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, "
+                "or with --metric=-NAME if lower is better."
+            )
+    if refusals:
+        raise ConfigError(all_in_one(refusals, what="invalid candidates"))
     return settings
 
 
@@ -127,8 +119,8 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     reported = [preparation.metrics for preparation in preparations.values() if preparation.metrics is not None]
     if len(reported) < len(preparations):
         raise ConfigError(
-            "--metric is missing. What a program reports is not known before its first run, so name the metric: "
-            "--metric NAME, or --metric=-NAME where lower is better."
+            "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
+            "or --metric=-NAME if lower is better."
         )
     shared = frozenset.intersection(*reported)
     if DEFAULT_METRIC in shared or len(shared) != 1:
@@ -139,18 +131,3 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
         check_direction(dict(candidate.config), Metric(found))
     console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
     return found
-
-
-def _metric_refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
-    """Return the refusal of a model that does not report the metric; None if it does, or that is not known. The trainer
-    reports the loss of every model."""
-    if preparation.metrics is None:
-        return None
-    reported = sorted(preparation.metrics | {LOSS})
-    if metric.name in reported:
-        return None
-    return (
-        f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
-        f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, or with "
-        "--metric=-NAME where lower is better."
-    )

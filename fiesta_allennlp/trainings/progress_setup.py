@@ -1,10 +1,10 @@
-"""The observers of a selection by trainings: the live table, and others that the settings ask for."""
+"""The observers of a selection: the live table, and others that the settings ask for."""
 
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Set
 
 from rich.console import Console
 
@@ -50,48 +50,53 @@ def watching(
             listeners.append(Notify(settings.notify, directory))
         if settings.tensorboard:
             listeners.append(stack.enter_context(tensorboard(directory.tensorboard, metric.name)))
-        yield Listeners([*listeners, *_gpu_room(settings, console)])
+        devices = settings.executor_params().get("cuda_devices") or []
+        memory = smallest_gpu_mib() if devices else None
+        if memory is not None:
+            listeners.append(GpuRoom(partial(_say, console), devices, memory=memory))
+        yield Listeners(listeners)
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 class BestArchives(Listener):
-    """Deletes the model of every run that is not the best of its candidate: the archive of a training, and the
+    """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
     directory `model` of a program. Runs of `history` count too. `sign` is -1 if the lowest score is the best."""
 
     def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:
         self._directory = directory
         self._sign = sign
-        self._best: Dict[str, Tuple[float, str]] = {}
+        self._best: Dict[str, Evaluation] = {}
         for evaluation in history.evaluations:
             self.on_outcome(evaluation)
 
     def on_outcome(self, outcome: Outcome) -> None:
-        name = outcome.request.name
-        if not isinstance(outcome, Evaluation) or not self._models(name):
+        if not isinstance(outcome, Evaluation) or not any(path.exists() for path in self._models(outcome)):
             return
-        candidate = outcome.request.candidate
-        before = self._best.get(candidate)
-        if before is None or self._sign * outcome.score > before[0]:
-            self._best[candidate] = (self._sign * outcome.score, name)
-            name = before[1] if before is not None else ""
-        if name:
-            self._delete(name)
+        best = self._best.setdefault(outcome.request.candidate, outcome)
+        if outcome is not best:
+            is_better = self._sign * outcome.score > self._sign * best.score
+            self._best[outcome.request.candidate], worse = (outcome, best) if is_better else (best, outcome)
+            self._delete(worse)
 
     def keep_only(self, winner: Optional[str]) -> None:
         """Delete all models except one of this candidate."""
-        for candidate, (_, name) in self._best.items():
+        for candidate, evaluation in self._best.items():
             if candidate != winner:
-                self._delete(name)
+                self._delete(evaluation)
 
-    def _models(self, name: str) -> List[Path]:
-        return [path for path in (self._directory.archive(name), self._directory.model(name)) if path.exists()]
+    def _models(self, evaluation: Evaluation) -> List[Path]:
+        return [self._directory.archive(evaluation.request.name), self._directory.model(evaluation.request.name)]
 
-    def _delete(self, name: str) -> None:
-        for path in self._models(name):
+    def _delete(self, evaluation: Evaluation) -> None:
+        for path in self._models(evaluation):
             delete(path)
 
 
 class MetricNames(Listener):
-    """Prints once for each name under which programs report the metric, if it differs from the metric's own name."""
+    """Prints each name under which programs report the metric, once, if it differs from the metric's own name."""
 
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
         self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
@@ -99,39 +104,29 @@ class MetricNames(Listener):
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
-        if isinstance(outcome, Evaluation) and name in self._configs:
-            self.say(name, outcome.metrics)
-
-    def say(self, candidate: str, metrics: Mapping[str, float]) -> None:
-        """Print which of these metrics of a candidate is the score."""
+        if not isinstance(outcome, Evaluation) or name not in self._configs:
+            return
         is_alone = not self._division.keeps_test
-        found = metric_in(metrics, self._metric, scored=self._division.scored, alone=is_alone)
+        found = metric_in(outcome.metrics, self._metric, scored=self._division.scored, alone=is_alone)
         if found == self._metric or found in self._told:
             return
         self._told.add(found)
-        sentence = f"Note: {self._metric} is what {candidate} reports as '{found}'."
-        if found.startswith("eval_") and {"validation", "test"} <= placeholders_of(self._configs[candidate]):
+        sentence = f"Note: for {self._metric}, {name} reports '{found}'."
+        if found.startswith("eval_") and {"validation", "test"} <= placeholders_of(self._configs[name]):
             sentence += (
-                " The Trainer calls the scores on its validation file eval_, so it may not be of the test set. Have "
-                "the program predict on {test}, or give {test} as the validation file."
+                " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
+                "the program predict on {test}, or pass {test} as the validation file."
             )
-        self._console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-
-
-def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
-    devices = settings.executor_params().get("cuda_devices") or []
-    memory = smallest_gpu_mib() if devices else None
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    return [] if memory is None else [GpuRoom(say, devices, memory=memory)]
+        _say(self._console, sentence)
 
 
 def outlook(
     strategy: Strategy, executor: Executor, *, seed: int, worked: float, max_hours: Optional[float]
 ) -> Callable[[History], str]:
-    """Return a function that estimates how many more runs there will be and how long they take.
+    """Return a function that estimates how many more runs are needed and how long they take.
 
-    The draws of an estimate belong to the number of finished runs, so the same history gives the same text. `worked`
-    are the seconds of earlier sessions.
+    Its random draws depend on the number of finished runs, so the same history gives the same text. `worked` are the
+    seconds of earlier sessions.
     """
     start = time.monotonic()
 
@@ -147,13 +142,13 @@ def outlook(
 
 @contextmanager
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
-    """End the jobs that an earlier session left on a cluster, unless this one continues with them. Print at the end
-    what became of this session's jobs."""
+    """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
+    the fate of this session's jobs."""
     left = executor.resume() if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
     if left:
-        console.print(left, highlight=False, markup=False, soft_wrap=True)
+        _say(console, left)
     try:
         yield
     finally:
         if executor.last_words:
-            console.print(executor.last_words, highlight=False, markup=False, soft_wrap=True)
+            _say(console, executor.last_words)

@@ -1,8 +1,8 @@
-"""Selections of configs by training them: what `fiesta-select` calls."""
+"""Selections among configs and programs: the family of `fiesta select`."""
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
@@ -28,7 +28,6 @@ from fiesta_allennlp.trainings.pool import (
     Preparation,
     check_same_pool,
     facts_of,
-    note_on_labels,
     preparation_of,
     scored_on,
     vectors_are_there,
@@ -51,7 +50,7 @@ class CheckedTrainings:
 
 @dataclass(frozen=True)
 class PreparedTrainings:
-    """A checked selection once every model has been built. `preparations` include removed candidates."""
+    """A checked selection after every model has been built. `preparations` include removed candidates."""
 
     checked: CheckedTrainings
     directory: RunDirectory
@@ -77,10 +76,8 @@ class PreparedTrainings:
         return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
 
     def evaluator(self, *, is_trial: bool = False) -> Evaluator:
-        checked, gives_devices = self.checked, self.executor.gives_devices
-        return evaluator_of(
-            checked.settings, checked.roster, self.preparations, gives_devices=gives_devices, is_trial=is_trial
-        )
+        given = (self.checked.settings, self.checked.roster, self.preparations)
+        return evaluator_of(*given, gives_devices=self.executor.gives_devices, is_trial=is_trial)
 
 
 class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
@@ -92,9 +89,9 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
     step = "run"
 
     def check(self, settings: Settings, stored: Resumed, *, allow_removed: bool) -> CheckedTrainings:
-        if settings.metric is not None and not stored.candidates:  # an old selection goes on as it began
+        if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_sign(settings.metric)
-        least = 1 if stored.candidates and not allow_removed else 2  # one alone is refused for those that are not given
+        least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         given = load_candidates(settings, least=least)
         roster = read_roster(
             given, stored, allow_removed=allow_removed, division=settings.division, points=settings.points
@@ -104,7 +101,8 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
         )
         if roster.late:
-            strategy.check_room(roster.joined(stored.history, max_failures=settings.max_failures))
+            joined = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
+            strategy.check_room(joined.withdrawing(max_failures=settings.max_failures))
         return CheckedTrainings(settings, roster, strategy)
 
     def prepared(
@@ -117,14 +115,12 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         return prepared.checked.settings
 
     def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
-        return [
-            Candidate(name, candidate.source, candidate.config, self._facts(prepared, name))
-            for name, candidate in prepared.checked.roster.given.items()
-        ]
-
-    def _facts(self, prepared: PreparedTrainings, name: str) -> Dict[str, Any]:
-        files = {file.path: file.digest for file in prepared.checked.roster.data[name].files}
-        return {**facts_of(prepared.preparations[name]), "files": files}
+        roster = prepared.checked.roster
+        rows: List[Candidate] = []
+        for name, candidate in roster.given.items():
+            files = {file.path: file.digest for file in roster.data[name].files}
+            rows.append(replace(candidate, facts={**facts_of(prepared.preparations[name]), "files": files}))
+        return rows
 
     def meta(self, prepared: PreparedTrainings) -> Mapping[str, Any]:
         return {"removed": sorted(prepared.checked.roster.removed)}
@@ -167,14 +163,13 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         return summarise(history, decision, about)
 
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
-        may_go_on = decision.best is None or decision.stopped_by in UNDECIDED
-        if prepared.checked.settings.keep == "best" and not may_go_on:
+        may_continue = decision.best is None or decision.stopped_by in UNDECIDED
+        if prepared.checked.settings.keep == "best" and not may_continue:
             sign = prepared.checked.settings.scored_by.sign
             BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
 
 
-Prepare = Callable[..., Dict[str, Preparation]]
-"""Builds candidates once; takes and gives what `prepare_all` does."""
+Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
 
 
 @contextmanager
@@ -187,13 +182,19 @@ def prepared_trainings(
     prepare: Prepare,
     notes: Iterable[str] = (),
 ) -> Iterator[PreparedTrainings]:
-    """Implement `SelectionFamily.prepared`. `notes` are for the user, before the first model is built."""
+    """Implement `SelectionFamily.prepared`. `notes` are printed before the first model is built."""
     settings, roster = checked.settings, checked.roster
     packages = packages_of(settings, roster)
     built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
     with closing(built) as executor:
         check_gpus(roster.given, executor)
-        for note in (*_notes_on_workers(checked, executor), *notes):
+        room = num_workers("auto", settings.threads_per_worker)
+        if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
+            crowded = (
+                f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
+            )
+            notes = [crowded, *notes]
+        for note in notes:
             console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         known = _known(roster)
         fresh = {
@@ -205,24 +206,9 @@ def prepared_trainings(
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
-            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
-
-
-def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
-    settings = checked.settings
-    _, most = checked.strategy.bounds(len(checked.roster.given))
-    room = num_workers("auto", settings.threads_per_worker)
-    if executor.slots > most:
-        yield f"--workers {executor.slots} is more than the {most} runs that are possible."
-    if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
-        yield (
-            f"--workers {executor.slots} is more than the {room} that this machine's cores have room for. Runs that "
-            "share a core slow each other down."
-        )
 
 
 def _notes_on_configs(roster: Roster) -> Iterator[str]:
@@ -230,19 +216,19 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
     for names in equal_candidates(configs):
         yield (
             f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of runs "
-            "separates these candidates. Keep them for an A/A test; otherwise correct one or leave it out."
+            "separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
         )
     seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
     if seeded:
-        yield f"every run gets its own seeds, instead of the seeds in the config of {', '.join(seeded)}."
+        yield f"every run gets its own seeds, which replace the seeds in the config of {', '.join(seeded)}."
     for name, config in configs.items():
         if is_program(config):
             yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:
-    """Return the preparations in the store, by candidate. The data of given candidates have passed their check, so they
-    get their present fingerprint: older stores took it of names, new ones take it of contents."""
+    """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
+    their current fingerprint, which older stores computed from names."""
     known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
     for name in roster.given.keys() & known.keys():
         pool = replace(known[name].pool, data=roster.data[name].fingerprint)
@@ -257,24 +243,13 @@ def _check_data(roster: Roster) -> None:
             found_again(mark, {})
         except (DataChangedError, OSError) as error:
             raise DataError(
-                f"candidate '{name}': the contents of {', '.join(map(str, mark.data_paths))} changed while they were "
-                "being checked. Run the command again once they are complete."
+                f"candidate '{name}': {', '.join(map(str, mark.data_paths))} changed during the check. Run the command "
+                "again once the files are complete."
             ) from error
 
 
 TRAININGS = Trainings()
 
 
-def select(
-    given: Mapping[str, Any],
-    directory: Path,
-    *,
-    console: Console,
-    recover: bool = False,
-    force: bool = False,
-    allow_removed: bool = False,
-) -> Dict[str, Any]:
-    """Select the best of several candidates, or resume that; the parameters are those of `run_selection`."""
-    return run_selection(
-        TRAININGS, given, directory, console=console, recover=recover, force=force, allow_removed=allow_removed
-    )
+select = partial(run_selection, TRAININGS)
+"""Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""

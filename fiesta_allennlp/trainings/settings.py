@@ -1,8 +1,9 @@
-"""The options of `fiesta-select`. They need neither torch nor AllenNLP, so that usage errors come at once."""
+"""The options of `fiesta select`. They import neither torch nor AllenNLP, so that usage errors appear immediately."""
 
 import argparse
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple
 
@@ -18,7 +19,6 @@ SCORING = "Data and scoring"
 DEFAULT_METRIC = "macro_f1"
 
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
-"""The format of a data file of `--data`, by its ending."""
 
 
 def _numbers(text: str) -> Tuple[float, ...]:
@@ -39,130 +39,108 @@ def _points(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"'{text}' is not valid JSON: {error}") from None
 
 
+_scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
+
+
 @dataclass(frozen=True)
 class Settings(ExecutorSettings):
-    """The settings of `fiesta-select`. Names and defaults are those of the command's options.
+    """The settings of `fiesta select`, with the names and defaults of the command's options.
 
-    `candidates` are configs, each as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or commands
-    of programs, each as `NAME=COMMAND`, for which `data` are the data files. `points` is a JSONL file or a list of
-    objects.
+    `candidates` are configs, written as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or the
+    commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train` or of programs. The file name without its extension names the "
-        "candidate; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
+        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
+        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
         "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
     )
-    data: Tuple[str, ...] = option(
+    data: Tuple[str, ...] = _scoring(
         (),
-        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Give the training "
-        "and the test set, or the training, validation and test set; or one file with --split-ratios",
-        group=SCORING,
+        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
+        "training and test set, or the training, validation and test set; or pass one file with --split-ratios",
         metavar="FILE",
         is_repeated=True,
     )
-    metric: Optional[str] = option(
+    metric: Optional[str] = _scoring(
         None,
         "the metric to compare (default: macro_f1, or the only metric that all candidates report); --metric=-NAME "
-        "minimises it, as in --metric=-perplexity",
-        group=SCORING,
+        "minimizes it, as in --metric=-perplexity",
         is_fixed=True,
     )
     points: Any = option(
         None,
-        'a JSONL file or a JSON list of objects such as {"lr": 0.01}: each makes one candidate from the single config '
-        "that is given without values; `none` for none",
+        'a JSONL file or a JSON list of objects such as {"lr": 0.01}; each turns the one config without values into a '
+        "candidate; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
     splits: str = splits_option(SCORING)
-    split_ratios: Tuple[float, ...] = option(
+    split_ratios: Tuple[float, ...] = _scoring(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
-        "--score validation, or for programs without a validation set. Required if the data come as one file",
-        group=SCORING,
+        "--score validation, or for programs without a validation set. Required if all data are in one file",
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
         is_fixed=True,
     )
-    score: str = option(
+    score: str = _scoring(
         "test",
         "the set that runs are scored on: test (default), or validation for tasks whose test labels are hidden",
-        group=SCORING,
         metavar="test|validation",
         choices=PARTS[:0:-1],
         is_fixed=True,
     )
-    group_by: Optional[str] = option(
+    group_by: Optional[str] = _scoring(
         None,
-        "metadata key: instances with equal values stay in one set; `none` for none (default: the reader's own key, "
-        "such as sentence_id)",
-        group=SCORING,
+        "metadata key: instances with equal values stay in the same set; `none` for no groups (default: the reader's "
+        "own key, such as sentence_id)",
         is_fixed=True,
     )
-    max_hours: Optional[float] = option(
-        None,
-        "stop as inconclusive after this number of hours in total, earlier sessions included",
-        group=RESOURCES,
-        above=0,
+    max_hours: Optional[float] = _resource(
+        None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )
-    max_failures: int = option(
-        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
-    )
-    keep: str = option(
+    max_failures: int = _resource(3, "drop a candidate after this number of failed runs (default 3)", least=1)
+    keep: str = _resource(
         "none",
         "trained models to keep: none (default), best (one model of the winner), or all; for a program, its "
         "{directory}/model",
-        group=RESOURCES,
         metavar="none|best|all",
         choices=("none", "best", "all"),
     )
-    notify: Optional[str] = option(
+    notify: Optional[str] = _resource(
         None,
-        "shell command to run after the decision or a failed run, and when runs wait for the machine; its environment "
-        "has FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
-        group=RESOURCES,
+        "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
+        "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    tensorboard: bool = option(False, "write TensorBoard event files into DIR/tensorboard", group=RESOURCES)
-    overrides: str = option(
-        "", "a JSON or Jsonnet object that overrides keys of every config", group=SCORING, short="-o", is_fixed=True
+    tensorboard: bool = _resource(False, "write TensorBoard event files into DIR/tensorboard")
+    overrides: str = _scoring(
+        "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
     )
-    seed: Optional[int] = option(
+    seed: Optional[int] = _scoring(
         None,
-        "master random seed, which repeats a selection (default: random, saved in selection.json)",
-        group=SCORING,
+        "master random seed, to repeat a selection (default: random, saved in selection.json)",
         metavar="N",
         least=0,
         is_fixed=True,
     )
-    include_package: Tuple[str, ...] = option(
-        (),
-        "packages to import first",
-    )
+    include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.metric is not None and not Metric.of(self.metric).name:
-            raise ConfigError(f"--metric must be a name, or -NAME to minimise it, but got '{self.metric}'.")
-        self._check_splits()
-
-    def _check_splits(self) -> None:
+            raise ConfigError(f"--metric must be a name, or -NAME to minimize it, but got '{self.metric}'.")
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
-                raise ConfigError(
-                    f"{flag(name)} applies only to random splits, but --splits official takes every set as the "
-                    "config gives it. Leave one of the two out."
-                )
+                raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")
         if len(self.data) > len(PARTS):
-            raise ConfigError(
-                f"--data must be at most {len(PARTS)} files, for {', '.join(PARTS)}, but got {len(self.data)}."
-            )
+            raise ConfigError(f"--data takes at most {len(PARTS)} files ({', '.join(PARTS)}) but got {len(self.data)}.")
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
@@ -185,24 +163,24 @@ class Settings(ExecutorSettings):
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
-        """The `data` of a program that is given as a command; None if it cuts its own sets."""
+        """The `data` of a program that is a command without a config; None if it splits its data itself."""
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
         if suffix not in FORMAT_OF:
             raise ConfigError(
-                f"--data {self.data[0]}: its format cannot be told from its extension. Known extensions: "
-                f"{', '.join(FORMAT_OF)}. Rename the file, or give the program as a config with 'data.format'."
+                f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_OF)}. Rename the file, "
+                "or write a config for the program with 'data.format'."
             )
         parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
         return {**dict(zip(parts, self.data, strict=True)), "format": FORMAT_OF[suffix]}
 
     @property
     def scored_by(self) -> Metric:
-        """The metric with its direction: the default one while `metric` is None."""
+        """The metric with its direction; the default metric while `metric` is None."""
         return Metric.of(self.metric or DEFAULT_METRIC)
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Return the settings of several layers of given values, of which later ones win."""
+    """Merge several layers of settings; later ones win."""
     return Settings(**overlay(*layers, of=Settings))

@@ -30,30 +30,25 @@ class EitherEvaluator(Evaluator):
     training: Evaluator
     programs: ProgramRun
 
-    def _of(self, request: Request) -> Evaluator:
-        return self.programs if request.candidate in self.programs.configs else self.training
+    def for_request(self, request: Request) -> Evaluator:
+        owner = self.programs if request.candidate in self.programs.configs else self.training
+        return owner.for_request(request)
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        return self._of(request).evaluate(request, directory)
-
-    def for_request(self, request: Request) -> Evaluator:
-        return self._of(request).for_request(request)
+        return self.for_request(request).evaluate(request, directory)
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        return self._of(request).salvage(request, directory)
+        return self.for_request(request).salvage(request, directory)
 
     def files(self, request: Request) -> List[str]:
-        return self._of(request).files(request)
+        return self.for_request(request).files(request)
 
     def made_files(self, request: Request) -> List[str]:
-        return self._of(request).made_files(request)
-
-    def reading(self, places: Mapping[str, str]) -> "EitherEvaluator":
-        return EitherEvaluator(self.training.reading(places), self.programs.reading(places))
+        return self.for_request(request).made_files(request)
 
 
+# Workers import these modules first, and the fork server once for all of them.
 OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
-"""The modules that workers import first, and the fork server once for all."""
 
 
 def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
@@ -62,12 +57,11 @@ def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
     return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
 
 
-TRIAL_RECORDS = 200
-"""The records of a program's trial."""
+TRIAL_RECORDS = 200  # of a program
 
 
 def of_one_epoch(config: Config) -> Config:
-    """Return an AllenNLP config with one epoch, if it says how many it has."""
+    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
     trainer = config.get("trainer", {})  # a program has none
     has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
     return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs and not is_program(config) else config
@@ -93,12 +87,8 @@ def evaluator_of(
         "data": roster.data,
         "division": roster.division,
     }
-    run = ProgramRun(
-        programs,
-        keep_models=settings.keep != "none",
-        most_records=TRIAL_RECORDS if is_trial else None,
-        **shared,
-    )
+    most_records = TRIAL_RECORDS if is_trial else None
+    run = ProgramRun(programs, keep_models=settings.keep != "none", most_records=most_records, **shared)
     if len(programs) == len(configs):
         return run
     from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
@@ -123,8 +113,15 @@ def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packa
     known = inspect.signature(Executor.by_name(name)).parameters
     wrong = [key for key in params if key in executor_options() and key not in known]
     if wrong:
-        raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Leave it out.")
-    check_devices(params.get("cuda_devices") or [])
+        raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Remove it.")
+    devices = params.get("cuda_devices") or []
+    num_devices = _num_devices() if devices else 0
+    for device in devices:  # on a device that does not exist, a run would silently train on the CPU
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: no GPU '{device}' found; this machine has {num_devices}, numbered from 0. Correct "
+                "it, or remove the option to let AllenNLP choose."
+            )
     common = {
         "workers": settings.workers,
         "time_limit": settings.time_limit,
@@ -138,30 +135,26 @@ def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packa
 
 
 def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
-    """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and one that
-    asks for a device that this machine lacks, if runs use the device of their config."""
+    """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and a config
+    that asks for a device that does not exist on this machine, if runs use the device of their config."""
     for name, candidate in candidates.items():
         trainer = candidate.config.get("trainer", {})  # a program has none
         device = trainer.get("cuda_device", -1)
+        wrong = f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but"
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs only to "
-                "runs that ask for some. Use --gpus-per-evaluation 1, or a fraction such as 0.25 with Ray; or "
-                "remove the key, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the CPU."
+                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or a "
+                "fraction such as 0.25 with Ray; or train on the CPU with --overrides '{\"trainer.cuda_device\": -1}'."
             )
-        if not executor.gives_devices and not _is_there(device, trainer):
+        is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
+        is_here = device is None or is_own
+        if isinstance(device, int):
+            is_here = device < 0 or device < _num_devices()
+        if not executor.gives_devices and not is_here:
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be a single "
-                f"number: negative for the CPU, or the number of a device; this machine has {_num_devices()}, "
-                "numbered from 0. Fix it, or remove the key to train on the device that AllenNLP chooses."
+                f"{wrong} this machine has {_num_devices()} GPUs, numbered from 0. Correct it, use -1 for the CPU, or "
+                "remove the key to let AllenNLP choose."
             )
-
-
-def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
-    """Return whether AllenNLP can train on this device. A custom trainer may know other things than numbers."""
-    if isinstance(device, int):
-        return device < 0 or device < _num_devices()
-    return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
 
 
 def _num_devices() -> int:
@@ -170,14 +163,3 @@ def _num_devices() -> int:
     except ModuleNotFoundError:  # a selection among programs needs no torch
         return len(gpus("name"))
     return torch.cuda.device_count()
-
-
-def check_devices(devices: List[str]) -> None:
-    """Refuse CUDA devices that this machine lacks: a training would silently run on the CPU."""
-    num_devices = _num_devices() if devices else 0
-    for device in devices:
-        if not device.isdigit() or int(device) >= num_devices:
-            raise ConfigError(
-                f"--cuda-devices: no device '{device}' found; this machine has {num_devices} GPUs, numbered from 0. "
-                "Leave the option out to train on what AllenNLP finds."
-            )

@@ -1,37 +1,119 @@
-"""What a job knows of its memory. What it does is tested with a real Slurm in `tests/executors/slurm_test.py`."""
+"""The queue without jobs, and what a job knows of its memory. Jobs run in `tests/executors/slurm_test.py`."""
 
+import os
+import threading
 from pathlib import Path
+from typing import List, Optional
 
 import pytest
 
-from fiesta_allennlp.isolation.slurm_job import _told_of_memory, num_killed_for_memory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.isolation.slurm_job import Claim, RunQueue, num_killed_for_memory, with_memory
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure
 from tests.executors.light import request
 
 
-@pytest.mark.parametrize(
-    ("mine", "counter"),
-    [
+@pytest.fixture
+def queue(tmp_path: Path) -> RunQueue:
+    made = RunQueue(tmp_path / "fiesta-0")
+    made.open()
+    return made
+
+
+def put(queue: RunQueue, replicate: int) -> str:
+    ticket = queue.ticket_for(request(replicate))
+    directory = queue.directory(ticket)
+    queue.put(ticket, Work(b"", {}, request(replicate), directory, directory / "log", WorkerSettings(), None))
+    return ticket
+
+
+def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
+    ticket = put(queue, 3)
+    assert (queue.waiting(), queue.taken(), queue.done()) == ([ticket], {}, {})
+    claim = queue.take("7_2", 1, 0)
+    assert claim == Claim(ticket, "7_2", 1, 0)
+    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], {ticket: claim}, True, "a-3")
+    assert queue.work(claim).request == request(3)
+    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
+    assert (queue.taken(), queue.done(), queue.has(claim)) == ({}, {ticket: claim}, False)
+    assert queue.outcome(claim) == Evaluation(request(3), 0.5, "m")
+    queue.keep(ticket, queue.root / "kept")
+    queue.forget(claim)
+    assert queue.done() == {} and (queue.root / "kept").is_dir()
+    assert put(queue, 3) != ticket
+
+
+def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(queue, 3)
+    claim = queue.take("7", 0, 0)
+    assert claim is not None and queue.root.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(queue.root).st_uid + 1)
+    with pytest.raises(StoreError, match="user ID"):
+        queue.work(claim)
+    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
+    with pytest.raises(StoreError, match="user ID"):
+        queue.outcome(claim)
+
+
+def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQueue) -> None:
+    tickets = [put(queue, replicate) for replicate in range(40)]
+    taken: List[Optional[Claim]] = []
+
+    def work(job: int) -> None:
+        number = 0
+        while (claim := queue.take(str(job), 0, number)) is not None:
+            taken.append(claim)
+            number += 1
+
+    jobs = [threading.Thread(target=work, args=(job,)) for job in range(8)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert sorted(claim.ticket for claim in taken if claim) == sorted(tickets)
+    assert len(queue.taken()) == 40
+
+
+def test_what_waits_longest_is_taken_first_and_half_a_file_is_not(queue: RunQueue) -> None:
+    tickets = [put(queue, replicate) for replicate in range(3)]
+    for ticket, age in zip(tickets, (5, 3, 9), strict=True):
+        os.utime(queue.root / "waiting" / ticket, (age, age))
+    (queue.root / "waiting" / "a-9.1.part").write_text("half")
+    claims = [queue.take("1", 0, number) for number in range(4)]
+    assert [claim.ticket if claim else None for claim in claims] == [tickets[1], tickets[0], tickets[2], None]
+
+
+def test_what_nobody_wants_any_more_is_neither_waiting_nor_with_a_job(queue: RunQueue) -> None:
+    first, second = put(queue, 0), put(queue, 1)
+    claim = queue.take("1", 0, 0)
+    assert claim is not None
+    for ticket in (first, second, "a-7.1"):
+        queue.drop(ticket)
+    assert (queue.has(claim), queue.waiting(), queue.is_open) == (False, [], True)
+    queue.close()
+    assert (queue.is_open, queue.take("1", 0, 0), queue.jobs.is_dir()) == (False, None, True)
+
+
+def test_kills_for_lack_of_memory_are_counted_in_both_versions_of_control_groups(tmp_path: Path) -> None:
+    mine = tmp_path / "cgroup"
+    assert num_killed_for_memory(tmp_path, mine) == 0
+    for content, counter in (
         ("0::/slurm/job_7/step_batch", "slurm/job_7/step_batch/memory.events"),
         ("5:cpuset:/x\n4:memory:/slurm/uid_0/job_7", "memory/slurm/uid_0/job_7/memory.oom_control"),
-    ],
-)
-def test_kills_for_lack_of_memory_are_counted_in_both_versions_of_control_groups(
-    tmp_path: Path, mine: str, counter: str
-) -> None:
-    found = [num_killed_for_memory(tmp_path, tmp_path / "cgroup")]
-    (tmp_path / "cgroup").write_text(mine + "\n")
-    found.append(num_killed_for_memory(tmp_path, tmp_path / "cgroup"))
-    (tmp_path / counter).parent.mkdir(parents=True)
-    (tmp_path / counter).write_text("low 0\nmax 12\noom 3\noom_kill 2\n")
-    assert [*found, num_killed_for_memory(tmp_path, tmp_path / "cgroup")] == [0, 0, 2]
+    ):
+        mine.write_text(content + "\n")
+        assert num_killed_for_memory(tmp_path, mine) == 0
+        (tmp_path / counter).parent.mkdir(parents=True)
+        (tmp_path / counter).write_text("low 0\nmax 12\noom 3\noom_kill 2\n")
+        assert num_killed_for_memory(tmp_path, mine) == 2
 
 
 def test_only_a_process_that_was_killed_ran_out_of_memory() -> None:
     killed, raised = Failure(request(0), "killed", "killed by signal 9"), Failure(request(0), "error", "no such luck")
-    told = _told_of_memory(killed, True)
+    told = with_memory(killed, True)
     assert isinstance(told, Failure)
     assert (told.kind, told.error) == ("machine", "the job ran out of memory: killed by signal 9")
-    assert _told_of_memory(killed, False) is killed
-    assert _told_of_memory(raised, True) is raised
-    assert isinstance(_told_of_memory(Evaluation(request(0), 1.0, "m"), True), Evaluation)
+    assert with_memory(killed, False) is killed
+    assert with_memory(raised, True) is raised
+    assert isinstance(with_memory(Evaluation(request(0), 1.0, "m"), True), Evaluation)

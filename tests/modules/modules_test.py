@@ -49,10 +49,10 @@ def indexed(**fields: object) -> List[Instance]:
 
 
 def test_fields_it_does_not_know_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="'numbers' is a TensorField"):
+    with pytest.raises(ConfigurationError, match="'numbers'"):
         collator()(indexed(numbers=ArrayField(torch.zeros(2).numpy())))
     text = TextField([Token("food")], {"elmo": ELMoTokenCharactersIndexer()})
-    with pytest.raises(ConfigurationError, match="the indexer 'elmo' of 'text' gives"):
+    with pytest.raises(ConfigurationError, match="'elmo' of 'text'"):
         collator()(indexed(text=text, label=LabelField("x"), metadata=MetadataField({})))
     text = TextField([Token("food")], {"words": SingleIdTokenIndexer()})
     assert list(collator()(indexed(text=text))["text"]) == ["words"]

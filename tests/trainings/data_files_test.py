@@ -1,17 +1,15 @@
 import hashlib
-import os
 import shutil
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, Tuple
 from zipfile import ZipFile
 
 import pytest
 from allennlp.common import file_utils
 
 from fiesta_allennlp.errors import DataChangedError
-from fiesta_allennlp.trainings import data_files
 from fiesta_allennlp.trainings.data_files import files_behind, mark_data, unchanged
 
 
@@ -38,9 +36,9 @@ def test_what_stands_behind_a_path(shards: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "b.txt", r"\S+/a.txt has changed since the selection"),
-        ("a.txt", "more", r"\S+/a.txt has .* \(5 bytes then, 4 now\)$"),
-        ("e.txt", "new", r"\S+/e.txt is a new data file: it was not there when the selection began"),
+        ("a.txt", "b.txt", "/a.txt has changed"),
+        ("a.txt", "more", r"/a.txt has changed .* \(5 bytes then, 4 now\)$"),
+        ("e.txt", "new", "/e.txt is a new data file"),
     ],
 )
 @pytest.mark.parametrize("path", ["{}", "{}/*.txt"])
@@ -48,18 +46,16 @@ def test_data_that_changed_are_noticed_before_and_after(
     shards: Path, path: str, name: str, content: str, message: str
 ) -> None:
     mark = mark_data({"train": path.format(shards), "test": "none://example.org/test.txt"})
-    copy, before = path.format(shards.with_name("copy")), mark_data({"train": path.format(shards)}).fingerprint
-    shutil.copytree(shards, shards.with_name("copy"), symlinks=True)
+    before = mark_data({"train": path.format(shards)}).fingerprint
     with pytest.raises(DataChangedError, match=message), unchanged(mark, {}):
         raise ValueError(f"half of {(shards / name).write_text(content)} characters were read")
     with pytest.raises(DataChangedError, match=message), unchanged(mark, {}):
         raise AssertionError("it did not look before")
-    assert mark_data({"train": path.format(shards)}).fingerprint != mark_data({"train": copy}).fingerprint == before
+    assert mark_data({"train": path.format(shards)}).fingerprint != before
 
 
-@pytest.mark.parametrize("path", ["{}", "{}/*.txt"])
-def test_a_file_that_is_away_may_come_again(shards: Path, path: str) -> None:
-    mark = mark_data({"train": path.format(shards)})
+def test_a_file_that_is_away_may_come_again(shards: Path) -> None:
+    mark = mark_data({"train": str(shards)})
     with unchanged(mark, {}):
         (shards / "b.txt").unlink()
     with pytest.raises(FileNotFoundError, match="b.txt"), unchanged(mark, {}):
@@ -69,23 +65,11 @@ def test_a_file_that_is_away_may_come_again(shards: Path, path: str) -> None:
         pass
 
 
-def test_only_files_with_other_times_are_read(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mark = mark_data({"train": str(shards)})
-    read: List[Path] = []
-    digest_of = data_files.digest_of
-    monkeypatch.setattr(data_files, "digest_of", lambda file: read.append(file) or digest_of(file))
-    with unchanged(mark, {}):
-        (shards / ".hidden.txt").write_text("an editor's")
-    assert read == []
-    os.utime(shards / "a.txt", (1, 1))
-    with unchanged(mark, {}):
-        pass
-    assert read == [shards / "a.txt"], "once, for then its new times are known"
-
-
 def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path: Path) -> None:
     a, copy = shards / "a.txt", tmp_path / "sent.txt"
-    mark = mark_data({"train": str(a)})
+    mark, moved = mark_data({"train": str(a)}), shards.with_name("copy")
+    shutil.copytree(shards, moved, symlinks=True)
+    assert mark_data({"train": str(moved)}).fingerprint == mark_data({"train": str(shards)}).fingerprint
     copy.write_bytes(a.read_bytes())
     a.unlink()
     with unchanged(mark, {str(a): str(copy)}):
@@ -100,20 +84,15 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tuple[st
     """The URL of a file on this machine, and the file. AllenNLP's cache is empty."""
     file = tmp_path / "served.txt"
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.send_response(200)
+    class Handler(SimpleHTTPRequestHandler):
+        def end_headers(self) -> None:
             self.send_header("ETag", hashlib.sha256(file.read_bytes()).hexdigest())
-            self.send_header("Content-Length", str(len(file.read_bytes())))
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            self.do_HEAD()
-            self.wfile.write(file.read_bytes())
+            super().end_headers()
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", tmp_path / "cache")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -58,12 +58,7 @@ def test_an_earlier_session_and_lost_archives_are_no_trouble(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("best", "stopped_by", "kept"),
-    [
-        ("a", "confidence", {"a-0"}),
-        ("a", "max_evaluations", {"a-0", "b-0"}),
-        ("a", "interrupted", {"a-0", "b-0"}),
-        (None, "failures", {"a-0", "b-0"}),
-    ],
+    [("a", "confidence", {"a-0"}), ("a", "interrupted", {"a-0", "b-0"}), (None, "failures", {"a-0", "b-0"})],
 )
 def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     tmp_path: Path, best: Optional[str], stopped_by: str, kept: Set[str]

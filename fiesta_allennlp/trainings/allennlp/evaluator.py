@@ -1,7 +1,7 @@
 """Trains one config on one split with given seeds and returns one score.
 
-Importing this module also changes two places of AllenNLP 2.10.1 that newer versions of torch and transformers refuse:
-Python 3.11 and later can install nothing older. With the versions of AllenNLP's own pins, both do what they did before.
+Importing this module also patches AllenNLP 2.10.1 in two places for newer versions of torch and transformers, which
+Python 3.11 and later need. With the versions that AllenNLP pins, nothing changes.
 """
 
 import gc
@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 import torch
@@ -26,7 +26,14 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome
-from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
+from fiesta_allennlp.trainings.config import (
+    Config,
+    evaluation_config,
+    leaves_of,
+    moved,
+    official_paths,
+    vector_references,
+)
 
 
 def number_of(value: Any) -> Optional[float]:
@@ -38,16 +45,11 @@ def number_of(value: Any) -> Optional[float]:
 
 def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
-    return {name: _plain(value) for name, value in metrics.items()}
+    numbers = {name: number_of(value) for name, value in metrics.items() if not isinstance(value, int)}
+    return {**metrics, **{name: number for name, number in numbers.items() if number is not None}}
 
 
-def _plain(value: Any) -> Any:
-    number = None if isinstance(value, int) else number_of(value)
-    return value if number is None else number
-
-
-PREFIXES = {"test": "test", "validation": "best_validation"}
-"""The prefixes that AllenNLP gives a metric, by the set that is scored."""
+PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class AllenNLPTraining(CandidateRun):
 
     A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_archives` also
     `model.tar.gz`. With `free_device` it trains on the worker's own device, whatever the config says. `vectors` are the
-    word-vector files to read instead of those that each candidate's config names.
+    word-vector files to read instead of the files in each candidate's config.
     """
 
     vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -79,12 +81,17 @@ class AllenNLPTraining(CandidateRun):
         metrics = train(config, directory, self.places)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
-        _delete_large_files(directory)
+        for path in directory.glob("*.th"):
+            path.unlink()
+        shutil.rmtree(directory / "vocabulary", ignore_errors=True)
         return metrics
 
     def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
         metrics = reported["metrics"]
-        score = score_of(metrics, f"{PREFIXES[self.division.scored]}_{self.metric}")
+        name = f"{PREFIXES[self.division.scored]}_{self.metric}"
+        if metrics.get(name) is None:
+            raise FiestaError(f"the run did not report the metric '{name}'. It reported: {', '.join(sorted(metrics))}.")
+        score = usable(metrics[name], f"the run reported {name}")
         numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
         return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers})
 
@@ -100,10 +107,9 @@ class AllenNLPTraining(CandidateRun):
         return read_outcome(request, directory, self.metric)
 
     def files(self, request: Request) -> List[str]:
-        """Return the official parts of the candidate. Anything else that its config names must be on every machine."""
+        """Return the data files of the candidate. Anything else that its config names must be on every machine."""
         paths = self.division.used(official_paths(self.configs[request.candidate]))
-        single = [one for path in paths.values() for one in (path.values() if isinstance(path, dict) else [path])]
-        return [path for path in single if isinstance(path, str)]
+        return [path for _, path in leaves_of(paths) if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
         return sorted(set(self.vectors.get(request.candidate, {}).values()))
@@ -111,7 +117,7 @@ class AllenNLPTraining(CandidateRun):
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
     """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `places` says;
-    the `config.json` that stays is the config as it was given."""
+    the `config.json` that stays is the config unchanged."""
     directory.mkdir(parents=True, exist_ok=True)
     Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
     params = Params(moved(config, places))
@@ -133,21 +139,8 @@ def built(params: Params, directory: Path) -> TrainModel:
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
 
 
-def score_of(metrics: Mapping[str, Any], name: str) -> float:
-    score = metrics.get(name)
-    if score is None:
-        raise FiestaError(f"the run reported no metric '{name}'; it reported: {', '.join(sorted(metrics))}.")
-    return usable(score, f"the run reported {name}")
-
-
-def _delete_large_files(directory: Path) -> None:
-    for path in directory.glob("*.th"):
-        path.unlink()
-    shutil.rmtree(directory / "vocabulary", ignore_errors=True)
-
-
 def _with_bare_vectors(config: Config) -> Config:
-    """Return the config with its word-vector files without their directories. A name identifies the content."""
+    """Return the config with the bare names of its word-vector files, which identify their contents."""
     result = json.loads(json.dumps(config))
     for holder, key in vector_references(result):
         holder[key] = Path(holder[key]).name
@@ -160,8 +153,8 @@ _get_tokenizer = cached_transformers.get_tokenizer
 
 
 def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
-    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` gives here although no tokenizer used it at
-    this point, and which transformers 4.45 refuses as the name of a method."""
+    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` passes without effect, and which transformers
+    4.45 refuses."""
     kwargs.pop("add_special_tokens", None)
     return _get_tokenizer(model_name, **kwargs)
 
@@ -171,30 +164,10 @@ cached_transformers.get_tokenizer = get_tokenizer
 
 @LearningRateScheduler.register("reduce_on_plateau", exist_ok=True)
 class ReduceOnPlateau(ReduceOnPlateauLearningRateScheduler):
-    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect."""
+    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect.
 
-    def __init__(
-        self,
-        optimizer: torch.optim.Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        verbose: bool = False,
-        threshold_mode: str = "rel",
-        threshold: float = 1e-4,
-        cooldown: int = 0,
-        min_lr: Union[float, List[float]] = 0,
-        eps: float = 1e-8,
-    ) -> None:
-        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer,
-            mode=mode,
-            factor=factor,
-            patience=patience,
-            threshold=threshold,
-            threshold_mode=threshold_mode,
-            cooldown=cooldown,
-            min_lr=min_lr,
-            eps=eps,
-        )
+    AllenNLP finds the other arguments in the constructor of the base class."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, verbose: bool = False, **kwargs: Any) -> None:
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **kwargs)
         super(ReduceOnPlateauLearningRateScheduler, self).__init__(scheduler)

@@ -11,8 +11,7 @@ import torch
 
 from fiesta_allennlp.errors import describe
 
-PLUGIN = "fiesta_allennlp.plugin"
-"""Named as text, because a family does not know the example tasks."""
+PLUGIN = "fiesta_allennlp.plugin"  # a string, because a family must not import the example tasks
 
 
 @contextmanager
@@ -22,8 +21,8 @@ def gpus_hidden() -> Iterator[None]:
     The fork server imports this module. A process that has asked CUDA for its devices cannot fork one that uses them.
     """
     cupy: Any = sys.modules.get("cupy")
-    sys.modules["cupy"] = cupy  # None makes its import fail, and spaCy go on without it
-    has_cuda = hasattr(torch._C, "_cuda_getDeviceCount")  # builds for the CPU alone have not
+    sys.modules["cupy"] = cupy  # with None, its import fails, and spaCy continues without it
+    has_cuda = hasattr(torch._C, "_cuda_getDeviceCount")  # not in CPU-only builds
     try:
         with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0) if has_cuda else nullcontext():
             yield
@@ -41,7 +40,7 @@ def import_plugins() -> None:
     except Exception as error:  # of a plugin's own code
         place = traceback.extract_tb(error.__traceback__)[-1]
         print(
-            f"A plugin of AllenNLP cannot be imported, and those after it are left out: {place.filename}, line "
+            f"Cannot import an AllenNLP plugin, so it and later plugins are skipped: {place.filename}, line "
             f"{place.lineno}: {describe(error)}",
             file=sys.stderr,
             flush=True,

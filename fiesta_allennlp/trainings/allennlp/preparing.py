@@ -4,7 +4,6 @@ Word-vector files are cut down to the words of the pool, so that millions of row
 
 import hashlib
 import inspect
-import logging
 import math
 import os
 import tempfile
@@ -29,16 +28,13 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 
-logger = logging.getLogger(__name__)
-
 
 def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
-    """Write the rows of `uri` whose word is in `words` to a file in `directory`, unless it is there, and return its
-    path.
+    """Write the rows of `uri` whose word is in `words` to a file in `directory`, unless it exists, and return its path.
 
-    Rows are copied unchanged and in order, so a model gets the same matrix as from the original. That includes the
-    random rows of words without a vector: AllenNLP draws them from the mean and the standard deviation of the rows it
-    found.
+    Rows are copied unchanged and in order, so a model gets the same matrix as from the original. This includes the
+    random rows of words without a vector, which AllenNLP draws from the mean and the standard deviation of the rows
+    that it finds.
     """
     target = directory / f"{Path(uri).name.split('.')[0]}-{_key(uri, words)}.txt"
     directory.mkdir(parents=True, exist_ok=True)
@@ -63,24 +59,23 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not kept:
         raise DataError(
-            f"{uri}: none of its {num_read} rows matches a word of the data. Check that it is a text file with one "
-            "word and its numbers on each line, and that its words have the same case as the data."
+            f"{uri}: none of its {num_read} rows matches a word of the data. Check that each line contains a word and "
+            "its numbers, and that the words have the same case as the data."
         )
     _check_rows(uri, kept)
     with replacing(target) as part:
         part.write_text("".join(kept), encoding="utf-8", newline="\n")
-    logger.info("word vectors: kept %d of %d rows of %s in %s", len(kept), num_read, uri, target)
 
 
 def _check_rows(uri: str, rows: Sequence[str]) -> None:
-    """Refuse a row that lacks numbers or holds something else. A row with more values than usual is for a word with a
-    space in it, which AllenNLP skips."""
+    """Refuse a row with too few numbers or with other values. A row with more values than usual is for a word that
+    contains a space, which AllenNLP skips."""
     width = width_of(rows)
     for row in rows:
         word, *numbers = row.rstrip().split(" ")
         if len(numbers) < width:
             raise DataError(
-                f"{uri}: the row of '{word}' has {len(numbers)} numbers but the others have {width}. Fix or delete it."
+                f"{uri}: the row of '{word}' has {len(numbers)} numbers but should have {width}. Fix or delete it."
             )
         try:
             np.array(numbers[:width], dtype=np.float32)
@@ -89,15 +84,10 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
                 raise DataError(f"{uri}: in the row of '{word}', {error}. Fix or delete it.") from error
 
 
-def rows_of(path: Path) -> List[str]:
-    return path.read_text(encoding="utf-8").splitlines()
-
-
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
-    """Return the share of tokens that have one of these rows; 1 if there are no tokens. `counts` is how often each word
-    occurs."""
+    """Return the share of tokens with a row; 1 if there are no tokens. `counts` is how often each word occurs."""
     width = width_of(rows)
-    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP passes over others
+    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP skips other rows
     total = sum(counts.values())
     return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
 
@@ -125,15 +115,20 @@ def prepare_candidate(
     data: str = "",
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one of
-    each task. `data` and `division` are those of `read_pool`."""
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one
+    per task. `data` and `division` are arguments of `read_pool`."""
     pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
     for holder, key in vector_references(config):
         uri = holder[key]
         filtered = filtered_vectors(uri, pool.words, vectors_directory)
-        rows = rows_of(filtered)
-        _check_width(holder, uri, width_of(rows))
+        rows = filtered.read_text(encoding="utf-8").splitlines()
+        width = width_of(rows)
+        if holder.get("embedding_dim", width) != width:  # of which AllenNLP would skip every row
+            raise ConfigError(
+                f"'embedding_dim' is {holder['embedding_dim']} but the rows of {uri} have {width} numbers. Set it to "
+                f"{width}, or use a different file."
+            )
         vectors[uri] = str(filtered.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
@@ -143,19 +138,10 @@ def prepare_candidate(
     return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())), shares)
 
 
-def _check_width(holder: Config, uri: str, width: int) -> None:
-    """Refuse an embedding of another width than its vectors, of which AllenNLP would pass over every row."""
-    dim = holder.get("embedding_dim", width)
-    if dim != width:
-        raise ConfigError(
-            f"'embedding_dim' is {dim} but the rows of {uri} have {width} numbers. Write {width}, or use another file."
-        )
-
-
 def build_once(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
-    """Build the model and its trainer, and run one batch, or one of each task. Return the number of parameters and the
+    """Build the model and its trainer, and run one batch, or one per task. Return the number of parameters and the
     names of the metrics. Raise a `ModelError` if the batch fails."""
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     made = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
@@ -167,13 +153,18 @@ def build_once(
         loop.model.eval()
         with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):
-                _check_loss(_through(loop.model, batch))
+                loss = _through(loop.model, batch).get("loss")
+                if loss is not None and not math.isfinite(loss):
+                    raise ConfigError(
+                        f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
+                        "undefined number in the initial weights, the word vectors, the features or the loss."
+                    )
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
 def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the output of the model for this batch. A lack of the machine is not the model's fault."""
+    """Return the output of the model for this batch. An error of the machine is not the model's fault."""
     try:
         return model(**batch)
     except (FiestaError, OSError, MemoryError):
@@ -182,25 +173,12 @@ def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, A
         raise ModelError(f"the model fails on the first batch: {describe(error)}") from error
 
 
-def _check_loss(output: Mapping[str, Any]) -> None:
-    """Refuse a loss that is not a finite number, with which no training can begin."""
-    loss = output.get("loss")
-    if loss is not None and not math.isfinite(loss):
-        raise ConfigError(
-            f"the loss of its first batch is {float(loss):g} before any training, so no run could learn. Look for an "
-            "infinite or undefined number in the initial weights, the word vectors, the features or the loss."
-        )
-
-
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     """Refuse an unknown key of the trainer, or a validation metric that the model does not report: AllenNLP notices
     after the first epoch, or never."""
     if trainer.get("type", "gradient_descent") == "gradient_descent":
-        known = {
-            "type",
-            "run_sanity_checks",
-            *inspect.signature(GradientDescentTrainer.from_partial_objects).parameters,
-        }
+        parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
+        known = {"type", "run_sanity_checks", *parameters}
         unknown = sorted(set(trainer) - known)
         if unknown:
             raise ConfigError(not_keys(unknown, "'trainer'", sorted(known)))
@@ -209,6 +187,6 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     for name in [wanted] if isinstance(wanted, str) else wanted:
         if name[:1] in "+-" and name[1:] not in metrics:
             raise ConfigError(
-                f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
+                f"'trainer.validation_metric' is '{name}', which the model does not report. It reports: "
                 f"{', '.join(sorted(metrics))}."
             )

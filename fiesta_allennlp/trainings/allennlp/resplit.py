@@ -7,6 +7,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, plainly
+from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
 
 
@@ -14,7 +15,7 @@ from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_poo
 class ResplitReader(DatasetReader):
     """Pools the official sets of a dataset and splits them again at random, at the official ratios or others.
 
-    It wraps any reader. In a config, give it as `dataset_reader` with the wrapped one inside, and write `"train"`,
+    It wraps any reader. In a config, use it as `dataset_reader` with the wrapped reader inside, and write `"train"`,
     `"validation"` and `"test"` for the data paths::
 
         "dataset_reader": {"type": "resplit", "reader": {...}, "split_seed": 7,
@@ -31,14 +32,14 @@ class ResplitReader(DatasetReader):
         ratios: the shares of training, validation and test set in all instances, instead of the official ones.
         has_test: whether there is a test set. If false, the split is into training and validation set, and `ratios` are
             those two.
-        split_reader: a reader whose groups define the split, instead of those of `reader`. Use it if `reader` leaves
-            out or adds training instances but a `validation_dataset_reader` does not: both then have the same split. It
-            needs `group_by`.
+        split_reader: a reader whose groups define the split, instead of the groups of `reader`. Use it if `reader`
+            skips or adds training instances but a `validation_dataset_reader` does not: both then have the same split.
+            It needs `group_by`.
 
     Raises:
-        ConfigurationError: if a set is unknown, or if there is a `split_reader` without `group_by`.
-        DataError: if an instance lacks the key, or has a group that the `split_reader` does not give. Also if the pool
-            is too small, or if `ratios` are no shares of the sets.
+        ConfigurationError: if a set is unknown, or `split_reader` comes without `group_by`.
+        DataError: if an instance lacks the key, or has a group that `split_reader` does not yield. Also if the pool is
+            too small, or `ratios` are not shares of the sets.
     """
 
     def __init__(
@@ -56,10 +57,10 @@ class ResplitReader(DatasetReader):
         unknown = sorted(set(paths) - set(PARTS))
         if unknown or "train" not in paths:
             raise ConfigurationError(
-                f"resplit: paths must have the key 'train' and may have 'validation' and 'test' but has {list(paths)}."
+                f"resplit: the keys of 'paths' must be 'train' and 'validation' or 'test' but are {list(paths)}."
             )
         if split_reader is not None and group_by is None:
-            raise ConfigurationError("resplit: split_reader needs group_by, the key of what must stay together.")
+            raise ConfigurationError("resplit: 'split_reader' needs 'group_by'.")
         self._reader = reader
         self._split_reader = split_reader
         self._paths = {part: path for part, path in paths.items() if path is not None}
@@ -73,31 +74,28 @@ class ResplitReader(DatasetReader):
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
         if file_path not in self._parts:
-            known = ", ".join(self._parts)
-            raise ConfigurationError(f"resplit: the data path must be one of {known} but is '{file_path}'.")
+            raise ConfigurationError(f"resplit: data paths must be one of {self._parts} but got '{file_path}'.")
         if self._sets is None:
             self._sets = self._drawn()
         yield from self._sets[file_path]
 
     def _drawn(self) -> Dict[str, List[Instance]]:
         by_part = read_parts(self._reader, self._paths)
-        set_of = self._set_of(by_part if self._split_reader is None else read_parts(self._split_reader, self._paths))
+        split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
+        sizes = {part: len(instances) for part, instances in split_by.items()}
+        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
+        groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
+        split = split_pool(groups, targets, seed=self._split_seed)
+        set_of = {groups[index]: part for part in self._parts for index in split.part(part)}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
             if group not in set_of:
-                raise DataError(f"resplit: split_reader yields no instances with {self._group_by} = {group!r}.")
+                raise DataError(f"resplit: 'split_reader' yields no instances with {self._group_by} = {group!r}.")
             sets[set_of[group]].append(instance)
         if not sets["train"]:
-            raise DataError("resplit: the reader yields no instances of the training set of this split.")
+            raise DataError("resplit: the reader yields no instances for the training set of this split.")
         return sets
-
-    def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:
-        sizes = {part: len(instances) for part, instances in by_part.items()}
-        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
-        groups = groups_of(list(itertools.chain.from_iterable(by_part.values())), self._group_by)
-        split = split_pool(groups, targets, seed=self._split_seed)
-        return {groups[index]: part for part in self._parts for index in split.part(part)}
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
         return self._reader.text_to_instance(*inputs, **kwargs)
@@ -106,7 +104,7 @@ class ResplitReader(DatasetReader):
         self._reader.apply_token_indexers(instance)
 
     def __getattr__(self, name: str) -> Any:
-        # Predictors look at attributes of the reader they are given, such as its tokenizer.
+        # Predictors look at attributes of their reader, such as its tokenizer.
         if name.startswith("__") or name == "_reader":
             raise AttributeError(name)
         return getattr(self._reader, name)
@@ -114,7 +112,7 @@ class ResplitReader(DatasetReader):
 
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
-    error of the reader becomes a `ReaderError` with the place; a lack of the machine, such as a missing file, and this
+    error of the reader becomes a `ReaderError` with the place. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
     return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
 
@@ -128,19 +126,13 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
         raise
     except Exception as error:
         place = json.dumps(path).strip('"')
-        raise ReaderError(f"{place}, after {len(instances)} instances: {_in_words(error)}") from error
+        raise ReaderError(f"{place}, after {len(instances)} instances: {plainly(error)}") from error
     return instances
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):  # which calls the line that it was given line 1
-        return f"not valid JSON: {error.msg}, at character {error.pos + 1}."
-    return plainly(error)
 
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:
     """Return the group of each instance, `range(len(instances))` if `group_by` is None. Shape: `(num_instances,)`.
-    Raise a `DataError` if an instance does not have the key, or if its value is not comparable with others."""
+    Raise a `DataError` if an instance does not have the key, or its value cannot be compared with others."""
     if group_by is None:
         return list(range(len(instances)))
     return [_comparable(_group(instance, group_by), group_by) for instance in instances]
@@ -152,10 +144,9 @@ def _comparable(value: Any, group_by: str) -> Hashable:
         return tuple(_comparable(each, group_by) for each in value)
     if isinstance(value, Hashable):
         return value
-    inside = f", with the keys {', '.join(sorted(map(str, value)))}" if isinstance(value, dict) else ""
     raise DataError(
-        f"--group-by {group_by}: the value of an instance is a {type(value).__name__}{inside}. Give a key whose values "
-        "are strings, numbers or lists of these, or `--group-by none`."
+        f"--group-by {group_by}: values must be strings, numbers or lists of these, but found {shortened(value)}. Use "
+        "another key, or --group-by none."
     )
 
 
@@ -171,12 +162,8 @@ def _group(instance: Instance, group_by: str) -> Any:
             if group_by in field.metadata:
                 return field.metadata[group_by]
             keys.extend(field.metadata)
-    if not keys:
-        raise DataError(
-            f"--group-by {group_by}: an instance has no metadata. Make the dataset reader add a MetadataField with the "
-            f"key '{group_by}', or use `--group-by none`."
-        )
     raise DataError(
-        f"--group-by {group_by}: an instance has no such metadata. Its metadata keys are: "
-        f"{', '.join(sorted(map(str, keys)))}. Give one of these, or `--group-by none`."
+        f"--group-by {group_by}: an instance has no such metadata. Its metadata keys: "
+        f"{', '.join(sorted(map(str, keys))) or 'none'}. Use one of these, make the dataset reader add a MetadataField "
+        f"with the key '{group_by}', or use --group-by none."
     )

@@ -23,15 +23,10 @@ PLACEHOLDERS = (*PARTS, "seed", "split_seed", "directory", "python")
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 """`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
 
-STDOUT = "stdout"
-"""The value of `metrics` where they are the last line of the standard output."""
-
-PYTHON = "python"
-"""The first words that run on the interpreter of the selection, as `{python}` does."""
+STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
+PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
 SCRIPTS = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
-"""Endings by which the first argument of a command is known to be a script."""
-OURS = "FIESTA_"
-"""The prefix of the variables by which the selection finds the processes of a run."""
+OURS = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
 
 
 def is_program(config: Mapping[str, Any]) -> bool:
@@ -40,11 +35,11 @@ def is_program(config: Mapping[str, Any]) -> bool:
 
 
 def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
-    """Return the config of a program that is given as a command alone, split into words as by a shell."""
+    """Return the config of a program from its command alone, split into words as by a shell."""
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"the command '{command}' cannot be split into words: {error}.") from error
+        raise ConfigError(f"cannot split the command '{command}' into words: {error}.") from error
     return {"type": TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
 
 
@@ -59,7 +54,7 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 
 
 def check_keys(config: Mapping[str, Any]) -> None:
-    """Refuse keys that a program does not have, and values of another kind."""
+    """Refuse unknown keys and values of the wrong type."""
     _check_known(config, KEYS, "a program")
     command = config.get("command")
     if not _is_list_of_texts(command) or not command:
@@ -71,9 +66,9 @@ def check_keys(config: Mapping[str, Any]) -> None:
         raise ConfigError(f"'environment' must be an object of strings but is {shortened(environment)}.")
     for name in environment:
         if not name or "=" in name or name.startswith(OURS):
-            raise ConfigError(f"'environment.{name}': this variable must not be set. Choose another.")
+            raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
     if not isinstance(config.get("metrics", ""), str):
-        raise ConfigError(f"'metrics' must be the path of a JSON file, or \"stdout\", but is {config['metrics']}.")
+        raise ConfigError(f"'metrics' must be the path to a JSON file, or \"stdout\", but is {config['metrics']}.")
     if config.get("data") is not None:
         _check_data_keys(config["data"])
 
@@ -98,11 +93,12 @@ def _check_data_keys(data: Any) -> None:
     for part in PARTS:
         path = data.get(part)
         if path is not None and (not isinstance(path, str) or "://" in path or Path(path).is_dir()):
-            raise ConfigError(f"'data.{part}' must be the path of one file but is {shortened(path)}.")
+            raise ConfigError(f"'data.{part}' must be the path to a single file but is {shortened(path)}.")
     if data.get("format") not in FORMATS:
         hint = did_you_mean(str(data.get("format")), FORMATS)
-        given = "is missing" if data.get("format") is None else f"is {shortened(data['format'])}"
-        raise ConfigError(f"'data.format' {given}. Choose one of {', '.join(FORMATS)}.{hint}")
+        raise ConfigError(
+            f"'data.format' must be one of {', '.join(FORMATS)} but is {shortened(data.get('format'))}.{hint}"
+        )
 
 
 # Placeholders.
@@ -122,19 +118,14 @@ def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], text)
+    known = {**values, PYTHON: sys.executable}
+    return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else known[found[2]], text)
 
 
 def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
     """Return the program and its arguments. A plain `python` is this interpreter."""
-    values = {**values, PYTHON: sys.executable}
     first, *others = config["command"]
-    return [sys.executable if first == PYTHON else filled(first, values), *(filled(part, values) for part in others)]
-
-
-def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> Dict[str, str]:
-    values = {**values, PYTHON: sys.executable}
-    return {name: filled(text, values) for name, text in config.get("environment", {}).items()}
+    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *others)]
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
@@ -150,107 +141,90 @@ def example_command(config: Mapping[str, Any], division: Division, directory: Pa
     )
 
 
-# What can be known of a program before its first run.
+# Checks before the first run.
 
 
 def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
-    """Refuse a program that could not run, or whose scores would be about something else."""
-    _check_placeholders(config)
-    _check_metrics(config)
+    """Refuse a program that cannot run, or whose scores would not be comparable."""
+    for key, text in _texts(config):
+        for _, name in PLACEHOLDER.findall(text):
+            if name and name not in PLACEHOLDERS:
+                raise ConfigError(
+                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDERS)} Valid "
+                    f"placeholders: {', '.join(PLACEHOLDERS)}. Write {{{{{name}}}}} for literal braces."
+                )
+    metrics = config.get("metrics", STDOUT)
+    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER.findall(metrics)]:
+        raise ConfigError(
+            f"'metrics' is {json.dumps(metrics)}, so parallel runs would overwrite each other's file. Write the "
+            'metrics to "{directory}/metrics.json"; or use "stdout" to read the last line of the output.'
+        )
     named = placeholders_of(config)
     if config.get("data") is not None:
-        _check_sets(config["data"], named, division)
+        _check_sets(named, division)
     else:
         _check_own_splits(named, group_by, division)
     _check_is_there(config["command"])
 
 
-def _check_placeholders(config: Mapping[str, Any]) -> None:
-    for key, text in _texts(config):
-        for _, name in PLACEHOLDER.findall(text):
-            if name and name not in PLACEHOLDERS:
-                hint = did_you_mean(name, PLACEHOLDERS)
-                raise ConfigError(
-                    f"'{key}': there is no placeholder {{{name}}}.{hint} The placeholders are "
-                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for literal "
-                    "braces."
-                )
-
-
-def _check_metrics(config: Mapping[str, Any]) -> None:
-    metrics = config.get("metrics", STDOUT)
-    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER.findall(metrics)]:
+def _check_sets(named: FrozenSet[str], division: Division) -> None:
+    missing = [part for part in division.parts if part not in named]
+    if missing:
+        remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
+        if missing == ["validation"]:
+            share = "its share from --split-ratios" if division.ratios else "'data.validation'"
+            remedy = f"to run without a validation set, remove {share}"
         raise ConfigError(
-            f"'metrics' is {json.dumps(metrics)}, one file for all runs, which may run at once. Write the metrics into "
-            'the directory of the run, as in "{directory}/metrics.json"; or give "stdout" for the last line that the '
-            "program prints."
-        )
-
-
-def _check_sets(data: Mapping[str, Any], named: FrozenSet[str], division: Division) -> None:
-    lacking = [part for part in division.parts if part not in named]
-    if lacking:
-        without = "; or leave 'data' out and give {split_seed}, for a program that splits its data itself"
-        if lacking == ["validation"]:
-            where = "its share out of --split-ratios" if division.ratios else f"'{data.get('validation')}' out"
-            without = f"; or leave {where}, for runs without a validation set"
-        raise ConfigError(
-            f"'command' does not name {', '.join(f'{{{part}}}' for part in lacking)}, so the program would not read "
-            f"every set that it is given. Pass {', '.join(f'{{{part}}}' for part in division.parts)}{without}."
+            f"'command' does not use {', '.join(f'{{{part}}}' for part in missing)}, so the program would not read "
+            f"all of its data. Add the missing placeholders; or, {remedy}."
         )
     for part in PARTS:
         if part in named and part not in division.parts:
-            why = "--split-ratios of two numbers" if division.scored == "test" else f"--score {division.scored}"
-            raise ConfigError(f"'command' names {{{part}}}, but with {why} a run has no {part} set. Take it out.")
+            why = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
+            raise ConfigError(f"'command' uses {{{part}}}, but with {why} there is no {part} set. Remove it.")
 
 
 def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
     for part in PARTS:
         if part in named:
             raise ConfigError(
-                f"'command' names {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
+                f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
-    given = {"--group-by": group_by not in (None, "none"), "--split-ratios": bool(division.ratios)}
-    for option, is_given in given.items():
-        if is_given:
+    for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
+        if is_set:
             raise ConfigError(
-                f"{option} applies only to splits made by the selection, but without 'data' the program splits its "
-                "data itself. Give 'data', or leave the option out."
+                f"--{option} needs 'data': without it, the program splits its data itself. Add 'data', or remove the "
+                "option."
             )
     if division.is_official and "split_seed" in named:
         raise ConfigError(
-            "'command' names {split_seed}, but with --splits official only seeds vary. Remove it, or use --splits "
-            "shared."
+            "'command' uses {split_seed}, but --splits official varies only seeds. Remove it, or use --splits shared."
         )
     if not division.is_official and "split_seed" not in named:
         raise ConfigError(
-            "'data' is missing, and 'command' does not name {split_seed}, so all runs would have the same sets. "
-            "Give 'data' for splits by the selection; name {split_seed} for splits by the program; or give "
-            "--splits official, where only seeds vary."
+            "without 'data' and {split_seed}, all runs would use the same sets. Add 'data' to let the selection split "
+            "it, {split_seed} to let the program split it, or --splits official to vary only the seeds."
         )
 
 
 def _check_is_there(command: Sequence[str]) -> None:
     if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
-        may_not = " The file is not executable: chmod +x." if Path(command[0]).is_file() else ""
         raise ConfigError(
-            f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file."
-            f"{may_not} Correct it, or give its whole path."
+            f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. Correct it, "
+            "use its full path, or make it executable with chmod +x."
         )
     script = next((part for part in command[1:] if not part.startswith("-")), "")
     if script.endswith(SCRIPTS) and not PLACEHOLDER.search(script) and not Path(script).is_file():
-        raise ConfigError(
-            f"'command' runs '{script}', but there is no such file in the current directory {Path.cwd()}."
-        )
+        raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
     named = placeholders_of(config)
     if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
-        yield "its command names no {validation}, so its runs leave the validation set of the other candidates unused."
+        yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
     if "seed" not in named and "split_seed" not in named:
-        yield "its command does not use {seed}, so its runs differ only in their sets."
+        yield "its command does not use {seed}, so its runs differ only in their data."
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:

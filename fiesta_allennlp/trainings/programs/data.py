@@ -5,17 +5,17 @@ import hashlib
 import json
 import sys
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataError, did_you_mean
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DOCUMENT_START = b"-DOCSTART-"
-DOCUMENT = "document"
-"""The keys by which sentences of column files can be grouped."""
+DOCUMENT = "document"  # the only key by which sentences of column files can be grouped
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class DataFormat(ABC):
             groups.append(_hashable(fields.get(group_by)))
             if groups[-1] in (None, ""):
                 raise DataError(
-                    f"{file.path}, line {record.line}: the record has no '{group_by}' to group by."
-                    f"{did_you_mean(group_by, fields)} Its fields are: {', '.join(fields) or 'none'}. Give one that "
-                    "every record has, or --group-by none."
+                    f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing."
+                    f"{did_you_mean(group_by, fields)} Fields of this record: {', '.join(fields) or 'none'}. Use a "
+                    "field that every record has, or --group-by none."
                 )
         return groups
 
@@ -87,8 +87,8 @@ class JsonLines(DataFormat):
     suffix = ".jsonl"
 
     def read(self, content: bytes, path: str) -> DataFile:
-        file = DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
-        for _ in self.fields(file):  # each is looked at, and none is kept
+        file = _lines(content, path)
+        for _ in self.fields(file):  # checks each record
             pass
         return file
 
@@ -106,14 +106,11 @@ class Table(DataFormat):
     def read(self, content: bytes, path: str) -> DataFile:
         rows = list(self._rows(content, path))
         if not rows:
-            raise DataError(f"{path} is empty. Its first line must name the columns.")
+            raise DataError(f"{path} is empty. The first line must name the columns.")
         (first, header), *others = rows
         for record, row in others:
             if len(row) != len(header):
-                raise DataError(
-                    f"{path}, line {record.line}: found {len(row)} fields, but the header has {len(header)}: "
-                    f"{', '.join(header)}."
-                )
+                raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
         return DataFile(path, first.text, tuple(record for record, _ in others))
 
     def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
@@ -171,26 +168,21 @@ class ConllFormat(DataFormat):
         """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
         texts stay on one side."""
         if group_by != DOCUMENT:
-            raise DataError(
-                f"'{group_by}': sentences of the format conll can be grouped only by '{DOCUMENT}'. Give that, or "
-                "--group-by none."
-            )
+            raise DataError(f"cannot group CoNLL sentences by '{group_by}'. Use '{DOCUMENT}', or --group-by none.")
         sentences = [tuple(row[0] for row in _words(record)) for record in file.records]
         if not any(record.opening for record in file.records):
             return [_digest([words]) for words in sentences]
-        of_document: Dict[str, List[Any]] = {}
+        of_document: DefaultDict[str, List[Any]] = defaultdict(list)
         for record, words in zip(file.records, sentences, strict=True):
-            of_document.setdefault(record.document, []).append(words)
-        named = {document: _digest(words) for document, words in of_document.items()}
-        return [named[record.document] for record in file.records]
+            of_document[record.document].append(words)
+        digests = {document: _digest(words) for document, words in of_document.items()}
+        return [digests[record.document] for record in file.records]
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         parts: List[bytes] = []
-        before = ""
-        for record in records:
-            if by_document and record.document != before:
+        for before, record in zip([None, *records], records, strict=False):
+            if by_document and record.document != (before.document if before else ""):
                 parts.append(record.opening)
-            before = record.document
             parts.append(record.text)
         return b"\n".join(parts)
 
@@ -201,7 +193,7 @@ class Lines(DataFormat):
     suffix = ".txt"
 
     def read(self, content: bytes, path: str) -> DataFile:
-        return DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
+        return _lines(content, path)
 
     def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
         for record in file.records:
@@ -209,7 +201,7 @@ class Lines(DataFormat):
             yield {"first word": words[0], "last word": words[-1]}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        raise DataError(f"'{group_by}': lines have no fields to group by. Use another format, or --group-by none.")
+        raise DataError(f"cannot group plain lines by '{group_by}'. Use another format, or --group-by none.")
 
 
 FORMATS: Mapping[str, DataFormat] = {
@@ -219,7 +211,6 @@ FORMATS: Mapping[str, DataFormat] = {
     "conll": ConllFormat(),
     "lines": Lines(),
 }
-"""By the name that a config gives."""
 
 
 def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
@@ -236,6 +227,10 @@ def read_file(path: str, data_format: DataFormat) -> DataFile:
 
 def _hashable(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
+
+
+def _lines(content: bytes, path: str) -> DataFile:
+    return DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
 
 
 def _lines_of(content: bytes) -> Iterator[Record]:

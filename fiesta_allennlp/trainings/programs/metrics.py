@@ -13,17 +13,16 @@ from fiesta_allennlp.errors import FiestaError, MetricError, visible
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.selection.metrics import usable
 
+# By the set that is scored. Hugging Face's Trainer writes `eval_` for its validation file and `predict_` for its test.
 PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}
-"""The prefixes that a metric may have, by the set that is scored. The Trainer of Hugging Face calls the scores of its
-validation file `eval_` and of its test file `predict_`."""
 
+# Earlier ones win.
 FILES = ("metrics.json", "all_results.json", "test_results.json", "predict_results.json", "eval_results.json")
-"""The files of metrics in the directory of a run or of its model, unless the config names another. Earlier ones win."""
 
 NAME_AND_VALUE = re.compile(r"(\S+?)[:=]?\s+(\S+)|(\S+)[:=](\S+)")
 
+# By name; nested names are joined by a dot, and invisible characters in them are escaped.
 Metrics = Dict[str, Any]
-"""By name; one in an object has the names of both, with a dot. Invisible characters in names are escapes."""
 
 
 def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
@@ -37,40 +36,33 @@ def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
         return metrics_in_line(stdout)
     except FiestaError as error:
         raise FiestaError(
-            f"the program ended with exit status 0 but wrote none of {', '.join(FILES)} into {directory}, and {error}"
+            f"the program exited with status 0 but wrote none of {', '.join(FILES)} to {directory}, and {error}"
         ) from error
 
 
 def metrics_in_file(path: Path) -> Metrics:
     """Return the metrics in a JSON file. Raise a `FiestaError` if it is missing, unreadable, or not a file with a JSON
     object."""
-    if not os.path.lexists(path):
+    if not path.is_file() or not os.access(path, os.R_OK):  # a FIFO would block
         raise FiestaError(
-            f"the program ended with exit status 0 but did not write its metrics to {path}. Make it write a JSON "
-            "object there, or name its file as 'metrics'."
+            f"the program exited with status 0 but left no readable file {path}. Make it write a JSON object with its "
+            "metrics there, or set 'metrics' in the config."
         )
-    if not path.is_file():  # nor is a FIFO opened, which would wait for ever
-        raise FiestaError(f"{path} is not a file. Make the program write its metrics there, as a JSON file.")
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except PermissionError as error:
-        raise FiestaError(f"the metrics in {path} cannot be read: {error.strerror}.") from error
-    return _object(content, str(path))
+    return _object(path.read_text(encoding="utf-8-sig"), str(path))
 
 
 def metrics_in_line(stdout: str) -> Metrics:
     """Return the metrics in the last line of an output: a JSON object, or a name and a value."""
     line = stdout.rpartition("\n")[2].strip()
     if line.startswith("{"):
-        return _object(line, "the last line of the standard output")
+        return _object(line, "the last line of the output")
     found = NAME_AND_VALUE.fullmatch(line)
     with suppress(ValueError):
         if found is not None:
             return {visible(found[1] or found[3]): float(found[2] or found[4])}
-    said = f"is {shortened(line)!r}" if line else "is missing: it printed nothing"
     raise FiestaError(
-        f"the last line of the program's standard output {said}. It must be a JSON object, or a name and a number such "
-        "as 'accuracy 0.9'."
+        "the last line of its output must be a JSON object, or a name and a number such as 'accuracy 0.9', but is "
+        f"{shortened(line)!r}."
     )
 
 

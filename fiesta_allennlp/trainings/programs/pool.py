@@ -5,16 +5,13 @@ import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Hashable, List, Mapping, Optional
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
-from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests, untrained_labels
+from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
-
-LABEL = "label"
-"""The field of a program's records that counts as their label."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     for other in others:
         if other.head.strip() != first.head.strip():
             raise DataError(
-                f"{other.path}: the header differs from that of {first.path}, so their rows cannot be combined. Give "
-                "both the same columns in the same order."
+                f"{other.path}: the header differs from {first.path}. Both need the same columns in the same order."
             )
     return ProgramData(files, data_format, group_by)
 
@@ -70,32 +66,25 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
     key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
     read = read_data(config["data"], paths, key)
     groups = read.groups()
+    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
+    for record in read.records:
+        whole.update(record.text)
     if division.is_official:
         targets = read.sizes
     else:
         targets = group_targets(read.sizes, ratios=division.ratios, parts=division.parts)
         check_groups(groups, targets, key)
         split_pool(groups, targets, seed=0)
-    fields = read.fields()
-    labels = {LABEL: fields[LABEL]} if LABEL in fields else {}
     return Pool(
         official=read.sizes,
         targets=targets,
         num_groups=len(set(groups)),
         group_by=key,
         data=data,
-        fingerprint=_fingerprint(groups, read.records),
-        pairing=pairing_digests(groups, fields),
+        fingerprint=whole.hexdigest(),
+        pairing=pairing_digests(groups, read.fields()),
         is_of_program=True,
-        untrained=untrained_labels(groups, labels, read.sizes, division),
     )
-
-
-def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
-    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
-    for record in records:
-        whole.update(record.text)
-    return whole.hexdigest()
 
 
 def write_sets(

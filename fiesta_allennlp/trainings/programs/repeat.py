@@ -1,4 +1,4 @@
-"""Makes one run of a program again, from the `program.json` that it left:
+"""Repeats one run of a program from its `program.json`:
 
 python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW
 """
@@ -31,6 +31,6 @@ if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     if Path(sys.argv[2]).exists():
-        sys.exit(f"error: {sys.argv[2]} exists already. Use a new directory.")
+        sys.exit(f"error: {sys.argv[2]} exists already. Choose a new directory.")
     made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
     print(f"{made.metric} {made.score}")

@@ -17,13 +17,7 @@ from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome, write_outcome
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
-from fiesta_allennlp.trainings.programs.config import (
-    STDOUT,
-    code_of,
-    filled,
-    filled_command,
-    filled_environment,
-)
+from fiesta_allennlp.trainings.programs.config import STDOUT, code_of, filled, filled_command
 from fiesta_allennlp.trainings.programs.metrics import (
     metrics_in_directory,
     metrics_in_file,
@@ -33,30 +27,17 @@ from fiesta_allennlp.trainings.programs.metrics import (
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 
-PROGRAM_NAME = "program.json"
-"""The file that describes a run: config, seeds, options of its split, and the command."""
-REPORTED_NAME = "reported.json"
-"""The file of what a run reported that ended without the metric."""
+PROGRAM_NAME = "program.json"  # describes a run: config, seeds, options of its split, and the command
+REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
-MOST_KEPT = 2**16
-"""Limits the bytes that are kept of the end of the output."""
-MOST_LINES, MOST_CHARACTERS = 3, 300
-"""Limit the lines and characters that an error quotes of the output."""
-SECONDS_TO_END = 10.0
-"""Limits the wait for what still holds the output of a program that has ended, where it could not be killed."""
+MOST_KEPT = 2**16  # bytes of the end of the output
+MOST_LINES, MOST_CHARACTERS = 3, 300  # of the output in an error
+SECONDS_TO_END = 10.0  # for the output of a program that has ended, where its children cannot be killed
 
 
-@dataclass(frozen=True)
-class Output:
-    """The end of what a program wrote, without its last line feeds."""
-
-    stdout: str
-    stderr: str
-
-
-def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> Output:
-    """Run a program, with nothing on its standard input, and end what it leaves running. `environment` adds to that of
-    this process; without a `directory`, the program starts in the current one.
+def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
+    """Run a program, with nothing on its standard input, end what it leaves running, and return the end of its standard
+    output. `environment` adds to that of this process; without a `directory`, the program starts in the current one.
 
     Raise a `FileNotFoundError` if there is no such program, a `ProgramError` if it cannot be started or ends with
     another status than 0, and a `ProgramKilledError` if a signal ends it.
@@ -73,7 +54,7 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ProgramError(f"the program {command[0]} cannot be run: {error.strerror or error}.") from error
+        raise ProgramError(f"the program {command[0]} cannot be started: {error.strerror or error}.") from error
     assert process.stdout is not None and process.stderr is not None
     echoes = [_Echo(process.stdout, to=1), _Echo(process.stderr, to=2)]
     for echo in echoes:
@@ -82,10 +63,10 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     end_below(os.getpid())
     for echo in echoes:
         echo.join(SECONDS_TO_END)
-    output = Output(*(echo.end() for echo in echoes))
+    stdout, stderr = (echo.end() for echo in echoes)
     if status != 0:
-        raise _error_of(status, output)
-    return output
+        raise _error_of(status, last_lines(stderr) or last_lines(stdout))
+    return stdout
 
 
 class _Echo(threading.Thread):
@@ -100,7 +81,11 @@ class _Echo(threading.Thread):
     def run(self) -> None:
         while chunk := os.read(self._stream.fileno(), MOST_KEPT):
             self._kept = (self._kept + chunk)[-MOST_KEPT:]
-            self._write(chunk)
+            try:
+                while chunk and self._failed is None:
+                    chunk = chunk[os.write(self._to, chunk) :]
+            except OSError as error:  # read on, because the program would wait forever
+                self._failed = error
 
     def end(self) -> str:
         """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
@@ -108,25 +93,13 @@ class _Echo(threading.Thread):
             raise self._failed
         return self._kept.decode("utf-8", "replace").rstrip()
 
-    def _write(self, chunk: bytes) -> None:
-        try:
-            while chunk and self._failed is None:
-                chunk = chunk[os.write(self._to, chunk) :]
-        except OSError as error:  # the program would wait for ever if nobody read on
-            self._failed = error
 
-
-def _error_of(status: int, output: Output) -> Exception:
-    said = last_lines(output.stderr) or last_lines(output.stdout)
-    end = f". The end of its output: {said}" if said else " and wrote nothing."
+def _error_of(status: int, said: str) -> Exception:
+    end = f". Last output: {said}" if said else " and printed nothing."
     if status > 0:
-        return ProgramError(f"the program ended with exit status {status}{end}")
-    try:
-        name = f" ({signal.Signals(-status).name})"
-    except ValueError:
-        name = ""
-    why = ", on Linux often for lack of memory" if -status == signal.SIGKILL else ""
-    return ProgramKilledError(f"the program was killed by signal {-status}{name}{why}{end}")
+        return ProgramError(f"the program exited with status {status}{end}")
+    why = ", often for lack of memory" if -status == signal.SIGKILL else ""
+    return ProgramKilledError(f"the program was killed by signal {-status} ({signal.strsignal(-status)}{why}){end}")
 
 
 def last_lines(text: str) -> str:
@@ -182,17 +155,15 @@ class ProgramRun(CandidateRun):
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         try:
-            done = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
+            left = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        is_of_this_run = isinstance(done, dict) and done.get("run") == self._about(request)
-        if not is_of_this_run:
+        if not isinstance(left, dict) or left.get("run") != self._about(request):
             return None
-        return read_outcome(request, directory, self.metric) or self._rescored(request, directory)
-
-    def _rescored(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """Score a run that ended without the metric of that time, if it reported the present one."""
-        try:
+        done = read_outcome(request, directory, self.metric)
+        if done is not None:
+            return done
+        try:  # a run that ended without the metric of that time may have reported the present one
             reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
             evaluation = self.scored(request, reported, directory)
             write_outcome(evaluation, directory)
@@ -215,7 +186,7 @@ class ProgramRun(CandidateRun):
         written = write_sets(data, directory, split_seed=seed, division=division, most=most)
         return {part: str(path) for part, path in written.items()}
 
-    def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> Output:
+    def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> str:
         command = [self.places.get(self._absolute(part), part) for part in filled_command(config, values)]
         about = {
             "run": self._about(request),
@@ -225,11 +196,10 @@ class ProgramRun(CandidateRun):
         }
         with replacing(directory / PROGRAM_NAME) as part:
             part.write_text(json.dumps(about, indent=2), encoding="utf-8")
-        has_it = Path(self.working_directory).is_dir()
         return run_program(
             command,
-            environment=filled_environment(config, values),
-            directory=self.working_directory if has_it else None,
+            environment={name: filled(text, values) for name, text in config.get("environment", {}).items()},
+            directory=self.working_directory if Path(self.working_directory).is_dir() else None,
         )
 
     def _absolute(self, part: str) -> str:
@@ -246,8 +216,8 @@ class ProgramRun(CandidateRun):
         return json.loads(json.dumps(about))
 
 
-def _metrics(config: Config, output: Output, values: Mapping[str, str]) -> Dict[str, Any]:
+def _metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:
     place = config.get("metrics")
     if place is None:
-        return metrics_in_directory(Path(values["directory"]), output.stdout)
-    return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
+        return metrics_in_directory(Path(values["directory"]), stdout)
+    return metrics_in_line(stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))

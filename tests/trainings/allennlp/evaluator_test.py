@@ -1,17 +1,17 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import numpy as np
 import pytest
 import torch
-from allennlp.models import BasicClassifier, Model
+from allennlp.models import BasicClassifier
 from allennlp.models.archival import load_archive
 
 from fiesta_allennlp.errors import DataChangedError, FiestaError
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, as_plain, number_of
-from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
 from tests.conftest import classifier_config
@@ -45,22 +45,11 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
     assert evaluator.salvage(REQUEST, directory) == evaluation
     assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), directory) is None
     assert AllenNLPTraining(configs=evaluator.configs, metric="loss").salvage(REQUEST, directory) is None
+    missing = AllenNLPTraining(configs=evaluator.configs, metric="macro_f1")
+    with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
+        missing.scored(REQUEST, {"metrics": evaluation.metrics}, directory)
     (directory / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, directory) is None
-
-
-def test_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
-    make_evaluator(reviews, keep_archives=True).evaluate(REQUEST, tmp_path / "e")
-    archive = load_archive(str(tmp_path / "e" / "model.tar.gz"))
-    instance = archive.dataset_reader.text_to_instance("lovely food")
-    archive.dataset_reader.apply_token_indexers(instance)
-    assert archive.model.forward_on_instance(instance)["probs"].sum() == pytest.approx(1, abs=1e-6)
-
-
-def test_a_metric_that_is_missing_is_an_error(reviews: Path, tmp_path: Path) -> None:
-    missing = AllenNLPTraining(configs={"a": classifier_config(reviews)}, metric="macro_f1")
-    with pytest.raises(FiestaError, match="no metric 'test_macro_f1'; it reported: .*test_accuracy"):
-        missing.evaluate(REQUEST, tmp_path / "1")
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
@@ -70,40 +59,24 @@ def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
         assert number_of(value) is None and as_plain({"a": value})["a"] is value
 
 
-@Model.register("numbers_of_other_libraries")
-class NumbersOfOtherLibraries(BasicClassifier):
-    """Reports its accuracy as NumPy and torch have numbers."""
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
-        accuracy = super().get_metrics(reset)["accuracy"]
-        return {"accuracy": np.float32(accuracy), "tensor": torch.tensor(accuracy)}
+def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = BasicClassifier.get_metrics
+    monkeypatch.setattr(BasicClassifier, "get_metrics", lambda *a, **b: {"x": np.float32(made(*a, **b)["accuracy"])})
+    evaluation = replace(make_evaluator(reviews), metric="x").evaluate(REQUEST, tmp_path / "e")
+    assert type(evaluation.score) is type(evaluation.metrics["test_x"]) is float
 
 
-def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path) -> None:
-    config = classifier_config(reviews, type="numbers_of_other_libraries")
-    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    assert preparation.metrics == {"accuracy", "tensor"}
-    evaluation = AllenNLPTraining(configs={"a": config}, metric="tensor").evaluate(REQUEST, tmp_path / "e")
-    assert evaluation.score == pytest.approx(evaluation.metrics["test_accuracy"], abs=1e-6)
-    assert type(evaluation.score) is type(evaluation.metrics["test_accuracy"]) is float
-
-
-def test_no_score_is_made_of_data_that_changed(reviews: Path, tmp_path: Path) -> None:
-    data = {"a": mark_data(official_paths(classifier_config(reviews)))}
-    evaluator = make_evaluator(reviews, data=data)
-    evaluator.evaluate(REQUEST, tmp_path / "1")
-    text = (reviews / "train.jsonl").read_text()
-    (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
-    with pytest.raises(DataChangedError, match="train.jsonl has changed"):
-        evaluator.evaluate(REQUEST, tmp_path / "2")
-    assert not (tmp_path / "2" / "outcome.json").exists()
-
-
-def test_files_at_other_places_give_the_same_score_and_the_config_names_the_original_ones(
+def test_files_at_other_places_give_the_same_score_but_changed_ones_none_and_a_kept_archive_predicts(
     reviews: Path, tmp_path: Path
 ) -> None:
-    here = make_evaluator(reviews)
+    """The config of a run names the original places."""
+    data = {"a": mark_data(official_paths(classifier_config(reviews)))}
+    here = make_evaluator(reviews, data=data, keep_archives=True)
     wanted = here.evaluate(REQUEST, tmp_path / "1")
+    archive = load_archive(str(tmp_path / "1" / "model.tar.gz"))
+    instance = archive.dataset_reader.text_to_instance("lovely food")
+    archive.dataset_reader.apply_token_indexers(instance)
+    assert archive.model.forward_on_instance(instance)["probs"].sum() == pytest.approx(1, abs=1e-6)
     (tmp_path / "elsewhere").mkdir()
     assert here.made_files(REQUEST) == []
     files = here.files(REQUEST)
@@ -112,8 +85,10 @@ def test_files_at_other_places_give_the_same_score_and_the_config_names_the_orig
     assert here.reading(places).evaluate(REQUEST, tmp_path / "2").score == wanted.score
     configs = [(tmp_path / name / "config.json").read_text() for name in ("1", "2")]
     assert configs[0] == configs[1]
-
-
-def test_the_filtered_vectors_are_files_made_for_the_selection(reviews: Path) -> None:
+    sent = Path(places[files[0]])
+    sent.write_text(sent.read_text().replace("food", "fare", 1))
+    with pytest.raises(DataChangedError, match="train.jsonl has changed"):
+        here.reading(places).evaluate(REQUEST, tmp_path / "3")
+    assert not (tmp_path / "3" / "outcome.json").exists()
     evaluator = make_evaluator(reviews, vectors={"a": {"glove.txt": "/run/vectors/glove.txt"}})
     assert evaluator.made_files(REQUEST) == ["/run/vectors/glove.txt"]

@@ -1,7 +1,7 @@
 import gzip
 import tempfile
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.trainings.allennlp.preparing import coverage_of, filtered_vectors, rows_of, width_of
+from fiesta_allennlp.trainings.allennlp.preparing import coverage_of, filtered_vectors, width_of
 
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
 
@@ -30,12 +30,10 @@ def test_rows_of_the_words_are_kept_as_they_are_and_in_order(vectors: Path, tmp_
     counts = {"food": 6, "broken": 1, "unheard": 3}
     made = filtered_vectors(str(vectors), set(counts), tmp_path / "run")
     assert made.read_text() == "food 0.3 0.4\nbroken 1 2 3\nfood 0.7 0.8\n"
-    assert coverage_of(rows_of(made), counts) == pytest.approx(0.6)  # the row of `broken` has a number too many
-    assert coverage_of(rows_of(made), {}) == 1.0
-
-
-def test_a_header_line_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text("2 2\nthe 0.1 0.2\nfood 0.3 0.4\n")
+    rows = made.read_text().splitlines()
+    assert coverage_of(rows, counts) == pytest.approx(0.6)  # the row of `broken` has a number too many
+    assert coverage_of(rows, {}) == 1.0
+    (tmp_path / "v.txt").write_text("2 2\nthe 0.1 0.2\nfood 0.3 0.4\n")  # with a header
     assert filtered_vectors(str(tmp_path / "v.txt"), {"food", "2"}, tmp_path / "run").read_text() == "food 0.3 0.4\n"
 
 
@@ -61,15 +59,7 @@ def test_the_original_is_read_once_for_the_same_words(vectors: Path, tmp_path: P
     assert filtered_vectors(str(vectors), {"food"}, tmp_path / "run") != first
 
 
-def test_a_missing_and_a_truncated_file_are_errors_that_name_the_file(vectors: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none.txt cannot be read"):
-        filtered_vectors(str(tmp_path / "none.txt"), {"food"}, tmp_path / "run")
-    vectors.write_bytes(vectors.read_bytes()[:-12])
-    with pytest.raises(DataError, match=r"glove.2d.txt.gz cannot be read"):
-        filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
-
-
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(content=some.one_of(some.binary(max_size=60), some.text(alphabet="the food 0.1\n\t-ex", max_size=60)))
 def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
@@ -80,7 +70,7 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
         except DataError as error:
             message = str(error)
         else:
-            assert width_of(rows_of(made)) >= 0
+            assert width_of(made.read_text().splitlines()) >= 0
             return
         assert str(path) in message
 
@@ -88,14 +78,19 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is empty"),
-        ("Food 1 2\n", "none of its 1 rows matches a word of the data"),
-        ("the 0.1 0.2\nfood 0.3\n", r"the row of 'food' has 1 numbers but the others have 2.*Fix or delete it"),
-        ("the 0.1 0.2\nfood 0.3 x\n", r"in the row of 'food', could not convert string to float: 'x'.*Fix or"),
+        (b"", "is empty"),
+        (b"Food 1 2\n", "none of its 1 rows"),
+        (b"the 0.1 0.2\nfood 0.3\n", "the row of 'food' has 1 numbers but should have 2"),
+        (b"the 0.1 0.2\nfood 0.3 x\n", "in the row of 'food', .*'x'"),
+        (gzip.compress(ROWS.encode(), mtime=0)[:-12], "cannot be read"),
+        (None, "cannot be read"),
     ],
+    ids=repr,
 )
-def test_useless_files_and_rows_are_errors_that_name_the_file(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "v.txt").write_text(content)
-    with pytest.raises(DataError, match=f"v.txt: .*{message}"):
-        filtered_vectors(str(tmp_path / "v.txt"), {"the", "food"}, tmp_path / "run")
+def test_a_useless_file_is_refused_with_its_name(tmp_path: Path, content: Optional[bytes], message: str) -> None:
+    path = tmp_path / ("v.txt.gz" if content and content[:2] == b"\x1f\x8b" else "v.txt")
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=f"v.txt.*{message}"):
+        filtered_vectors(str(path), {"the", "food"}, tmp_path / "run")
     assert not list((tmp_path / "run").glob("*.txt"))

@@ -47,12 +47,12 @@ def test_fields_of_records() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("jsonl", b'{"a": 1}\n{"a": \n', r"file.jsonl, line 2: not valid JSON"),
-        ("jsonl", b"[1]\n", r"line 1: expected a JSON object but found a list"),
-        ("jsonl", b'{"a": "\xff"}\n', r"line 1: not UTF-8"),
-        ("csv", b"a,b\n1,2\n3\n", r"line 3: found 1 fields, but the header has 2: a, b"),
-        ("csv", b'a,b\n1,"open\n', r"line 2: not a valid row"),
-        ("csv", b"", r"is empty. Its first line must name the columns"),
+        ("jsonl", b'{"a": 1}\n{"a": \n', "file.jsonl, line 2: not valid JSON"),
+        ("jsonl", b"[1]\n", "line 1: expected a JSON object"),
+        ("jsonl", b'{"a": "\xff"}\n', "line 1: not UTF-8"),
+        ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
+        ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),
+        ("csv", b"", "is empty"),
     ],
 )
 def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> None:
@@ -62,15 +62,12 @@ def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> Non
 
 def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
     file = made("jsonl", b'{"doc": [1, 2]}\n{"doc": "b"}\n{"dok": "c"}\n')
-    with pytest.raises(DataError, match=r"line 3: the record has no 'doc' .*Did you mean 'dok'\? Its fields are: dok."):
+    with pytest.raises(DataError, match="line 3: cannot group by 'doc'.*'dok'"):
         FORMATS["jsonl"].groups(file, "doc")
-    with pytest.raises(DataError, match=r"line 1: the record has no 'doctor' to group by. Did you mean 'doc'"):
-        FORMATS["jsonl"].groups(file, "doctor")
-    rows = made("csv", b"doc,x\nb,1\n,2\n")
-    with pytest.raises(DataError, match=r"line 3: the record has no 'doc'"):
-        FORMATS["csv"].groups(rows, "doc")
+    with pytest.raises(DataError, match="line 3: cannot group by 'doc'"):
+        FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\n,2\n"), "doc")
     assert FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\na,2\n"), "doc") == ["b", "a"]
-    with pytest.raises(DataError, match="lines have no fields"):
+    with pytest.raises(DataError, match="cannot group plain lines"):
         FORMATS["lines"].groups(made("lines", b"x\n"), "doc")
 
 
@@ -85,7 +82,7 @@ def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() ->
     written = conll.written(b"", [file.records[0], file.records[1], file.records[3]], by_document=True)
     assert written == b"-DOCSTART- O\n\nA O\n\nB O\n\n-DOCSTART- O\n\nA O\n"
     assert conll.written(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
-    with pytest.raises(DataError, match="can be grouped only by 'document'"):
+    with pytest.raises(DataError, match="by 'paragraph'. Use 'document'"):
         conll.groups(file, "paragraph")
     one, other, again = conll.groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document")
     assert one == again != other, "without documents each sentence is one"

