@@ -82,16 +82,23 @@ class ReadingCommand(FiestaCommand):
     """A command that reads a selection or scores, which its first positional argument names."""
 
     def checked(self, args: argparse.Namespace) -> Any:
-        """Return the settings that were typed, and import the user's packages."""
+        """Return the settings that were typed, and import the user's packages if there is something to read."""
         from fiesta_allennlp.selection.options import typed_options
 
         settings = self.settings_class()
         made = settings(**typed_options(args, settings))
-        if packages := getattr(args, "include_package", ()):
+        packages = getattr(args, "include_package", ())
+        if packages and _is_there(getattr(made, self.given[0][0])):
             from fiesta_allennlp.selection.strategy_building import import_packages
 
             import_packages(packages)
         return made
+
+
+def _is_there(source: Any) -> bool:
+    from fiesta_allennlp.replays.sources import PRESETS
+
+    return not source or source in PRESETS or os.path.exists(source)
 
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:

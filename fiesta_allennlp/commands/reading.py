@@ -189,17 +189,22 @@ class PluginCommand(FiestaCommand):
     help = "make the fiesta- commands available in `allennlp`"
     description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins in the current directory, where
 AllenNLP looks for plugins. A file that already contains the line is not changed."""
-    examples = "example:\n  %(prog)s"
+    examples = """examples:
+  %(prog)s
+  %(prog)s --user"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add no arguments."""
+        parser.add_argument(
+            "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
+        )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        path = Path(".allennlp_plugins")
+        path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             is_new = LINE not in map(str.strip, lines)
             if is_new:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(path) as part:
                     part.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
         except OSError as error:

@@ -1,11 +1,13 @@
 """Builds and checks the strategy that the options name."""
 
-from typing import Callable, List, Sequence, TypeVar
+from typing import Any, Callable, Dict, List, Sequence, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.registry import build, import_package
+from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 from fiesta_allennlp.strategies.minimising import Minimising
 
 Built = TypeVar("Built")
@@ -17,6 +19,7 @@ def build_strategy(
     """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
     counts of right and wrong answers, which some beliefs need."""
     params = choice.strategy_params()
+    _check_kind(params)
     try:
         strategy = build(Strategy, params)
     except ConfigError as error:
@@ -72,3 +75,24 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
                 f"--include-package {package}{whence} cannot be imported: {error}. Run the command from the directory "
                 "that contains it, or add that directory to PYTHONPATH."
             ) from error
+
+
+def _check_kind(params: Dict[str, Any]) -> None:
+    """Refuse an option that belongs to the other kind of strategy."""
+    name = params["type"]
+    if name not in Strategy.available():
+        return
+    if not issubclass(Strategy.by_name(name), FixedBudget):
+        if "budget" in params:
+            raise ConfigError(
+                f"--budget cannot be combined with --strategy {name}, which stops at a confidence. Limit it with "
+                "--max-evaluations, or use --strategy sequential_halving or non_adaptive_fb."
+            )
+        return
+    if "budget" not in params:
+        raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")
+    for key in ("confidence", "margin", "max_evaluations", "stop"):
+        if key in params:
+            raise ConfigError(
+                f"{flag(key)} cannot be combined with --strategy {name}, which stops after --budget. Remove it."
+            )

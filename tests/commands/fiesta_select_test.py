@@ -119,7 +119,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
     assert f"{train} has changed since the selection began" in output and "--recover" in output
     history = history_of(selections.run)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
-    assert "different data" in selections.refused("--recover")
+    assert "not be comparable" in selections.refused("--recover")
     train.write_text(text)
     selections.resume()
     assert scores_of(selections.run) == scores_of(whole.run)

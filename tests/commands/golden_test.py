@@ -168,7 +168,7 @@ def test_answers_that_cannot_be_used_delete_no_selection_by_documents(runs: Path
     before = files(runs / "documents")
     Path("junk.sqlite").write_text("no database")
     given = {"documents": "documents.jsonl", "answers": "junk.sqlite"}
-    with pytest.raises(StoreError, match="the file of answers cannot be used"):
+    with pytest.raises(StoreError, match="junk.sqlite: file is not a database"):
         choose_system(["b=b.jsonl", "c=c.jsonl"], directory=runs / "documents", force=True, **given)
     assert files(runs / "documents") == before
     assert report(runs / "documents").best == "a"

@@ -134,7 +134,7 @@ def mine(tmp_path: Path) -> Iterator[str]:
 def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidate(make: Make, mine: str) -> None:
     evaluator, executor = Reading((mine,), ()), make()
     executor.submit(evaluator, request(0))
-    with pytest.raises(DataError, match=f"{socket.gethostname()}.*{mine}.*--ship-data"):
+    with pytest.raises(DataError, match=f"{mine} .*{socket.gethostname()}.*--ship-data"):
         next(executor.completed())
     assert score_of(make(ship_data=True), evaluator) == 5
 

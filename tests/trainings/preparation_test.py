@@ -9,7 +9,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, ModelError
+from fiesta_allennlp.errors import ConfigError, DataError, ModelError
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
@@ -80,6 +80,17 @@ def test_what_is_wrong_is_found_before_training(
     config[key] = {**config.get(key, {}), **changes}
     with pytest.raises(kind, match=message):
         prepared(config, tmp_path)
+
+
+def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
+    """The reader makes instances without a label if a record has another key."""
+    file = reviews / "train.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], lines[1].replace('"label"', '"gold"'), *lines[2:]]))
+    with pytest.raises(DataError, match="instance 2 of .*train.jsonl has no field 'label', but instance 1 of"):
+        read_pool(classifier_config(reviews), None)
+    alone = {**classifier_config(reviews), "data_loader": {"batch_size": 1}}
+    assert read_pool(alone, None).size == 72, "no batch holds two of them"
 
 
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:

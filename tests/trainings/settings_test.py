@@ -66,7 +66,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
     for content, message in (
         (None, "no such file"),
         ("{", "not valid Jsonnet"),
-        ("[1, 2]", "list"),
+        ("[1, 2]", "Jsonnet object"),
         ("{ workrs: 2, 'dry-run': true }", "'dry_run' .* 'workrs'"),
     ):
         if content is not None:
@@ -82,9 +82,9 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
     ("given", "message"),
     [
         ({"splits": "paired"}, "--splits must be one of"),
-        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* 2 numbers"),
+        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* 2 positive numbers"),
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios .* "x"'),
-        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "2 numbers above 0, for train, validation"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "2 positive numbers \\(train, validation\\)"),
         ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios applies only to random splits"),
         ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"data": ["a", "b", "c", "d"]}, "--data takes at most 3 files"),
@@ -161,7 +161,7 @@ def test_on_official_splits_nothing_is_paired(record: Any) -> None:
     official = record(splits="official")
     assert official.strategy_params()["belief"] == {"type": "unpaired"}
     assert not build_strategy(official, ["a", "b"]).belief.pairs_splits
-    with pytest.raises(ConfigError, match="--belief logit_split_paired compares .*Leave --belief out for unpaired"):
+    with pytest.raises(ConfigError, match="--belief logit_split_paired compares .*--belief unpaired"):
         build_strategy(record(splits="official", belief="logit_split_paired"), ["a", "b"])
     assert record(splits="independent").strategy_params()["belief"] == {"type": "split_paired"}
 

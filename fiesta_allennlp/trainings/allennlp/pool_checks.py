@@ -8,7 +8,7 @@ from typing import Any, DefaultDict, Dict, Hashable, List, Mapping, Optional, Se
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import LabelField, ListField, MultiLabelField, SequenceLabelField, SpanField, TextField
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import PARTS
 
 Identity = Tuple[Hashable, List[Any]]
@@ -61,6 +61,19 @@ def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, 
 
 def _named(labels: Set[Tuple[Any, ...]]) -> str:
     return " or ".join(sorted(", ".join(map(repr, each)) for each in labels)) or "none"
+
+
+def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
+    """Refuse instances with different fields: splits mix them, and no batch can hold both."""
+    numbered = [(part, number, one) for part, instances in parts.items() for number, one in enumerate(instances, 1)]
+    for other in numbered[1:]:
+        for has, lacks in ((numbered[0], other), (other, numbered[0])):
+            missing = sorted(set(has[2].fields) - set(lacks[2].fields))
+            if missing:
+                raise DataError(
+                    f"'{key}': instance {lacks[1]} of {paths[lacks[0]]} has no field '{missing[0]}', but instance "
+                    f"{has[1]} of {paths[has[0]]} does. Every record needs the keys that the reader looks for."
+                )
 
 
 MOST_READ_AGAIN = 200  # instances

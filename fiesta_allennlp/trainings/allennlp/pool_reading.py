@@ -15,10 +15,10 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
-from fiesta_allennlp.trainings.allennlp.pool_checks import Identity, check_match, check_reads_alike
+from fiesta_allennlp.trainings.allennlp.pool_checks import Identity, check_match, check_reads_alike, check_same_fields
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
-from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, with_labels
+from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
 
 
 def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
@@ -81,6 +81,7 @@ def read_pool(
     for view in views:
         _check_labels(view, paths)
     check_groups(views[-1].groups, targets, key)
+    labels = _label_fields(views[-1].pool)
     return Pool(
         official=views[-1].sizes,
         targets=targets,
@@ -88,9 +89,10 @@ def read_pool(
         group_by=key,
         data=data,
         fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
-        pairing=with_labels(views[-1].groups, _label_fields(views[-1].pool)),
+        pairing=with_labels(views[-1].groups, labels),
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
+        untrained=untrained_labels(views[-1].groups, labels, views[-1].sizes, division),
     )
 
 
@@ -114,6 +116,8 @@ def _random_view(
             "from the data of one task. Use --splits official, or the reader of one task."
         )
     view = _View([(reader, paths)])
+    if config.get("data_loader", {}).get("batch_size") != 1:
+        check_same_fields(view.by_part, paths, key=key)
     check_reads_alike(_reader(config[key]), paths, view.by_part, key=key)
     try:
         view.groups = groups_of(view.pool, group_by)
