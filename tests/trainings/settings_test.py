@@ -1,13 +1,17 @@
 import argparse
 import json
-from contextlib import nullcontext
-from dataclasses import replace
+import tempfile
+from contextlib import nullcontext, suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Dict, cast
 from unittest.mock import Mock
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
@@ -154,6 +158,25 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
     assert [(spec.name, spec.place) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
     with pytest.raises(ConfigError, match="two candidates are named 'a'"):
         load_candidates(Settings(candidates=("x/a.jsonnet", "y/a.jsonnet")))
+
+
+ANYTHING = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = [*(field.name for field in fields(Settings)), "max-evaluations", "nonsense"]
+
+
+@limits(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(some.dictionaries(some.sampled_from(NAMES), ANYTHING, max_size=5))
+def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "s.jsonnet"
+        with suppress(ValueError):  # JSON has no such number
+            path.write_text(json.dumps(values, allow_nan=False))
+        with suppress(ConfigError):  # any other error would be a traceback
+            merge(settings_from_file(path, Settings)).strategy_params()
 
 
 @pytest.mark.parametrize("record", [Settings, ReplaySettings])
