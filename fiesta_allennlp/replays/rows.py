@@ -17,7 +17,7 @@ FAILED = "failed"
 
 NO_SPLITS = (
     "The table has no split column: all runs share one official split, and only seeds vary. Scores are not paired, and "
-    "P(best) is about new seeds on this split, not about new data."
+    "P(best) refers to new seeds on this split, not to new data."
 )
 SPLITS_ARE_SEEDS = (
     "Split equals seed in every row, so runs with equal numbers are compared as runs on the same data. This is right "

@@ -118,7 +118,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
         "--seed 7 --include-package 'my models'"
     )
     assert (found["versions after resumption 1"], found["time at work"]) == ("Python 3.12.1, torch 2.0", "1 min 1 s")
-    assert found["every split"].endswith("60 groups of equal sentence_id kept whole")
+    assert found["every split"].endswith("stay together (60 groups)")
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
