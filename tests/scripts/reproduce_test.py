@@ -32,20 +32,6 @@ def test_the_paper_is_reproduced_beside_its_numbers(
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
 
 
-def test_figure_3_of_a_selection(tmp_path: Path, run_script: Callable[..., str]) -> None:
-    entries = [{"name": name, "failure_reasons": [], **dict.fromkeys(CANDIDATE_KEYS, 0)} for name in ("a", "b", "c")]
-    summary = {**dict.fromkeys(SELECTION_KEYS), "metric": "f1", "candidates": entries}
-    (tmp_path / "selection.json").write_text(json.dumps(summary))
-    scores = ("a,finished,0.5", "b,finished,0.75", "b,failed,", "b,finished,0.25", "b,finished,1")
-    (tmp_path / "evaluations.csv").write_text("\n".join(["candidate,status,score", *scores]))
-    printed = run_script("reproduce_paper", tmp_path, "--output", tmp_path / "out")
-    assert cells_of(printed)[2:] == [
-        ["b", "3", "0.6667", "0.3819", "0.2500", "0.7500", "1.0000"],
-        ["a", "1", "0.5000", "nan", "0.5000", "0.5000", "0.5000"],
-    ]
-    assert [path.name for path in (tmp_path / "out").glob("*.png")] == ["figure3.png"]
-
-
 def split(cnn: List[float], lstm: List[float]) -> List[List[Any]]:
     """A split as in the released file. The dev F1 is of no importance."""
     return [[0.5, score, name] for name, scores in (("cnn", cnn), ("lstm", lstm)) for score in scores]
@@ -75,13 +61,6 @@ def test_the_figure_and_the_replays_of_a_small_file(
     assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
     replaced = script.mended(script.scores_of(SPLITS))["cnn"]
     assert replaced[2] == pytest.approx([0.938, (0.938 + 0.940 + 0.939 + 0.937) / 4, 0.940, 0.939, 0.937])
-
-
-def test_synthetic_selections(tmp_path: Path, run_script: Callable[..., str]) -> None:
-    options = ("--synthetic", 1, "--procedure", "the default", "--output", tmp_path, "--repetitions", 4)
-    rows = [row for row in cells_of(run_script("reproduce_fiesta_ner", *options)) if row[1:2] == ["the default"]]
-    assert [row[0] for row in rows] == ["all runs converge", "4 of 750 of cnn do not", "4 of 750 of lstm do not"]
-    assert all(float(row[3].split()[0]) + float(row[4]) <= 1 for row in rows)
 
 
 def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> None:

@@ -1,9 +1,6 @@
 """The scripts are run by hand, for minutes; here on something small, so that they cannot rot."""
 
-import json
-import random
 from importlib import import_module
-from pathlib import Path
 from typing import Callable
 
 import pytest
@@ -27,23 +24,6 @@ def test_every_row_of_the_strategies_can_be_built_and_is_printed(
     headings, _, row = cells_of(run_script("strategies", "--repetitions", 2, "--only", "shared"))
     assert (headings, len(row)) == (list(script.HEADINGS), len(script.HEADINGS))
     assert row[:1] + row[2:9] == ["sequential_halving", "shared", "1", "8", "-", "8.0", "8-8", "8.0"]
-
-
-def test_the_table_of_documents_has_queries_and_right_winners(tmp_path: Path, run_script: Callable[..., str]) -> None:
-    rng = random.Random(1)
-    golds = [[rng.choice("xyz") for _ in range(3)] for _ in range(30)]
-    for name, accuracy in (("documents", 1.0), ("good", 1.0), ("fair", 0.6), ("poor", 0.2)):
-        answers = [[label if rng.random() < accuracy else "x" for label in labels] for labels in golds]
-        wanted = [[{"label": label} for label in labels] if name == "documents" else labels for labels in answers]
-        lines = [json.dumps({"id": i, "items": items}) for i, items in enumerate(wanted)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    how = ("--repetitions", 6, "--processes", 1, "--strategies", "top_two", "--beliefs", "student_t")
-    output = run_script("documents", tmp_path, *how)
-    assert "30 documents with 90 items; macro_f1 over all of them:" in output
-    assert "Fixed size for good against fair" in output
-    rows = cells_of(output)[2:]
-    assert [row[:3] for row in rows] == [[order, "student_t", "top_two"] for order in ("shared", "independent")]
-    assert all(9 <= float(row[3]) <= 90 and row[6] == "100.0%" for row in rows)
 
 
 def test_the_estimate_is_compared_with_the_runs_that_followed(

@@ -1,13 +1,11 @@
 import csv
 import gzip
 from pathlib import Path
-from typing import Callable, Dict, List
+from typing import Dict, List
 
 import numpy as np
 import pytest
 import search_then_decide
-
-from tests.scripts.conftest import cells_of
 
 SAME = dict.fromkeys(
     [*search_then_decide.CATEGORIES, *search_then_decide.OTHER_CATEGORIES, "Backend", "LSTM-Layers", "miniBatchSize"],
@@ -50,20 +48,3 @@ def test_halving_by_hand() -> None:
     truth = np.array([[0.1, 0.9, 0.5, 0.4]])
     means = search_then_decide.halved(truth, 16, lambda shape: next(noise))
     assert means[0] == pytest.approx([-np.inf, -np.inf, 3.8 / 6, 0.4])
-
-
-def test_the_table_names_every_way(tmp_path: Path, run_script: Callable[..., str]) -> None:
-    rng = np.random.default_rng(1)
-    rows = [{"LSTM-Neurons": str(n), "Test_F1": f"{rng.random():.3f}"} for n in range(40) for _ in range(2)]
-    data = write(tmp_path / "runs.csv.gz", rows)
-    options = ("--data", data, "--tasks", "entities", "--runs", 36, "--pool", 40, "--repetitions", 3, "--repeats", 2)
-    more = ("--shares", "20:4", "--searchers", "random", "gp_ei", "--picture", tmp_path / "loss.png")
-    random, gp_ei = run_script("search_then_decide", *options, *more).split("###")[1:]
-    assert gp_ei.startswith(" gp_ei, 36 runs among 40 configs, 1e-4 F1\n")
-    assert [row[0] for row in cells_of(random)[2:]] == [
-        "36 configs once",
-        "18 configs 2 times",
-        "20 once, 16 on the best 4",
-        "29 once, 7 on the best 2, default",
-    ]
-    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
