@@ -92,7 +92,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root} was created by {command('documents')}, but a plan needs a directory of {command('select')}."
+            f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)

@@ -126,7 +126,7 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
         rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
     if len(rows) < least_candidates:
         raise DataError(
-            f"{path}: the table needs scores of at least {count_text(least_candidates, 'candidate')} but has "
+            f"{path}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
             f"{len(rows)}: {', '.join(rows) or 'none'}."
         )
     ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}

@@ -75,13 +75,13 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
         word, *numbers = row.rstrip().split(" ")
         if len(numbers) < width:
             raise DataError(
-                f"{uri}: the row of '{word}' has {len(numbers)} numbers but should have {width}. Fix or delete it."
+                f"{uri}: the row for '{word}' has {len(numbers)} numbers but should have {width}. Fix or delete it."
             )
         try:
             np.array(numbers[:width], dtype=np.float32)
         except ValueError as error:
             if len(numbers) == width:
-                raise DataError(f"{uri}: in the row of '{word}', {error}. Fix or delete it.") from error
+                raise DataError(f"{uri}: in the row for '{word}', {error}. Fix or delete it.") from error
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:

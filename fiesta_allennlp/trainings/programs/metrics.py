@@ -75,7 +75,7 @@ def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool
     if found is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
         wanted = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
-        raise MetricError(f"the program reported no metric {wanted}; it reported: {reported}.")
+        raise MetricError(f"the program did not report a metric named {wanted}; it reported: {reported}.")
     return found
 
 

@@ -59,7 +59,7 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
     assert score_in({"eval_em": 0.1, "predict_em": 0.2}, "em", scored="test") == 0.2
     assert score_in({"eval_em": 0.1}, "em", scored="test") == 0.1
-    message = "no metric 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
+    message = "a metric named 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
     with pytest.raises(MetricError, match=message):
         score_in({"em": 0.1}, "em", scored="validation", alone=False)
 
@@ -67,7 +67,10 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ('{"f1": 1}', "no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'; it reported: f1"),
+        (
+            '{"f1": 1}',
+            "a metric named 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'; it reported: f1",
+        ),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
         (f'{{"accuracy": {10**400}}}', "diverged"),

@@ -109,7 +109,7 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
     status, said = fiesta(*wrong, "--workers", "2")
     assert status == 1
     names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
-    assert f"reported no metric {names}; it reported: test_f1" in said
+    assert f"did not report a metric named {names}; it reported: test_f1" in said
     scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
     made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/program.json")}
     assert 1 <= len(scored) <= 2
@@ -131,7 +131,7 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     options = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official", "--trial", "--metric"]
     status, said = fiesta("select", *given, *options, "f1")
     assert status == 1 and re.search(r"f1 +0\.5000 +\d+\.\d +0\.\d\d\n", said), said
-    assert "failed: em: the program reported no metric 'f1', 'test_f1'" in said
+    assert "failed: em: the program did not report a metric named 'f1', 'test_f1'" in said
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before

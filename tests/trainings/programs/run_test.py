@@ -71,7 +71,7 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(Killed, .*memory"),
         ("", ProgramError, "Exec format error"),
         ("true", FiestaError, "the last line"),
-        ("echo f1 0.5", MetricError, "no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
+        ("echo f1 0.5", MetricError, "a metric named 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
     ],
 )
 def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: Any, message: str) -> None:
