@@ -107,8 +107,8 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
         wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
         number = "more than one" if found else "no"
         raise DataError(
-            f"{where}: {number} gold annotation {wanted}; the fields are {', '.join(record) or 'none'}. Set the name "
-            f"of its field with --fields {task.gold_fields[0]}=FIELD."
+            f"{where} has {number} gold annotation ({wanted}); its fields are {', '.join(record) or 'none'}. Set the "
+            f"name of the right field with --fields {task.gold_fields[0]}=FIELD."
         )
     ((name, value),) = found.items()
     try:

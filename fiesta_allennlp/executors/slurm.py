@@ -223,9 +223,9 @@ class SlurmExecutor(QueueingExecutor):
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
-                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs that ran "
-                "nothing else timed out. Finished runs are safe. Continue with --recover and a longer --job-time, or "
-                "with a shorter --time-limit, so that a run this long counts as a failure."
+                f"{request.name} does not finish within the time limit of a Slurm job; {MAX_TIMEOUTS} jobs timed "
+                "out with no other run in them. Finished runs are safe. Continue with --recover and a longer "
+                "--job-time, or with a shorter --time-limit, so that a run this long counts as a failure."
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

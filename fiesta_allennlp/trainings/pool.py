@@ -77,15 +77,15 @@ def vectors_are_there(preparation: Preparation) -> bool:
 
 
 def scored_on(official: Mapping[str, int], division: Division) -> str:
-    """Describe in one line what the scores of a selection are about."""
+    """Describe in one line what the runs of a selection are scored on."""
     if division.is_official:
-        return f"Scores are on the official {division.scored} set, and only seeds vary."
+        return f"Runs are scored on the official {division.scored} set; only seeds vary."
     if not official:
-        return "Scores are on the sets that the programs split themselves."
+        return "Each program makes its own splits and reports its own score."
     if division.scored == "validation":
-        return "Scores are on the validation sets of random resplits, and no run sees the official test set."
+        return "Runs are scored on the validation sets of random splits; no run sees the official test set."
     included = ", official test set included" if "test" in official else ""
-    return f"Scores are on the test sets of random resplits of all data{included}."
+    return f"Runs are scored on the test sets of random splits of all the data{included}."
 
 
 def untrained_labels(
