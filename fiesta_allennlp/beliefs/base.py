@@ -1,5 +1,5 @@
 from abc import ABC, abstractmethod
-from typing import Sequence, Union
+from typing import Sequence
 
 import numpy as np
 
@@ -17,10 +17,6 @@ class Posterior(ABC):
 
     location: np.ndarray
     scale: np.ndarray
-
-    noise_sd: Union[float, np.ndarray] = 0.0
-    """Run-to-run standard deviations, at least the one that the candidates have in common; 0 where the model has none.
-    Shape: `(num_candidates,)` or one for all."""
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -77,7 +77,6 @@ class SplitPaired(ScoreBelief):
             scales=unit * means.scale,
             df=means.df,
             weight=means.weight,
-            noise_sd=unit * means.noise_sd,
             has_margin=self.has_margin,
         )
 

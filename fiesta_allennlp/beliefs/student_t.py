@@ -1,5 +1,5 @@
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Union
+from typing import Dict, List, Sequence
 
 import numpy as np
 
@@ -15,32 +15,25 @@ class StudentTPosterior(Posterior):
     """Independent mean scores: mu_i = location_i + scales_ci t(df_ci) with probability weight_ci.
 
     `location` has the shape `(num_candidates,)`, in the order of `History.active`; `scales`, `df` and `weight` have the
-    shape `(num_parts, num_candidates)`. A scale of 0 means that the mean score counts as known. `noise_sd` are
-    run-to-run standard deviations, see `Posterior`. `fiesta_allennlp.probability.prob_best` computes
-    P(best). Mean logit scores have no margin: any margin except 0 raises a `ConfigError`.
+    shape `(num_parts, num_candidates)`. A scale of 0 means that the mean score counts as known.
+    `fiesta_allennlp.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
+    raises a `ConfigError`.
     """
 
     location: np.ndarray
     scales: np.ndarray
     df: np.ndarray
     weight: np.ndarray
-    noise_sd: Union[float, np.ndarray] = 0.0
     has_margin: bool = True
     known: Dict[float, np.ndarray] = field(default_factory=dict)
     """P(best) by margin, as far as it was computed."""
 
     @classmethod
     def simple(
-        cls,
-        location: np.ndarray,
-        scale: np.ndarray,
-        df: np.ndarray,
-        *,
-        noise_sd: Union[float, np.ndarray] = 0.0,
-        has_margin: bool = True,
+        cls, location: np.ndarray, scale: np.ndarray, df: np.ndarray, *, has_margin: bool = True
     ) -> "StudentTPosterior":
         """Make a posterior with one part. Shapes: `(num_candidates,)`."""
-        return cls(location, scale[None], df[None], np.ones((1, len(location))), noise_sd, has_margin)
+        return cls(location, scale[None], df[None], np.ones((1, len(location))), has_margin)
 
     @property
     def scale(self) -> np.ndarray:
@@ -131,8 +124,7 @@ class StudentT(ScoreBelief):
         location = np.array([float(each[0] if np.ptp(each) == 0 else np.mean(each)) for each in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         scale = np.sqrt(squares / (sizes * (sizes - 2)))
-        noise_sd = np.sqrt(np.maximum(squares / (sizes - 1), squares.sum() / (sizes - 1).sum()))
-        return StudentTPosterior.simple(location, scale, sizes - 2, noise_sd=noise_sd, has_margin=self.has_margin)
+        return StudentTPosterior.simple(location, scale, sizes - 2, has_margin=self.has_margin)
 
 
 @Belief.register("logit_student_t")

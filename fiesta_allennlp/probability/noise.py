@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import digamma, gammaln, zeta
 
-SIMILARITY = (2.0, 256.0)
+SIMILARITY = (1.0, 256.0)
 """How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
 
 NUM_SCALES = 24
@@ -28,13 +28,12 @@ _SHARES = _SHARES + 0.5
 class CommonNoise:
     """Where the logarithm of the common variance s^2 is, and what follows for the precisions.
 
-    `mean` and `sd` are the moments of log s^2 and `common` is the harmonic mean of s^2, shape `(...,)`. `precision` is
-    E[1 / sigma_i^2], shape `(..., num_candidates)`.
+    `mean` and `sd` are the moments of log s^2, shape `(...,)`. `precision` is E[1 / sigma_i^2], shape
+    `(..., num_candidates)`.
     """
 
     mean: np.ndarray
     sd: np.ndarray
-    common: np.ndarray
     precision: np.ndarray
 
 
@@ -82,7 +81,6 @@ def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNo
     return CommonNoise(
         mean=mean,
         sd=np.hypot(sd, mean - near_mean),  # wide enough to follow where the data move on
-        common=1 / (grid * np.exp(-log_scale)).sum(axis=-1),
         precision=(weight * classes.posterior_df / total).sum(axis=(0, -2)),
     )
 
@@ -91,7 +89,7 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -
     """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
-    ordinary candidate, whose noise is that of the others, or 2 for an odd one, whose own runs decide. log s^2 is
+    ordinary candidate, whose noise is that of the others, or 1 for an odd one, whose own runs decide. log s^2 is
     uniform, and so is the share q of odd candidates. With class c and A_ci = d_c s^2 + squares_i::
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)

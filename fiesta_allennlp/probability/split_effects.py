@@ -6,7 +6,7 @@ Several selections among equally many candidates are fitted together, because Nu
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import List, Sequence, Tuple
+from typing import List, Sequence
 
 import numpy as np
 
@@ -76,15 +76,13 @@ class MeanScores:
     """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
     The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
-    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`. `noise_sd` are standard deviations of
-    the noise, at least the one that the candidates have in common, shape `(num_candidates,)`.
+    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
     weight: np.ndarray
-    noise_sd: np.ndarray
 
 
 def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
@@ -96,9 +94,9 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     share a split, the b_k are left out, because they cannot be told from the noise.
 
     Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
-    nothing changes (variational Bayes). The squares of the noise are those of contrasts, in which mu and b are free,
-    and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
-    tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t, one for
+    nothing changes (variational Bayes). The degrees of freedom that mu and b take up are counted for each candidate, as
+    in restricted maximum likelihood. Splits vary by tau only, so that of two candidates with common splits, the noisier
+    one is found: differences alone would not tell. The uncertainty about sigma_i^2 makes normal into Student-t, one for
     each class of noise.
     """
     if not every:
@@ -107,12 +105,11 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
     df, variance = noise.scaled_inverse_chi_squared()
     factors = np.sqrt(variance * fit.used_precision)
-    df, own = np.maximum(df, 1.0), (noise.weight * np.exp(noise.log_mean)).sum(axis=0)
-    noise_sd = np.sqrt(np.maximum(own, fit.noise.common[:, None]))
+    df = np.maximum(df, 1.0)
     found = []
     for place, location in enumerate(fit.location):
         scale = np.sqrt(_as_independent(location, fit.covariance[place])) * factors[:, place]
-        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place], noise_sd[place]))
+        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place]))
     return found
 
 
@@ -181,10 +178,15 @@ class Fit:
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
         self.used_precision = self.precision
-        self.squares, self.df = self._contrasts()
-        split_squares = self._normal_part()
+        joint = Joint(self.scores, self.precision, self.split_precision)
+        self.location, self.covariance = joint.location, joint.covariance
+        squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
+        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
+        self.squares = np.maximum(squares, self.smallest[:, None] * self.sizes)
+        self.df = np.maximum(df, SMALLEST_DF)
         self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))
         # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau
+        split_squares = (joint.split**2 + joint.split_variance).sum(axis=-1)
         split = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.smallest)
         found = np.log(np.concatenate([self.noise.precision, split[..., None]], axis=-1))
         change = found - self.log_precision
@@ -199,30 +201,6 @@ class Fit:
         result = found - np.where(self.before.any(), back, 0.0) * (found - self.before)
         self.before, self.change_before = found, change
         return result
-
-    def _contrasts(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Squares of the noise and their degrees of freedom, by candidate, with free mu and b (fixed effects).
-
-        Where too few splits are shared for that, b is left out, and what splits do counts as noise.
-        """
-        split_precision = np.where(self.has_splits, 0.0, np.inf)
-        squares, df = self._residuals(split_precision)
-        too_few = self.has_splits & (df.sum(axis=-1) < 1)
-        if too_few.any():
-            squares, df = self._residuals(np.where(too_few, np.inf, split_precision))
-        return np.maximum(squares, self.smallest[:, None] * self.sizes), np.maximum(df, SMALLEST_DF)
-
-    def _residuals(self, split_precision: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        joint = Joint(self.scores, self.precision, split_precision)
-        squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
-        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
-        return squares, df
-
-    def _normal_part(self) -> np.ndarray:
-        """mu and b given all precisions. The expected sum of squares of b. Shape: `(...,)`."""
-        joint = Joint(self.scores, self.precision, self.split_precision)
-        self.location, self.covariance = joint.location, joint.covariance
-        return (joint.split**2 + joint.split_variance).sum(axis=-1)
 
 
 class Joint:

@@ -39,7 +39,7 @@ def remaining(
     with fewer runs is next. The selection ends as soon as the winner b, the candidate with the largest m, has
 
     - sum_j P(mu_j > mu_b + margin) <= 1 - confidence, with normal posteriors, and
-    - as many runs as `StoppingRule.runs_to_win` asks of it and of its nearest rival at its lead.
+    - as many runs as `StoppingRule.least_runs` asks of it and of its nearest rival.
 
     Args:
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
@@ -83,7 +83,6 @@ class _Selections:
         self.noise = self.posterior.scale**2 * self.counts
         self.runs = np.tile(self.counts, (NUM_DRAWS, 1))
         self.location = np.tile(self.posterior.location, (NUM_DRAWS, 1))
-        self.noise_sd = np.broadcast_to(self.posterior.noise_sd, len(self.counts))
         self.rows = np.arange(NUM_DRAWS)
 
     def next(self, confidence: float) -> Tuple[np.ndarray, np.ndarray]:
@@ -94,9 +93,8 @@ class _Selections:
         ahead[self.rows, winner] = np.inf
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
-        is_over = is_sure
+        is_over, needed = is_sure, self.stop.least_runs(confidence)
         for each in (winner, rival):
-            needed = self.stop.runs_to_win(ahead[self.rows, rival], self.noise_sd[each], confidence)
             is_over = is_over & ((self.runs[self.rows, each] >= needed) | self.is_closed[each])
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)

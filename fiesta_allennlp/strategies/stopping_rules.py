@@ -1,9 +1,10 @@
 """Stopping rules: when a winner is certain enough, and which runs it misses."""
 
 import math
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Mapping, Optional, Tuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
@@ -11,11 +12,8 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
 from fiesta_allennlp.strategies.base import Look
 
-FAILURE_COST = 3.4
-"""A failed run scores this many run-to-run sds below the mean score of its candidate."""
-
-HIGHEST_RATE = 0.3
-"""A candidate that fails more often than this does not count as the best, whatever a failure costs it."""
+HIGHEST_RATE = 0.25
+"""A candidate that fails more often than this does not count as the best."""
 
 STARTS = 3
 """Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
@@ -49,11 +47,6 @@ class StoppingRule(Registrable):
         """Return how many finished runs a winner and its nearest rival need."""
         return 0
 
-    def runs_to_win(self, lead: np.ndarray, noise_sd: np.ndarray, confidence: float) -> np.ndarray:
-        """Return how many runs a candidate with this noise needs, where the winner leads its nearest rival, with the
-        margin, by `lead`. Shapes: all alike, or broadcast."""
-        return np.full(np.broadcast(lead, noise_sd).shape, float(self.least_runs(confidence)))
-
 
 @StoppingRule.register("bayesian")
 class BayesianStop(StoppingRule):
@@ -73,17 +66,23 @@ class BayesianStop(StoppingRule):
 
 @StoppingRule.register("rule_of_three")
 class RuleOfThree(BayesianStop):
-    """Stops as `bayesian` does, if no failure that the winner has not shown yet could overturn it. It is the default.
+    """Stops as `bayesian` does, if neither unseen failures nor skewed scores could explain the lead. It is the default.
 
-    With delta = 1 - confidence, a winner that leads its nearest rival, plus the margin, by d needs::
+    The winner and its nearest rival both need n runs, with delta = 1 - confidence::
 
-        n >= ln(1 / delta) / r,   r = min(d / (3.4 s), 0.3)
+        n >= ln(1 / delta) / 0.25
 
-    runs, and so does this rival. Here s is the run-to-run standard deviation of each, at least the one that candidates
-    have in common. After n runs without a failure, failures are rarer than ln(1 / delta) / n with confidence 1 - delta
-    (the rule of three: 3 / n at .95). At the rate d / (3.4 s), failures that cost 3.4 s each take the lead away.
-    Failures may also cost far more, but both run often enough to show those that are more frequent than 0.3: 6 times at
-    .8, 10 at .95 and 16 at .99.
+    After n runs without a failure, failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of
+    three: 3 / n at .95). More frequent ones have shown themselves by then: the rule asks for 7 runs at .8, 12 at .95
+    and 19 at .99.
+
+    Failures that have shown skew the scores, and the mean of a few such scores tends to be too high. Let d be the lead
+    of the winner over its nearest rival, plus the margin, and s and g the standard deviation and the skewness of this
+    estimate. If g is below 0, the rule also asks for (Hall, 1992)::
+
+        Phi(t + g t^2 / 3 + g^2 t^3 / 27 + g / 6) >= confidence,   t = d / s
+
+    Until then, the two candidates run again.
     """
 
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
@@ -93,10 +92,14 @@ class RuleOfThree(BayesianStop):
         best = names.index(str(look.decision.best))
         lead = posterior.location[best] - posterior.location + look.decision.margin
         lead[best] = np.inf
-        pair = [best, int(np.argmin(lead))]
-        noise_sd = np.broadcast_to(posterior.noise_sd, len(names))[pair]
-        needed = self.runs_to_win(lead[pair[1]], noise_sd, confidence)
-        return self._in_turn(history, [names[each] for each in pair], needed, self.least_runs(confidence))
+        rival = int(np.argmin(lead))
+        counts = {names[each]: history.num_finished(names[each]) for each in (best, rival)}
+        if min(counts.values()) < self.least_runs(confidence):
+            return _in_turn(counts, self.least_runs(confidence))
+        skewness = skewness_of_mean(*(_by_split(history, name) for name in counts))
+        sd = float(np.hypot(posterior.scale[best], posterior.scale[rival]))
+        is_real = lead_is_real(float(lead[rival]), sd=sd, skewness=skewness, confidence=confidence)
+        return () if is_real else tuple(sorted(counts, key=counts.__getitem__))
 
     def starts(self, belief: Belief) -> int:
         least = belief.min_evaluations
@@ -105,21 +108,54 @@ class RuleOfThree(BayesianStop):
     def least_runs(self, confidence: float) -> int:
         return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
 
-    def runs_to_win(self, lead: np.ndarray, noise_sd: np.ndarray, confidence: float) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            needed = -FAILURE_COST * math.log(1 - confidence) * noise_sd / np.maximum(lead, 0)
-        return np.maximum(np.nan_to_num(needed, nan=0.0, posinf=np.inf), self.least_runs(confidence))
 
-    def _in_turn(self, history: History, names: Sequence[str], needed: np.ndarray, least: int) -> Tuple[str, ...]:
-        """Runs of those that have not enough, the one with fewer first. At most as many of each as it has, because the
-        lead changes with them."""
-        counts, order = [history.num_finished(name) for name in names], []
-        missing = [min(enough, max(2 * count, least)) for count, enough in zip(counts, needed, strict=True)]
-        while short := [place for place, count in enumerate(counts) if count < missing[place]]:
-            place = min(short, key=lambda place: counts[place])
-            order.append(names[place])
-            counts[place] += 1
-        return tuple(order)
+def _in_turn(counts: Dict[str, int], needed: int) -> Tuple[str, ...]:
+    """Runs of those that have fewer than needed, the one with the fewest first."""
+    counts, order = dict(counts), []
+    while min(counts.values()) < needed:
+        order.append(min(counts, key=counts.__getitem__))
+        counts[order[-1]] += 1
+    return tuple(order)
+
+
+def _by_split(history: History, candidate: str) -> Dict[int, float]:
+    return dict(zip(history.split_seeds(candidate).tolist(), history.scores(candidate).tolist(), strict=True))
+
+
+def lead_is_real(lead: float, *, sd: float, skewness: float, confidence: float) -> bool:
+    """Return whether the true lead is above 0 with this confidence, although its estimate is skewed (Hall, 1992).
+
+    `sd` and `skewness` are those of the estimate. A positive skewness, which would make the lead larger, is left out.
+    """
+    if sd == 0 or skewness >= 0:
+        return True
+    t = lead / sd
+    bent = skewness * t
+    return bool(ndtr(t * (1 + bent / 3 + bent * bent / 27) + skewness / 6) >= confidence)
+
+
+def skewness_of_mean(winner: Mapping[int, float], rival: Mapping[int, float]) -> float:
+    """Estimate the skewness of the mean difference of two candidates, whose scores are by split.
+
+    It is that of the mean of the differences on common splits, or if there are fewer than three, of the difference of
+    the two means. It is 0 if the scores do not vary.
+    """
+    common = [split for split in winner if split in rival]
+    if len(common) > 2:
+        samples = [[winner[split] - rival[split] for split in common]]
+    else:
+        samples = [list(winner.values()), [-score for score in rival.values()]]
+    cumulants = np.sum([_cumulants_of_mean(np.array(sample)) for sample in samples if len(sample) > 2], axis=0)
+    variance, third = cumulants if np.any(cumulants) else (1.0, 0.0)
+    return float(third / variance**1.5)
+
+
+def _cumulants_of_mean(sample: np.ndarray) -> Tuple[float, float]:
+    """Variance and third cumulant of the mean, without bias (Fisher's k-statistics). Shape: `(num_scores,)`."""
+    size, deviation = len(sample), sample - sample.mean()
+    variance = (deviation**2).sum() / (size - 1)
+    third = (deviation**3).sum() * size / ((size - 1) * (size - 2))
+    return float(variance / size), float(third / size**2)
 
 
 @StoppingRule.register("glr")

@@ -25,7 +25,7 @@ class Given(Belief):
 
     def posterior(self, history: History) -> Any:
         prob = np.array([self.prob[name] for name in history.active])
-        return SimpleNamespace(prob_best=lambda margin=0.0: prob, location=prob, scale=np.ones(len(prob)), noise_sd=0.0)
+        return SimpleNamespace(prob_best=lambda margin=0.0: prob, location=prob, scale=np.ones(len(prob)))
 
 
 def history(counts: Dict[str, int], **rest: Any) -> History:
@@ -60,8 +60,8 @@ def test_it_ends_when_those_that_may_be_best_have_been_through() -> None:
     assert unsure.recommend(now).stopped_by is None
     assert unsure.propose(now, 9, RNG) == ["c", "c", "c"]
     assert limited(5, prob={"a": 0.97, "b": 0.03}, a=0.6, b=0.7).recommend(history({"a": 5, "b": 2})).stopped_by is None
-    confident = limited(10, prob={"a": 0.97, "b": 0.03}, a=0.1, b=0.7)
-    assert ended(confident, history({"a": 10, "b": 10})) == ("a", "confidence")
+    confident = limited(12, prob={"a": 0.97, "b": 0.03}, a=0.1, b=0.7)
+    assert ended(confident, history({"a": 12, "b": 12})) == ("a", "confidence")
     withdrawn = history({"a": 5, "b": 5, "c": 1}, withdrawn=["c"])
     assert ended(limited(5, a=0.6, b=0.7), withdrawn) == ("b", "documents")
 

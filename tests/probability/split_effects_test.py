@@ -78,6 +78,17 @@ def test_a_noisier_candidate_is_less_sure_and_several_seeds_on_a_split_tell_the_
     assert (scales(wider) > 2 * scales(same)).all()
 
 
+def test_of_two_candidates_alone_on_their_splits_the_one_that_fails_is_the_noisy_one() -> None:
+    # Their differences would not tell which. The other four have three evaluations each.
+    present = np.arange(20) < np.array([20, 20, 3, 3, 3, 3])[:, None]
+    for failing, steady in ((0, 1), (1, 0)):
+        values = drawn(9, num_candidates=6, num_splits=20, split_sd=1.0)
+        values[failing, [7, 15]] -= 10
+        found = mean_scores(table(values, present))
+        assert found.weight[0, failing] > 0.9 > 1.8 * found.weight[0, steady]
+        assert scales(found)[failing] > 1.5 * scales(found)[steady]
+
+
 def test_p_best_is_that_of_the_joint_normal() -> None:
     # A nested design as a selection makes it: the more promising, the more evaluations.
     counts = np.array([12, 10, 12, 4, 3, 2, 2, 2])

@@ -29,32 +29,32 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
-    """With a gap of 1,000 sds the first look that may stop does: after 10 runs of both."""
+    """With a gap of 1,000 sds the first look that may stop does: after 12 runs of both."""
     found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
-    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (20, 1, 0)
-    assert found.default.mean_seconds == 20 * 1800 / 2
-    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (20, 20, 20)
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (24, 1, 0)
+    assert found.default.mean_seconds == 24 * 1800 / 2
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (24, 24, 24)
     assert list(found.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in found.margins.values()} == {20}
-    assert "Expect 20 runs" in repr(found) and "5 h 0 min with 2 workers" in repr(found)
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {24}
+    assert "Expect 24 runs" in repr(found) and "6 h 0 min with 2 workers" in repr(found)
 
 
 def test_a_tie_ends_by_the_maximum_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
-    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=50, repetitions=2, seed=1)
-    assert (found.default.runs.high, found.default.correct) == (50, 1)
+    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
+    assert (found.default.runs.high, found.default.correct) == (60, 1)
     assert "No number of runs separates equal candidates" in repr(found)
-    assert "inconclusive at 50 runs (--max-evaluations)" in repr(found)
+    assert "inconclusive at 60 runs (--max-evaluations)" in repr(found)
     found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
 
 def test_margins_stop_earlier_on_the_same_path() -> None:
     """With a margin of 100 sds the first look that may stop does: 3 runs of both to begin with, then one in a round up
-    to the 10 that both need. Without a margin the tie goes on to the maximum."""
+    to the 12 that both need. Without a margin the tie goes on to the maximum."""
     problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=30, seed=2))
     none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
     (found,) = NestedMargins(nested).run_all(range(1))
-    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(30, 30), (20, 20)]
+    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(30, 30), (24, 24)]
     assert [outcome.stopped_by for outcome in found] == ["max_evaluations", "confidence"]
     assert found == (*none.run_all(range(1)), *wide.run_all(range(1)))
 
@@ -78,15 +78,15 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
     found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
-    assert (found.default.mean_runs, found.equal.mean_runs) == (26, 26)
+    assert (found.default.mean_runs, found.equal.mean_runs) == (30, 30)
     assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
 def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
-    scores = {"a": [0.61, 0.64, 0.60, 0.62, 0.63] * 2, "b": [0.61, 0.60, 0.64, 0.63, 0.62] * 2}
-    write_selection(tmp_path / "spent", scores, max_evaluations=20, confidence=0.95).close()
+    scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
+    write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
     found = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (found.default.mean_runs, found.default.inconclusive) == (20, 1)
+    assert (found.default.mean_runs, found.default.inconclusive) == (24, 1)
     assert "pass a larger --max-evaluations" in repr(found)
 
 

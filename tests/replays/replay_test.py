@@ -72,7 +72,7 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
 )
 def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best: Any) -> None:
     scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
-    defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 23, "with_replacement": True}
+    defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 27, "with_replacement": True}
     assert prepare_replay(settings(**{**defaults, **options})).best == best
 
 

@@ -4,6 +4,7 @@ from typing import Mapping, Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fiesta_allennlp.beliefs import StudentTPosterior
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
@@ -17,10 +18,11 @@ from fiesta_allennlp.strategies import (
     Strategy,
 )
 from fiesta_allennlp.strategies.base import Look
-from fiesta_allennlp.strategies.stopping_rules import RuleOfThree
+from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, lead_is_real, skewness_of_mean
 from tests.strategies.histories import history
 
 GLR = GeneralizedLikelihoodRatioStop()
+RNG = np.random.default_rng(5)
 SCORES = {"a": [0.62, 0.64, 0.63, 0.66, 0.61, 0.65], "b": [0.60, 0.61, 0.62, 0.62, 0.60, 0.62]}
 DIFFERENCES = np.array(SCORES["a"]) - np.array(SCORES["b"])
 
@@ -67,39 +69,65 @@ def test_bayesian_stops_at_the_confidence_and_the_rule_of_three_is_the_default()
 
 
 def missing(
-    *counts: int, noise_sd: "float | np.ndarray", confidence: float = 0.95, margin: float = 0.0, best: str = "a"
+    scores: Mapping[str, Sequence[float]], *, scale: float = 0.0, confidence: float = 0.95, margin: float = 0.0
 ) -> "str | None":
-    """The names of the missing runs, joined, of a winner that is sure."""
-    now = history({name: [0.5] * count for name, count in zip("abc", counts, strict=True)})
-    decision = Decision(best, margin=margin, prob_best={best: 1.0}, prob_within_margin={best: 1.0})
-    location = np.array([0.70, 0.69, 0.50])  # a leads b by .01 and c by .2
-    posterior = StudentTPosterior.simple(location, np.zeros(3), np.ones(3), noise_sd=noise_sd)
-    names = RuleOfThree().missing_runs(now, Look(decision, posterior), confidence)
+    """The names of the missing runs, joined, where a is sure to be the best: it leads b by .01 and c by .2."""
+    location = np.array([0.70, 0.69, 0.50])
+    posterior = StudentTPosterior.simple(location, np.full(3, scale / np.sqrt(2)), np.ones(3))
+    decision = Decision("a", margin=margin, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0})
+    names = RuleOfThree().missing_runs(history(scores), Look(decision, posterior), confidence)
     return None if names is None else "".join(names)
 
 
-class TestRuleOfThree:
-    def test_failures_not_seen_yet_must_not_overturn_the_winner(self) -> None:
-        # At .95, 3.4 ln(20) = 10.1855: ten runs of a winner allow a noise sd of .01 x 10 / 10.1855 = .009818.
-        assert missing(10, 10, 10, noise_sd=0.0098) == ""
-        assert missing(10, 10, 10, noise_sd=0.0099) == "ab"
-        assert missing(11, 9, 10, noise_sd=0.0099) == "bb"
-        assert missing(10, 10, 10, noise_sd=0.0099, margin=0.0001) == ""
-        assert missing(10, 10, 10, noise_sd=0.0099, confidence=0.8) == "", "3.4 ln(5) = 5.47"
-        # Told in turn: 10.1855 x .0128 / .01 = 13.04 runs of both, or of the noisy rival alone.
-        assert missing(10, 10, 10, noise_sd=0.0128) == "abababab"
-        assert missing(10, 10, 10, noise_sd=np.array([0.0098, 0.0128, 0.05])) == "bbbb"
-        # 30.6 would be more than twice the present ones; without a lead no number is enough.
-        assert missing(10, 10, 10, noise_sd=0.03).count("a") == 10
-        assert missing(10, 10, 10, noise_sd=0.03, best="b", margin=0.001).count("b") == 10
+def equal(*counts: int) -> Mapping[str, Sequence[float]]:
+    return {name: [0.5] * count for name, count in zip("abc", counts, strict=True)}
 
+
+class TestRuleOfThree:
     def test_a_winner_and_its_nearest_rival_run_often_enough_to_show_frequent_failures(self) -> None:
-        assert missing(10, 10, 2, noise_sd=0.0) == ""
-        assert missing(8, 8, 2, noise_sd=0.0) == "abab"
-        assert missing(12, 8, 2, noise_sd=0.0) == "bb"
-        assert missing(9, 10, 2, noise_sd=0.0) == "a"
-        needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.875, 0.9, 0.95, 0.99)]
-        assert needed == [3, 6, 7, 8, 10, 16]
+        assert missing(equal(12, 12, 2)) == ""
+        assert missing(equal(10, 10, 2)) == "abab"
+        assert missing(equal(14, 10, 2)) == "bb"
+        assert missing(equal(11, 12, 2)) == "a"
+        needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.9, 0.95, 0.99)]
+        assert needed == [3, 7, 10, 12, 19]
+
+    @pytest.mark.parametrize(("failing", "sure"), [("a", False), ("b", True)])
+    def test_both_run_again_where_failures_that_were_seen_make_the_lead_unsure(self, failing: str, sure: bool) -> None:
+        scores = {name: [0.5, 0.51] * 7 for name in "abc"}
+        assert missing(scores, scale=0.005) == "", "nothing is skewed"
+        scores[failing] = [*scores[failing][:-1], 0.1]
+        assert missing(scores, scale=0.005) == ("" if sure else "ab")
+        assert missing({**scores, "b": [*scores["b"], 0.5]}, scale=0.005) == ("" if sure else "ab")
+        assert missing({**scores, "a": [*scores["a"], 0.5]}, scale=0.005) == ("" if sure else "ba")
+        assert missing(scores, scale=0.005, margin=0.03) == ""
+        assert missing(scores, scale=0.005, confidence=0.75) == ""
+
+    def test_halls_transformation_at_worked_numbers(self) -> None:
+        # t = 2, g = -.3: 2 - .4 + .0267 - .05 = 1.5767, and Phi(1.5767) = .94256
+        assert lead_is_real(2.0, sd=1.0, skewness=-0.3, confidence=0.942)
+        assert not lead_is_real(2.0, sd=1.0, skewness=-0.3, confidence=0.943)
+        assert lead_is_real(0.1, sd=1.0, skewness=0.3, confidence=0.95), "the probability alone decides"
+        assert lead_is_real(2.0, sd=1.0, skewness=-1e-17, confidence=0.95)
+        assert lead_is_real(2.0, sd=1e-300, skewness=-1.0, confidence=0.95)
+        assert [lead_is_real(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)] == [
+            False,
+            False,
+            True,
+        ]
+
+    def test_the_skewness_is_that_of_the_mean_difference(self) -> None:
+        failing, steady, split = RNG.exponential(size=400), RNG.normal(size=400), RNG.normal(0, 9, size=400)
+        one, other = (dict(enumerate(values)) for values in (split - failing, split + steady))
+        found = skewness_of_mean(one, other)
+        assert found == pytest.approx(
+            stats.skew(-failing - steady) / 20, rel=0.01
+        )  # that of a sum falls as 1 / sqrt(n)
+        assert skewness_of_mean(other, one) == pytest.approx(-found)
+        apart = skewness_of_mean(dict(enumerate(-failing)), {-1 - k: score for k, score in enumerate(steady)})
+        cumulants = stats.moment(-failing, 3) - stats.moment(steady, 3), np.var(failing) + np.var(steady)
+        assert apart == pytest.approx(cumulants[0] / cumulants[1] ** 1.5 / 20, rel=0.01)
+        assert skewness_of_mean({1: 0.5}, {2: 0.4}) == skewness_of_mean({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4}) == 0
 
 
 class TestGLR:
