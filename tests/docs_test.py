@@ -61,10 +61,10 @@ def test_the_families_within_the_target_are_counted() -> None:
     readme, evaluation, faq = (" ".join(place.read_text(encoding="utf-8").split()) for place in places)
     assert f"In {held} of {len(unseen)} [kinds of simulated problems]" in readme
     assert f"{len(unseen)} in all, were written down before the present rule" in evaluation
-    assert f"In {held} of them, at most 5% of the selections pick a wrong winner" in evaluation
+    assert f"In {held} of them, at most 5% of the selections pick the wrong winner" in evaluation
     assert f"in {held} of {len(unseen)} kinds of problems" in faq
     assert f"In the worst of all {len(unseen + tuned)} kinds" in faq
-    assert f"{worst[0]:.0%} of selections pick a wrong winner, or {worst[2]:.0%} of those that name a winner" in faq
+    assert f"{worst[0]:.0%} of selections pick the wrong winner, or {worst[2]:.0%} of those that name a winner" in faq
 
 
 @pytest.mark.parametrize("script", ["check_words"], indirect=True)

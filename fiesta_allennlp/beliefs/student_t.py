@@ -88,8 +88,8 @@ class ScoreBelief(Belief):
         refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
         if refused.size:
             raise ScoreError(
-                f"scores must be numbers of at most {LARGEST_SCORE:g} in magnitude but candidate '{candidate}' has "
-                f"{history.sign * refused[0]}. Fix the metric, or make the run fail."
+                f"scores must not exceed {LARGEST_SCORE:g} in absolute value but candidate '{candidate}' has "
+                f"{history.sign * refused[0]}. Fix the metric, or have the run exit with an error in this case."
             )
         if not self.takes_logits:
             return scores

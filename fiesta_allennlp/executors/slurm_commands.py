@@ -138,7 +138,7 @@ def _further_options(given: Any) -> Dict[str, Any]:
     for key in options:
         if not key or key in OUR_OWN:
             raise ConfigError(
-                f"--slurm expects an option of sbatch, such as --slurm qos=long, but got {json.dumps(key)}. The name, "
+                f"--slurm expects an sbatch option, such as --slurm qos=long, but got {json.dumps(key)}. The name, "
                 "array, logs and signal of a job cannot be changed."
             )
     return options

@@ -82,7 +82,7 @@ def scratch_directory(root: Path) -> Iterator[Path]:
     has a lock file next to it, which ends with its process. Refuse a `root` of another user."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid != os.getuid():
-        raise PermissionError(f"{root} belongs to another user. Set TMPDIR for this node's Ray to another directory.")
+        raise PermissionError(f"{root} belongs to another user. For Ray on this node, set TMPDIR to another directory.")
     scratch = root / uuid.uuid4().hex
     with FileLock(str(root / "sweep.lock")):
         for left in root.glob("*.in_use"):

@@ -77,8 +77,8 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
     if len(names) < 2:
         raise ConfigError(
-            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Add "
-            "candidates without a row with --candidates."
+            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Use "
+            "--candidates to add candidates that have no row yet."
         )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)

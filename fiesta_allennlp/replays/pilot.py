@@ -154,5 +154,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
     )
     name = choice.strategy_params()["type"]
     if name in Strategy.available() and not issubclass(Strategy.by_name(name), FixedConfidence):
-        raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
+        raise ConfigError(
+            f"--strategy: a plan needs one that stops at a target confidence, such as top_two, but got {name}."
+        )
     return choice

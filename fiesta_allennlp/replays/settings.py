@@ -157,8 +157,8 @@ class NextSettings(ChoiceSettings):
         super().__post_init__()
         if self.scores and Path(self.scores).suffix != ".csv":
             raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Pass the table that gets a row for each run. To start, write only "
-                "the line candidate,split,seed,score and name the candidates with --candidates."
+                f"'{self.scores}' is not a CSV file. Pass the table to which you add a row after each run. To start, "
+                "create it with the line candidate,split,seed,score and name the candidates with --candidates."
             )
 
     @property

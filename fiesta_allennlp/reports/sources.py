@@ -68,8 +68,8 @@ def read_pair(typed: Tuple[str, str], source: Optional[Reading], settings: Repor
     sources = first.source, second.source
     if any(each.by_documents for each in sources):
         raise ConfigError(
-            f"--compare does not support selections of {command('documents')}. Remove --compare; the report on all "
-            "systems has their intervals and P(best)."
+            f"--compare does not support selections made with {command('documents')}. Without --compare, the report "
+            "covers all systems, with their intervals and P(best)."
         )
     is_one = Path(first.source.name).resolve() == Path(second.source.name).resolve()
     if settings.paired and (is_one or any(each.is_selection for each in sources)):

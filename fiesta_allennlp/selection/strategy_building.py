@@ -85,8 +85,8 @@ def _check_kind(params: Dict[str, Any]) -> None:
     if not issubclass(Strategy.by_name(name), FixedBudget):
         if "budget" in params:
             raise ConfigError(
-                f"--budget cannot be combined with --strategy {name}, which stops at a confidence. Limit it with "
-                "--max-evaluations, or use --strategy sequential_halving or non_adaptive_fb."
+                f"--budget cannot be combined with --strategy {name}, which stops at a target confidence. Limit it "
+                "with --max-evaluations, or use --strategy sequential_halving or non_adaptive_fb."
             )
         return
     if "budget" not in params:

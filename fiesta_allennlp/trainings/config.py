@@ -57,7 +57,7 @@ def _check_complete(config: Config) -> None:
         raise ConfigError(
             "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. Remove "
             "it, and multiply 'trainer.num_gradient_accumulation_steps' by its number of processes to keep the "
-            "effective batch size. --cuda-devices runs several trainings in parallel, each on one device."
+            "effective batch size. --cuda-devices trains several models in parallel, each on one device."
         )
 
 

@@ -157,7 +157,7 @@ def build_once(
                 if loss is not None and not math.isfinite(loss):
                     raise ConfigError(
                         f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
-                        "undefined number in the initial weights, the word vectors, the features or the loss."
+                        "NaN value in the initial weights, the word vectors, the features or the loss."
                     )
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
