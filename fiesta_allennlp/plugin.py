@@ -1,13 +1,29 @@
-"""Importing this module registers with AllenNLP the commands, and the classes that configs can name: it is what
-`.allennlp_plugins` names."""
+"""Importing this module registers with AllenNLP the commands, as `allennlp fiesta-select` and so on, and the classes
+that configs can name: it is what `.allennlp_plugins` names."""
 
 # ruff: noqa: F401
-import fiesta_allennlp.commands.subcommands
+import argparse
+from typing import Any
+
+from allennlp.commands.subcommand import Subcommand
+
 import fiesta_allennlp.modules
 import fiesta_allennlp.tagging
 import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.allennlp.evaluator
 import fiesta_allennlp.trainings.allennlp.resplit
+from fiesta_allennlp.commands import COMMANDS, add_command
 from fiesta_allennlp.selection.jsonnet import set_defaults
 
+
+class FiestaSubcommand(Subcommand):
+    """A command of this package, which is registered as `fiesta-` and its name."""
+
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
+        return add_command(parser, self.name.removeprefix("fiesta-"), called=self.name, program="allennlp")
+
+
+for name in COMMANDS:
+    if name != "plugin":
+        Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
 set_defaults()

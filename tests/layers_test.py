@@ -38,7 +38,7 @@ ALLOWED: Dict[str, Set[str]] = {
 `commands` imports `reports`, and nothing but `plugin` imports `tdsa` and `tagging`. `plugin`, `__main__` and `__init__`
 may import anything."""
 
-WITH_TORCH = ("modules", "tdsa", "tagging", "trainings/allennlp", "commands/subcommands")
+WITH_TORCH = ("modules", "tdsa", "tagging", "trainings/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""
 
 TOP = ("plugin", "__main__", "__init__")
