@@ -47,10 +47,9 @@ class Number:
 
 
 NUMBERS = (
-    Number("degrees of freedom, odd", "probability.noise", "SIMILARITY", (1.0, 4.0), 0),
+    Number("degrees of freedom, odd", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
     Number("degrees of freedom, ordinary", "probability.noise", "SIMILARITY", (128.0, 512.0), 1),
-    Number("cost of a failure", "strategies.stopping_rules", "FAILURE_COST", (1.7, 6.8)),
-    Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.15, 0.6)),
+    Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.125, 0.5)),
     Number("starting runs", "strategies.stopping_rules", "STARTS", (2, 6)),
 )
 
