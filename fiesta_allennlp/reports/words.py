@@ -121,7 +121,9 @@ def leaning(summary: Mapping[str, Any]) -> str:
 
 def _lacking(summary: Mapping[str, Any]) -> str:
     """Name the runs that a probable winner still needs. Early versions did not record them."""
-    needs = [f"{name} needs {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()]
+    needs = [
+        f"{name} needs at least {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()
+    ]
     return f" That is enough, but before {summary['best']} can win, {' and '.join(needs)}." if needs else ""
 
 
