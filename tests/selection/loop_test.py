@@ -7,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type
+from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Set, Tuple, Type
 from unittest.mock import Mock
 
 import numpy as np
@@ -106,7 +106,7 @@ class Run:
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
         self.executor, self.listener = executor, Quiet()
         try:
-            return Selection(
+            self.decision = Selection(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
                 evaluator=evaluator or Normal(),
                 executor=self.executor,
@@ -119,6 +119,7 @@ class Run:
                 retries=Retries(self.pauses),
                 may_be_unfit=self.may_be_unfit,
             ).run()
+            return self.decision
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
             store.close()
@@ -126,15 +127,16 @@ class Run:
     def scores(self) -> Set[Tuple[str, int, float]]:
         return {(e.request.candidate, e.request.replicate, e.score) for e in self.history.evaluations}
 
+    def undisturbed(self) -> "Run":
+        """The same selection in another directory, in which nothing fails or ends it early."""
+        other = Run(RunDirectory(self.directory.root.with_name("other")), self.params)
+        other.go()
+        return other
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return Run(RunDirectory(tmp_path / "run"), {"type": "top_two", "confidence": 0.99})
-
-
-@pytest.fixture
-def other(tmp_path: Path) -> Run:
-    return Run(RunDirectory(tmp_path / "other"), {"type": "top_two", "confidence": 0.99})
 
 
 @pytest.mark.parametrize("slots", [1, 4])
@@ -156,13 +158,13 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
 
 
 @pytest.mark.parametrize("interrupt_after", [0, 4, 11])
-def test_a_resumed_run_is_the_uninterrupted_one(run: Run, other: Run, interrupt_after: int) -> None:
-    complete = other.go()
+def test_a_resumed_run_is_the_uninterrupted_one(run: Run, interrupt_after: int) -> None:
     first = run.go(interrupt_after=interrupt_after)
     assert first.stopped_by == "interrupted"
     assert len(run.history.evaluations) == interrupt_after
     assert len(run.history.pending) == 1
-    assert run.go(resume=True) == complete
+    other = run.undisturbed()
+    assert run.go(resume=True) == other.decision
     assert run.scores() == other.scores()
     assert [row["candidate"] for row in run.rows] == [row["candidate"] for row in other.rows]
 
@@ -192,12 +194,11 @@ def test_pending_requests_come_first_unless_they_finished_unrecorded(run: Run) -
     [("killed", ("c-2",), 2), ("killed", ("b-0", "b-1", "b-2", "b-4"), 1), ("machine", ("b-0", "b-3", "b-4"), 2)],
 )
 def test_what_finishes_at_last_has_the_same_seeds_and_its_failures_do_not_count(
-    run: Run, other: Run, kind: str, failing: Tuple[str, ...], tries: int
+    run: Run, kind: str, failing: Tuple[str, ...], tries: int
 ) -> None:
     """More failures of the winner than a candidate may have."""
-    other.go()
     run.go(fail=lambda request, attempt: kind if request.name in failing and attempt <= tries else None)
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
     failures = [(f.request.name, f.kind) for f in run.history.failures]
     assert Counter(failures) == dict.fromkeys([(name, kind) for name in failing], tries)
     assert [row["status"] for row in run.rows].count("failed") == len(failures)
@@ -223,8 +224,7 @@ def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(
     assert run.history.withdrawn == {"b"}
 
 
-def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run, other: Run) -> None:
-    other.go()
+def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run) -> None:
     with pytest.raises(FiestaError, match="a-2 keeps failing .*as told.*--recover.*'a'.*--allow-removed"):
         run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
     before = run.scores()
@@ -235,7 +235,7 @@ def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(ru
         run.go(resume=True, fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
     assert run.executor.started.count(run.history.pending[0]) == 3, "a resumed selection has fresh tries"
     run.go(resume=True)
-    assert run.scores() == other.scores() > before
+    assert run.scores() == run.undisturbed().scores() > before
 
 
 def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
@@ -249,7 +249,7 @@ def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
 
 
 def test_an_interrupt_ends_a_pause_at_once(
-    run: Run, other: Run, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+    run: Run, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     asked: List[float] = []
     stub = SimpleNamespace(sleep=lambda seconds: (asked.append(seconds), ctrl_c()), monotonic=time.monotonic)
@@ -259,8 +259,7 @@ def test_an_interrupt_ends_a_pause_at_once(
     assert decision.stopped_by == "interrupted"
     assert asked == [60.0], "the time at work is noted every minute"
     run.go(resume=True)
-    other.go()
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
 
 
 def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(run: Run) -> None:
@@ -288,11 +287,10 @@ def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_s
     assert (decision.stopped_by, run.history.pending) == ("confidence", ())
 
 
-def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run, other: Run) -> None:
-    other.go()
+def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run) -> None:
     saved = (make_request(1, "c", 2, shared_splits=True),)
     run.go(evaluator=Normal(saved=saved), fail=lambda request, attempt: "killed" if request in saved else None)
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
     assert run.executor.started.count(saved[0]) == 1
     assert run.history.failures == ()
 
@@ -305,15 +303,14 @@ def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run
     ],
 )
 def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
-    run: Run, other: Run, kind: str, error: Type[Exception], message: str
+    run: Run, kind: str, error: Type[Exception], message: str
 ) -> None:
-    other.go()
     with pytest.raises(error, match=message):
         run.go(fail=lambda request, attempt: kind if request.name == "c-2" else None)
     assert [request.name for request in run.history.pending] == ["c-2"]
     assert run.history.failures == ()
     run.go(resume=True)
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
 
 
 def test_the_cap_ends_it_undecided(run: Run) -> None:
@@ -326,12 +323,12 @@ def test_the_cap_ends_it_undecided(run: Run) -> None:
 
 @dataclass
 class Simulated(Executor):
-    """Works in a time of its own: each candidate takes its seconds, and each outcome moves the time to its end.
+    """Works in a time of its own: each run takes its seconds, and each outcome moves the time to its end.
 
     `now` is that time, in seconds, and `idle` how long workers had nothing to do, all together.
     """
 
-    seconds: Mapping[str, float]
+    seconds: float
     slots: int = 4
     now: float = 0.0
     idle: float = 0.0
@@ -343,7 +340,7 @@ class Simulated(Executor):
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         assert len(self.running) < self.slots
-        seconds = self.seconds_of_failure if self.is_lacking(request, self.now) else self.seconds[request.candidate]
+        seconds = self.seconds_of_failure if self.is_lacking(request, self.now) else self.seconds
         self.running.append((self.now + seconds, request, evaluator))
         self.begun.append((self.now, request))
 
@@ -361,7 +358,7 @@ class Simulated(Executor):
             if self.is_lacking(request, self.now - self.seconds_of_failure):
                 yield Failure(request, "machine", "as told")
             else:
-                yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
+                yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds)
 
     def abandon(self, requests: Sequence[Request]) -> None:
         self.running = [work for work in self.running if work[1] not in requests]
@@ -395,9 +392,8 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Simulate:
         executor = Simulated(*args, **kwargs)
         for module in ("retries", "loop"):
             monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
-        monkeypatch.setattr(
-            "fiesta_allennlp.selection.loop.SECONDS_BETWEEN_NOTES", 600.0
-        )  # else each minute is a write
+        # else each minute is a write
+        monkeypatch.setattr("fiesta_allennlp.selection.loop.SECONDS_BETWEEN_NOTES", 600.0)
         return executor
 
     return make
@@ -406,10 +402,9 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Simulate:
 EQUALLY = {"type": "non_adaptive_fb", "budget": 12}
 
 
-def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, other: Run, simulated: Simulate) -> None:
-    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
-    hour = dict.fromkeys("abc", 3600.0)
-    executor = simulated(hour, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
+def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simulated: Simulate) -> None:
+    run.params, run.pauses = EQUALLY, PAUSES
+    executor = simulated(3600.0, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
     decision = run.go_with(executor)
     tries = [begun for begun, request in executor.begun if request.name == "a-0"]
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
@@ -419,8 +414,7 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, othe
         names for names, later in zip(run.listener.waiting, run.listener.waiting[1:], strict=False) if names != later
     ]
     assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
-    other.go()
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
 
 
 @pytest.mark.parametrize(("works_until", "tries"), [(9.0, [9.0, 20.0, 81.0, 382.0, 2183.0]), (0.0, [0.0, 11.0, 72.0])])
@@ -429,7 +423,7 @@ def test_the_pauses_grow_until_the_selection_ends(
 ) -> None:
     """After all pauses, or two where no run ever finished."""
     run.pauses = PAUSES
-    executor = simulated(dict.fromkeys("abc", 9.0), slots=1, is_lacking=lambda request, now: now >= works_until)
+    executor = simulated(9.0, slots=1, is_lacking=lambda request, now: now >= works_until)
     with pytest.raises(FiestaError, match="keeps failing"):
         run.go_with(executor)
     first = executor.begun[int(works_until > 0)][1]
@@ -441,8 +435,7 @@ def test_a_machine_on_which_nothing_works_gets_few_requests(
     run: Run, simulated: Simulate, slots: int, seconds_of_failure: float
 ) -> None:
     run.pauses = PAUSES
-    executor = simulated(dict.fromkeys("abc", 9.0), slots=slots, is_lacking=lambda request, now: True)
-    executor.seconds_of_failure = seconds_of_failure
+    executor = simulated(9.0, slots=slots, is_lacking=lambda request, now: True, seconds_of_failure=seconds_of_failure)
     with pytest.raises(FiestaError, match="keeps failing"):
         run.go_with(executor)
     assert slots < len(run.history.pending) <= 2 * slots
@@ -456,8 +449,7 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
 ) -> None:
     """As with one that is too large for the card: the others are trained all the same."""
     run.pauses = PAUSES
-    seconds = dict.fromkeys("abc", 60 * minutes)
-    executor = simulated(seconds, slots=2, is_lacking=lambda request, now: request.candidate == "a")
+    executor = simulated(60 * minutes, slots=2, is_lacking=lambda request, now: request.candidate == "a")
     decision = run.go_with(executor)
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
     assert run.history.pending == ()
@@ -470,9 +462,7 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
     """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
     run.params = {"type": "top_two", "belief": {"type": "split_paired"}, "num_starts": 2}
     run.pauses = PAUSES
-    executor = simulated(
-        dict.fromkeys("abc", 1800.0), slots=6, is_lacking=lambda request, now: request.candidate == "a"
-    )
+    executor = simulated(1800.0, slots=6, is_lacking=lambda request, now: request.candidate == "a")
     executor.seconds_of_failure = 3600.0
     decision = run.go_with(executor)
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
@@ -485,7 +475,7 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 ) -> None:
     """As with a long batch on one split: else it would be tried again and again, half of the time."""
     run.params, run.pauses = EQUALLY, PAUSES
-    executor = simulated(dict.fromkeys("abc", 7200.0), slots=1, is_lacking=lambda request, now: request.name == "a-2")
+    executor = simulated(7200.0, slots=1, is_lacking=lambda request, now: request.name == "a-2")
     executor.seconds_of_failure = 7200.0
     assert run.go_with(executor).stopped_by == "budget"
     assert [request.name for _, request in executor.begun].count("a-2") == len(PAUSES) + 1
@@ -497,30 +487,25 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Simulate) -> None:
     """As an endpoint that answers nothing for its first minutes."""
     run.pauses, run.may_be_unfit = PAUSES, False
-    executor = simulated(
-        dict.fromkeys("abc", 60.0), slots=2, is_lacking=lambda request, now: request.candidate == "a" and now < 900
-    )
+    executor = simulated(60.0, slots=2, is_lacking=lambda request, now: request.candidate == "a" and now < 900)
     run.go_with(executor)
     assert run.history.withdrawn == frozenset() and run.history.num_finished("a")
     assert {failure.kind for failure in run.history.failures} == {"machine"}
 
 
-def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, other: Run, simulated: Simulate) -> None:
+def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, simulated: Simulate) -> None:
     """The first run of b takes ten hours; on the other worker nothing works meanwhile."""
-    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
-    long = dict.fromkeys("abc", 36000.0)
-    executor = simulated(long, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
+    run.params, run.pauses = EQUALLY, PAUSES
+    executor = simulated(36000.0, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
     assert run.go_with(executor).stopped_by == "budget"
-    other.go()
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
 
 
-def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    hour = dict.fromkeys("abc", 3600.0)
-    run.params = other.params = {"type": "non_adaptive_fb", "budget": 12}
+def test_max_hours_is_a_total_over_all_sessions(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.params = EQUALLY
     run.max_hours, begin, done = 2.5, 500.0, []
     for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
-        executor = Simulated(hour, slots=2)
+        executor = Simulated(3600.0, slots=2)
         monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, begin))
         run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
         decision = run.go_with(executor, resume=resume)
@@ -530,14 +515,13 @@ def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatc
     assert done[1] == ("max_hours", 4, 2, 0.0)
     assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
     assert done[3][:3] == ("budget", 12, 0)
-    other.go()
-    assert run.scores() == other.scores()
+    assert run.scores() == run.undisturbed().scores()
 
 
 def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor = Simulated({"a": 610.0, "b": 610.0, "c": 610.0}, slots=1)
+    executor = Simulated(610.0, slots=1)
     monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, 0.0))
 
     def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
