@@ -18,9 +18,9 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Evaluation, Failure, Request
+from fiesta_allennlp.records import Evaluation, Request
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, score_of
+from tests.executors.conftest import Build, failure_of, given, only_failure, score_of
 from tests.executors.light import Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
@@ -93,9 +93,7 @@ def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: Ru
 @pytest.mark.parametrize("what", ["leave a child", "leave a child and exit", "leave a child and hang"])
 def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory, what: str) -> None:
     """Also what is in a session of its own, where the training ends, dies or is ended."""
-    executor = make(workers=2)
-    executor.submit(Light(what), request(0))
-    executor.submit(Light("leave a child and hang"), request(1))
+    executor = given(make(workers=2), what, "leave a child and hang")
     left = directory.evaluation("a-0") / "child"
     if what == "leave a child and hang":
         until(lambda: left.exists() and len(left.read_text().split()) == 2)
@@ -110,8 +108,7 @@ def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDir
 
 
 def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Make, directory: RunDirectory) -> None:
-    executor = make()
-    executor.submit(Light("hang"), request(0))
+    executor = given(make(), "hang")
     pid = directory.evaluation("a-0") / "pid"
     until(lambda: pid.exists() and pid.read_text() != "")
     assert list(executor.completed(timeout=0.1)) == [] and is_running(int(pid.read_text()))
@@ -125,11 +122,7 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.SECONDS_TO_STOP", 1.0)
-    executor = make(workers=2, cuda_devices=["4", "7"])
-    executor.submit(Light("hang on"), request(0))
-    executor.submit(Light("hang"), request(1))
-    for replicate in (2, 3, 4):
-        executor.submit(Light("device"), request(replicate))
+    executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor._running) == 2, "no more than workers"
     child = directory.evaluation("a-0") / "child"
     until(lambda: child.exists() and child.read_text() != "")
@@ -174,16 +167,12 @@ def test_texts_have_one_order_in_all_processes(make: Make) -> None:
 def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     executor = make(workers=5, cuda_devices=["4", "7"])
     assert executor.gives_devices
-    devices = []
-    for replicate in range(5):
-        executor.submit(Light("device"), request(replicate))
-        devices.append([running.device for running in executor._running.values()][-1])
-    assert devices == ["4", "7", "4", "7", "4"]
+    given(executor, *["device"] * 5)
+    assert [running.device for running in executor._running.values()] == ["4", "7", "4", "7", "4"]
     running = {running.begun.request.replicate: future for future, running in executor._running.items()}
     for replicate in (4, 2, 0):  # all that had device 4, so that it is the idle one
         del executor._running[running[replicate]]
-    executor.submit(Light("device"), request(5))
-    executor.submit(Light("device"), request(6))
+    given(executor, "device", "device", first=5)
     assert [running.device for running in executor._running.values()][-2:] == ["4", "4"]
     assert make().gives_devices is False
 
@@ -240,9 +229,7 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     assert len(data_workers) == 2 and all(map(is_running, data_workers))
     assert found["shared"]
     os.kill(worker, signal.SIGKILL)
-    (failure,) = executor.completed()
-    assert isinstance(failure, Failure)
-    assert failure.kind == "killed"
+    assert only_failure(executor).kind == "killed"
     until(lambda: not any(map(is_running, found["pids"])))
     assert not [path for path in found["shared"] if Path(path).exists()]
 
