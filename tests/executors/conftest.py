@@ -6,7 +6,8 @@ import pytest
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
-from tests.executors.light import Light, request
+from tests.conftest import until
+from tests.executors.light import Light, is_running, request
 
 Build = Callable[..., Any]
 SomeExecutor = TypeVar("SomeExecutor", bound=Executor)
@@ -55,6 +56,17 @@ def failure_of(executor: Executor, evaluator: Evaluator) -> Failure:
     """The failure that comes of a run."""
     executor.submit(evaluator, request(0))
     return only_failure(executor)
+
+
+def pids_in(path: Path, number: int = 1) -> List[int]:
+    """The processes that a run wrote into a file, once there are so many of them."""
+    until(lambda: path.exists() and len(path.read_text().split()) == number)
+    return [int(pid) for pid in path.read_text().split()]
+
+
+def until_ended(pids: Iterable[int]) -> None:
+    left = list(pids)
+    until(lambda: not any(map(is_running, left)))
 
 
 def scores(outcomes: Iterable[Outcome]) -> List[float]:

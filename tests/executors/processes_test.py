@@ -20,7 +20,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, ru
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Request
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, given, only_failure, score_of
+from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.executors.light import Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
@@ -86,8 +86,7 @@ def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: Ru
     failure = failure_of(make(time_limit=2), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 2" in failure.error
     for name in ("pid", "child"):
-        pid = int((directory.evaluation("a-0") / name).read_text())
-        until(lambda pid=pid: not is_running(pid))
+        until_ended(pids_in(directory.evaluation("a-0") / name))
 
 
 @pytest.mark.parametrize("what", ["leave a child", "leave a child and exit", "leave a child and hang"])
@@ -96,24 +95,20 @@ def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDir
     executor = given(make(workers=2), what, "leave a child and hang")
     left = directory.evaluation("a-0") / "child"
     if what == "leave a child and hang":
-        until(lambda: left.exists() and len(left.read_text().split()) == 2)
+        pids_in(left, 2)
         executor.abandon([request(0)])
     else:
         next(executor.completed())
-    children = [int(child) for child in left.read_text().split()]
-    until(lambda: not any(map(is_running, children)))
-    other = directory.evaluation("a-1") / "child"
-    until(lambda: other.exists() and len(other.read_text().split()) == 2)
-    assert all(is_running(int(child)) for child in other.read_text().split()), "of another training"
+    until_ended(pids_in(left, 2))
+    assert all(map(is_running, pids_in(directory.evaluation("a-1") / "child", 2))), "of another training"
 
 
 def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Make, directory: RunDirectory) -> None:
     executor = given(make(), "hang")
-    pid = directory.evaluation("a-0") / "pid"
-    until(lambda: pid.exists() and pid.read_text() != "")
-    assert list(executor.completed(timeout=0.1)) == [] and is_running(int(pid.read_text()))
+    (pid,) = pids_in(directory.evaluation("a-0") / "pid")
+    assert list(executor.completed(timeout=0.1)) == [] and is_running(pid)
     executor.close()
-    until(lambda: not is_running(int(pid.read_text())))
+    until_ended([pid])
     assert list(executor.completed()) == []
     executor.close()
 
@@ -124,14 +119,12 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
     monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.SECONDS_TO_STOP", 1.0)
     executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor._running) == 2, "no more than workers"
-    child = directory.evaluation("a-0") / "child"
-    until(lambda: child.exists() and child.read_text() != "")
+    pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]
     executor.abandon([request(0), request(3)])
-    for name in ("pid", "child"):
-        until(lambda name=name: not is_running(int((directory.evaluation("a-0") / name).read_text())))
+    until_ended(pids)
     outcomes = [next(executor.completed()) for _ in range(2)]
     assert [(o.request.replicate, o.score) for o in outcomes if isinstance(o, Evaluation)] == [(2, 4), (4, 4)]
-    assert is_running(int((directory.evaluation("a-1") / "pid").read_text()))
+    assert all(map(is_running, pids_in(directory.evaluation("a-1") / "pid")))
     executor.abandon([request(1), request(9)])
     assert list(executor.completed()) == []
 
@@ -151,11 +144,10 @@ if __name__ == "__main__":
     script = directory.root.parent / "parent.py"
     script.write_text(code)
     parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-    pid = directory.evaluation("a-0") / "pid"
-    until(lambda: pid.exists() and pid.read_text() != "")
+    pids = pids_in(directory.evaluation("a-0") / "pid")
     parent.kill()
     parent.wait()
-    until(lambda: not is_running(int(pid.read_text())))
+    until_ended(pids)
 
 
 def test_texts_have_one_order_in_all_processes(make: Make) -> None:
@@ -230,7 +222,7 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     assert found["shared"]
     os.kill(worker, signal.SIGKILL)
     assert only_failure(executor).kind == "killed"
-    until(lambda: not any(map(is_running, found["pids"])))
+    until_ended(found["pids"])
     assert not [path for path in found["shared"] if Path(path).exists()]
 
 

@@ -21,7 +21,7 @@ from fiesta_allennlp.executors.ray import RayExecutor, connect
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, given, only_failure, score_of, scores
+from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, scores, until_ended
 from tests.executors.light import (
     Light,
     Reading,
@@ -200,14 +200,13 @@ def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: P
     executor = given(make(), "wait", "score", "score", place=tmp_path)
     until(lambda: bool(started(tmp_path)))
     executor.abandon([request(0), request(1), request(9)])
-    until(lambda: not is_running(started(tmp_path)[0]))
+    until_ended(started(tmp_path)[:1])
     assert scores(executor.completed()) == [2]
 
 
 def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory) -> None:
     failure_of(make(), Light("leave a child and exit"))
-    children = [int(child) for child in (directory.evaluation("a-0") / "child").read_text().split()]
-    until(lambda: not any(map(is_running, children)))
+    until_ended(pids_in(directory.evaluation("a-0") / "child", 2))
 
 
 def test_more_than_any_node_has_is_refused(make: Make) -> None:

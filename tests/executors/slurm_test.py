@@ -18,7 +18,7 @@ from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queue
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
-from tests.executors.conftest import Build, begun, failure_of, given, only_failure, scores
+from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
 from tests.executors.light import Light, is_running, request, start_selection, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
 
@@ -68,8 +68,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: M
     assert failures[3][0] == "killed" and "killed by signal 9" in failures[3][1]
     assert failures[4][0] == "timeout" and "--time-limit 4" in failures[4][1]
     assert "could not convert string to float: ''" in failures[5][1]  # no GPU was asked for, so none is seen
-    child = int((directory.evaluation("a-4") / "child").read_text())
-    until(lambda: not is_running(child))
+    until_ended(pids_in(directory.evaluation("a-4") / "child"))
     assert [status.state for status in jobs_of(directory).values()] == ["RUNNING"]
     assert (directory.root / "failures" / "a-3.1.log").exists()
     executor.close()
@@ -95,7 +94,7 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     assert isinstance(killed, Failure) and killed.kind == "killed"
     assert f"Slurm job {first['a-1'][1]} ended with state FAILED" in killed.error
     assert isinstance(salvaged, Evaluation) and salvaged.score == 7  # it had finished
-    until(lambda: not any(is_running(pid) for pid, _ in first.values()))
+    until_ended(pid for pid, _ in first.values())
     assert list(executor.completed(timeout=1)) == []
     until(lambda: started(tmp_path)["a-0"] != first["a-0"])
     (tmp_path / "go").touch()
