@@ -238,9 +238,7 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
 
 
-def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
-    slurm: LocalSlurm, make: Make, directory: RunDirectory
-) -> None:
+def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(make: Make, directory: RunDirectory) -> None:
     shared = begun(SlurmExecutor(directory, workers=2, **HELD), "score", "score")._open()
     claim = shared.take("77", 0, 0)
     assert claim is not None
