@@ -31,7 +31,7 @@ def make(build: Build) -> Make:
     return partial(build, ProcessExecutor)
 
 
-STAY_LIGHT = """
+PARENT = """
 import sys
 from pathlib import Path
 from fiesta_allennlp.directory import RunDirectory
@@ -39,17 +39,20 @@ from fiesta_allennlp.executors.processes import ProcessExecutor
 from tests.executors.light import Light, request
 
 executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])))
-executor.submit(Light("stay light"), request(0))
+executor.submit(Light(sys.argv[2]), request(0))
 print(*(type(outcome).__name__ for outcome in executor.completed()))
 executor.close()
 """
-"""In a process of its own: the fork server of this one may have loaded AllenNLP for another test."""
 
 
-def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(tmp_path: Path) -> None:
-    started = [sys.executable, "-c", STAY_LIGHT, str(tmp_path)]
-    done = subprocess.run(started, cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.stdout == "Evaluation\n", done.stderr
+def parent_of(directory: RunDirectory, what: str) -> "subprocess.Popen[str]":
+    """A process of its own that makes a run: the fork server of this one may have loaded AllenNLP for another test."""
+    command = [sys.executable, "-c", PARENT, str(directory.root), what]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(directory: RunDirectory) -> None:
+    assert parent_of(directory, "stay light").communicate() == ("Evaluation\n", None)
 
 
 def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_the_next(
@@ -130,23 +133,9 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
 
 
 def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
-    code = f"""
-from pathlib import Path
-from tests.executors.light import Light, request
-from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.directory import RunDirectory
-
-if __name__ == "__main__":
-    executor = ProcessExecutor(RunDirectory(Path({str(directory.root)!r})))
-    executor.submit(Light("hang"), request(0))
-    next(executor.completed())
-"""
-    script = directory.root.parent / "parent.py"
-    script.write_text(code)
-    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-    pids = pids_in(directory.evaluation("a-0") / "pid")
-    parent.kill()
-    parent.wait()
+    with parent_of(directory, "hang") as parent:
+        pids = pids_in(directory.evaluation("a-0") / "pid")
+        parent.kill()
     until_ended(pids)
 
 
