@@ -119,9 +119,8 @@ def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, named
 
 def test_a_place_in_the_answer_other_labels_and_json_in_a_text(build: Any, tmp_path: Path) -> None:
     out = {"out": [{"text": " POS "}]}
-    nested = Scripted(
-        lambda question: out, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>", "n": None}
-    )
+    body = {"q": "<${text}>", "n": None}
+    nested = Scripted(lambda question: out, answer="out.0.text", labels={"POS": "x"}, body=body)
     assert build(nested, A, B).evaluate(request(1), tmp_path).score == 1.0
     assert nested.asked == [{"q": "<a0>", "n": None}]
     missing = Scripted(lambda question: {"out": []}, answer="out.0.text", version="2")

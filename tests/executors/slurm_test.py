@@ -308,10 +308,8 @@ def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypat
     assert options == {"cpus-per-task": 1, "mail-type": "END,FAIL"}
     with monkeypatch.context() as unchecked:
         unchecked.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
-        assert [SlurmExecutor(directory, slurm=given).hides_gpus for given in ((), ("gres=gpu:a100:1",))] == [
-            True,
-            False,
-        ]
+        found = [SlurmExecutor(directory, slurm=told).hides_gpus for told in ((), ("gres=gpu:a100:1",))]
+        assert found == [True, False]
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigError, match="sbatch"):
         SlurmExecutor(directory)

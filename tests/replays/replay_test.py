@@ -48,10 +48,8 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
         rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
         (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
-        given = settings(
-            scores=str(tmp_path / "s.csv"), strategy=strategy, max_evaluations=28, repetitions=2, minimise=minimise
-        )
-        results.append(replay(given))
+        given = {"strategy": strategy, "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
+        results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
     shown, told, negated = results
     assert shown.repetitions == told.repetitions == negated.repetitions
     assert shown.true_means == told.true_means == pytest.approx({n: -mean for n, mean in negated.true_means.items()})

@@ -7,14 +7,7 @@ import pytest
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.replays.sources import (
-    NOISE_SD,
-    PRESETS,
-    SPLIT_SD,
-    DrawnScores,
-    Sampling,
-    ScoreSource,
-)
+from fiesta_allennlp.replays.sources import NOISE_SD, PRESETS, SPLIT_SD, DrawnScores, Sampling, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 
 NUM_SPLITS, NUM_SEEDS = 7, 3

@@ -79,19 +79,13 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     assert (again.history(max_failures=3), again.rows()) == (before, rows)
     assert (again.meta().seed, again.meta().settings, again.meta().run) == (str(2**127), {"metric": "f1"}, None)
     assert before.pending == (requests[3],)
-    assert [(e.request, e.score, e.seconds) for e in before.evaluations] == [
-        (requests[1], 0.1 + 0.2, 3.0),
-        (requests[0], 0.6, 0.0),
-    ]
+    evaluations = [(e.request, e.score, e.seconds) for e in before.evaluations]
+    assert evaluations == [(requests[1], 0.1 + 0.2, 3.0), (requests[0], 0.6, 0.0)]
     failures = [(f.request.name, f.kind, f.error, f.log_path) for f in before.failures]
     assert failures == [("a-0", "killed", "signal 9", None), ("a-1", "error", "nan loss", "failures/a-1.1.log")]
     assert before.evaluations[0].metrics == metrics and before.counts("b").values.tolist() == [[0, 7]]
-    assert [f"{row['candidate']} {row['status']}" for row in rows] == [
-        "a failed",
-        "b finished",
-        "a failed",
-        "a finished",
-    ]
+    ended = [f"{row['candidate']} {row['status']}" for row in rows]
+    assert ended == ["a failed", "b finished", "a failed", "a finished"]
     assert [row["split_seed"] for row in rows] == [requests[k].split_seed for k in (0, 1, 2, 0)]
     assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
     assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
