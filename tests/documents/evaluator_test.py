@@ -44,13 +44,9 @@ def build(tmp_path: Path) -> Iterator[Callable[..., DocumentQueries]]:
         task = task or Classification()
         task.check([item.gold for one in documents for item in one.items])
         stores.append(AnswerStore(tmp_path / "answers.sqlite", run="run"))
-        return DocumentQueries(
-            documents=documents,
-            task=task,
-            orders={"s": np.arange(len(documents))[::-1]},
-            batch_size=batch_size,
-            stations={"s": Station("s", system, stores[-1])},
-        )
+        orders, stations = {"s": np.arange(len(documents))[::-1]}, {"s": Station("s", system, stores[-1])}
+        given = {"orders": orders, "batch_size": batch_size, "stations": stations}
+        return DocumentQueries(documents=documents, task=task, **given)
 
     yield make
     for store in stores:

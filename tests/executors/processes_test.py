@@ -181,9 +181,8 @@ class Loading(Evaluator):
         from allennlp.data import DatasetReader, Vocabulary
         from allennlp.data.data_loaders import MultiProcessDataLoader
 
-        reader = DatasetReader.from_params(
-            Params({"type": "text_classification_json", "tokenizer": {"type": "whitespace"}})
-        )
+        params = {"type": "text_classification_json", "tokenizer": {"type": "whitespace"}}
+        reader = DatasetReader.from_params(Params(params))
         loader = MultiProcessDataLoader(reader, self.path, batch_size=2, num_workers=2, max_instances_in_memory=8)
         loader.index_with(Vocabulary({"labels": {"good": 1, "bad": 1}}))
         batches = iter(loader)

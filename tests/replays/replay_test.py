@@ -141,12 +141,8 @@ def test_a_summary_worked_by_hand() -> None:
     assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
     assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
-    assert summary["evaluations"] == {
-        "min": 10,
-        "mean": 27.5,
-        "median": 30.0,
-        "max": 40,
-        "quantiles": {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40},
-    }
+    quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}
+    expected = {"min": 10, "mean": 27.5, "median": 30.0, "max": 40, "quantiles": quantiles}
+    assert summary["evaluations"] == expected
     assert summary["rounds"] == {"mean": 7.0} and summary["seed"] == str(2**100)
     assert [candidate["recommended"] for candidate in summary["candidates"]] == [0.5, 0.5, 0.0]

@@ -17,9 +17,8 @@ def table(seeds: Sequence[int] = (NUM_SEEDS,) * NUM_SPLITS, names: str = "ab") -
     """Score 10 split + seed for every candidate, where split k has `seeds[k]` seeds."""
     rows = [(split, 10 * split + seed) for split, num_seeds in enumerate(seeds) for seed in range(num_seeds)]
     splits, scores = (np.array(column) for column in zip(*rows, strict=True))
-    return ScoreTable(
-        "made.json", [f"s{k}" for k in range(len(seeds))], dict.fromkeys(names, splits), dict.fromkeys(names, scores)
-    )
+    split_names = [f"s{k}" for k in range(len(seeds))]
+    return ScoreTable("made.json", split_names, dict.fromkeys(names, splits), dict.fromkeys(names, scores))
 
 
 def drawn(

@@ -68,9 +68,8 @@ def selection() -> Report:
         for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
     ]
     difference = Comparison("model_0", "model_1", False, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
-    return replace(
-        made, candidates=tuple(candidates), comparisons=(difference,), strategy="top_two", splits="shared", notes=()
-    )
+    made = replace(made, strategy="top_two", splits="shared", notes=())
+    return replace(made, candidates=tuple(candidates), comparisons=(difference,))
 
 
 def test_the_paragraph_of_a_decision(selection: Report) -> None:

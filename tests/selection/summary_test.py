@@ -32,12 +32,8 @@ def runs(scores: Mapping[str, Sequence[float]]) -> Tuple[Evaluation, ...]:
 
 @pytest.fixture
 def history() -> History:
-    return History(
-        candidates=("a", "b", "c"),
-        evaluations=runs(SCORES),
-        failures=(Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time"),),
-        withdrawn=frozenset({"c"}),
-    )
+    failure = Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time")
+    return History(("a", "b", "c"), runs(SCORES), failures=(failure,), withdrawn=frozenset({"c"}))
 
 
 def summary(history: History, **decision: Any) -> Dict[str, Any]:
