@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
@@ -17,6 +18,8 @@ from tests.programs import program_config
 GOOD = 'echo "accuracy 0.9$4"'
 """Scores a little above 0.9, by the seed."""
 POOR = 'echo "accuracy 0.1$4"'
+EQUALLY = ("--strategy", "non_adaptive_fb")
+"""Each candidate has as many runs as the others."""
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
 
@@ -68,11 +71,12 @@ class Call:
         assert status == 0, output
         return output
 
-    def refused(self, *arguments: Any, code: int = 2) -> str:
-        """What it wrote where it must end with one message about an error of the user's."""
+    def refused(self, *arguments: Any, code: int = 2, said: str = "") -> str:
+        """What it wrote where it must end with one message about an error of the user's, which matches `said`."""
         status, output = self(*arguments)
         assert status == code, output
         assert "Traceback" not in output and "Logging error" not in output
+        assert re.search(said, output, re.MULTILINE), output
         assert len(output.splitlines()) < 12 and len(output) < 12 * 160, "an error has to fit a screen"
         return output
 
@@ -120,9 +124,9 @@ class Selections:
     def resume(self, *options: Any) -> str:
         return self.call.done("--recover", *options, "-s", self.run)
 
-    def refused(self, *options: Any) -> str:
+    def refused(self, *options: Any, said: str = "") -> str:
         """The command with these options alone."""
-        return self.call.refused(*options, "-s", self.run)
+        return self.call.refused(*options, "-s", self.run, said=said)
 
 
 @pytest.fixture

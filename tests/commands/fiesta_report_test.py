@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 from typing import Callable, List
 
@@ -27,9 +26,6 @@ def test_a_report_stands_beside_the_selection(run: Path, call: Call) -> None:
     text = call.done(run)
     assert "Interrupted after 6 runs of 2 candidates" in text
     assert str(run / "report" / "report.html") in text
-    assert "| able | 3 | 0.8500 |" in (run / "report" / "report.md").read_text()
-    assert "able & 3 & 0.8500" in (run / "report" / "table.tex").read_text()
-    assert (run / "report" / "scores.csv").read_text().startswith("candidate,split,seed,score")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -61,8 +57,7 @@ def test_what_is_wrong_is_said_in_one_message(
     monkeypatch.chdir(tmp_path)
     Path("directory").mkdir()
     Path("file.md").touch()
-    text = call.refused(*arguments)
-    assert re.search(f"^error: .*{message}", text, re.MULTILINE), text
+    call.refused(*arguments, said=f"^error: .*{message}")
     status, text = call(*arguments, "--debug")
     assert status == 2 and "Traceback" in text
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "directory", tmp_path / "file.md"]

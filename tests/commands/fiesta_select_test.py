@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.listeners.progress import Progress
-from tests.commands.conftest import GOOD, POOR, Call, Selections, history_of
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until
 from tests.listeners.tensorboard_test import scalars
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
@@ -19,8 +19,7 @@ from tests.warm import Command
 
 def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path, call: Call) -> None:
     options = ["--workers", 2, "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"', "--keep", "best"]
-    output = call.done(*trained, "-s", run, "--metric", "accuracy", *options)
-    assert "able is the best with probability" in output
+    assert "able is the best with probability" in call.done(*trained, "-s", run, "--metric", "accuracy", *options)
     until(lambda: "decision: able after" in (run / "notify.log").read_text())
     summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"], summary["strategy"]["type"]) == ("able", "confidence", "top_two")
@@ -49,16 +48,15 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert sorted(reviews.iterdir()) == before
 
 
-def test_tensorboard_follows_a_selection_and_its_resumption(
-    selections: Selections, candidates: List[str], run: Path
-) -> None:
+def test_tensorboard_follows_a_selection_and_its_resumption(selections: Selections, run: Path) -> None:
     selections.begin("--budget", 2, "--tensorboard")
     selections.resume("--budget", 4)
     assert len(list((run / "tensorboard").iterdir())) == 2
     assert scalars(run / "tensorboard")["trainings/able"][-1] == (4, 2)
     before = (run / "evaluations.csv").read_text()
     (run / "notes.txt").write_text("not ours")
-    assert "already contains a selection" in selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
+    given = [*selections.candidates, "--metric", "accuracy", "--budget", 2]
+    selections.refused(*given, said="already contains a selection")
     assert (run / "evaluations.csv").read_text() == before
     selections.begin("--budget", 2, "--force")
     assert not (run / "tensorboard").exists() and (run / "notes.txt").exists()
@@ -75,7 +73,7 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
 ) -> None:
     """AllenNLP configs that are killed, and programs that are interrupted."""
     slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
-    given = [*(slow if how == signal.SIGINT else trained), "--strategy", "non_adaptive_fb", "--budget", 8]
+    given = [*(slow if how == signal.SIGINT else trained), *EQUALLY, "--budget", 8]
     process = start(*given, "-s", run, "--seed", 77)
     until(lambda: num_finished(run) >= 3 or process.poll() is not None)
     process.send_signal(how)
@@ -103,7 +101,7 @@ def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str],
 def test_data_that_change_in_the_middle_end_the_selection(
     selections: Selections, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 4]
+    options = [*EQUALLY, "--seed", 5, "--budget", 4]
     whole = replace(selections, run=selections.run.with_name("whole"))
     whole.begin(*options)
     train = reviews / "train.jsonl"
@@ -115,8 +113,8 @@ def test_data_that_change_in_the_middle_end_the_selection(
 
     with monkeypatch.context() as patched:
         patched.setattr(Progress, "on_outcome", change)
-        output = selections.refused(*selections.candidates, "--metric", "accuracy", *options)
-    assert f"{train} has changed since the selection began" in output and "--recover" in output
+        said = f"{train} has changed since the selection began.*--recover"
+        selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
     history = history_of(selections.run)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
     assert "not be comparable" in selections.refused("--recover")
@@ -125,12 +123,12 @@ def test_data_that_change_in_the_middle_end_the_selection(
     assert scores_of(selections.run) == scores_of(whole.run)
 
 
-def test_official_splits_repeat_from_the_config_alone(
-    selections_of_trained: Selections, trained: List[str], reviews: Path, run: Path
-) -> None:
+def test_official_splits_repeat_from_the_config_alone(selections_of_trained: Selections, reviews: Path) -> None:
+    run, refused = selections_of_trained.run, selections_of_trained.refused
     selections_of_trained.begin("--splits", "official", "--budget", 4, "--seed", 5)
     config = json.loads((run / "evaluations" / "able-0" / "config.json").read_text())
-    assert config["dataset_reader"] == json.loads(Path(trained[0]).read_text())["dataset_reader"]
+    able = Path(selections_of_trained.candidates[0])
+    assert config["dataset_reader"] == json.loads(able.read_text())["dataset_reader"]
     assert config["test_data_path"] == str(reviews / "test.jsonl")
     summary = summary_of(run)
     assert (summary["splits"], summary["score"], summary["belief"]) == ("official", "test", {"type": "unpaired"})
@@ -138,7 +136,6 @@ def test_official_splits_repeat_from_the_config_alone(
     made = report(run)
     assert "--splits official" in dict(made.checklist)["command to repeat it all"]
     assert {comparison.num_pairs for comparison in made.comparisons} == {0}
-    refused = selections_of_trained.refused
     assert "--belief split_paired" in refused("--recover", "--belief", "split_paired")
     assert '--splits was "official" and is now "shared"' in refused("--recover", "--splits", "shared")
 

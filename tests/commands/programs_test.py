@@ -9,21 +9,19 @@ import psutil
 import pytest
 
 from fiesta_allennlp import report
-from tests.commands.conftest import BLIND, GOOD, POOR, Call, Selections
+from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections
 from tests.conftest import still_runs, until
 from tests.run_files import rows_of, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
-EQUALLY = ("--strategy", "non_adaptive_fb")
 Write = Callable[..., str]
 
 
 def test_programs_and_a_config_share_a_selection_and_its_report(
     selections: Selections, write_config: Callable[..., Path], run: Path
 ) -> None:
-    output = selections.begin(write_config("stock", BLIND), *EQUALLY, "--budget", 6)
-    assert "able is the best" in output
+    assert "able is the best" in selections.begin(write_config("stock", BLIND), *EQUALLY, "--budget", 6)
     rows = scores_of(run)
     assert {name for name, _, _ in rows} == {"able", "blind", "stock"} and len(rows) == 6
     seeds = {(run / "evaluations" / f"{name}-0" / "program.json") for name in ("able", "blind")}
@@ -91,11 +89,9 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 2)
     assert "the code of" not in call.done("-s", run, "--recover", "--budget", 2)
     (reviews / "score.sh").write_text('echo "accuracy 0.5$4"')
-    output = call.done("-s", run, "--recover", "--budget", 4)
-    assert "the code of score.sh has changed" in output
+    assert "the code of score.sh has changed" in call.done("-s", run, "--recover", "--budget", 4)
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
-    output = call.refused("-s", run, "--recover", "--budget", 6)
-    assert f"the content of {reviews / 'test.jsonl'}" in output
+    call.refused("-s", run, "--recover", "--budget", 6, said=f"the content of {reviews / 'test.jsonl'}")
 
 
 def test_only_the_winners_best_model_is_kept_by_a_metric_to_minimise(
@@ -125,7 +121,6 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
 
 def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program: Write, candidates: List[str]) -> None:
     misnamed = write_program("misnamed", GOOD, type="progam")
-    output = selections.refused(candidates[0], misnamed, *METRIC)
-    assert '"type": "program"' in output
-    assert "--metric is missing" in selections.refused(*candidates)
+    selections.refused(candidates[0], misnamed, *METRIC, said='"type": "program"')
+    selections.refused(*candidates, said="--metric is missing")
     assert not (selections.run / "evaluations").exists()

@@ -103,9 +103,8 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
             break
         with path.open("a") as table:
             for name, split, seed in csv.reader(told.splitlines()):
-                table.write(
-                    f"{name},{split},{seed},{0.5 + 0.1 * (name == 'b') + 0.001 * ((count * 7 + int(split)) % 5)}\n"
-                )
+                score = 0.5 + 0.1 * (name == "b") + 0.001 * ((count * 7 + int(split)) % 5)
+                table.write(f"{name},{split},{seed},{score}\n")
     told = call.done(path)
     assert "b is the best (P(best)" in told and "Stop: it is decided" in told
     told = call.done(path, "--format", "json")

@@ -26,21 +26,18 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 def test_documents_with_their_gold_apart(write: Any) -> None:
     file = read_documents(write(A, "", B), Classification(), {})
-    assert [(d.id, d.line, dict(d.fields), d.items[0].gold) for d in file.documents] == [
-        ("a", 1, {"text": "one"}, "x"),
-        ("b", 3, {"text": "two"}, "y"),
-    ]
+    found = [(d.id, d.line, dict(d.fields), d.items[0].gold) for d in file.documents]
+    assert found == [("a", 1, {"text": "one"}, "x"), ("b", 3, {"text": "two"}, "y")]
     assert file.num_items == 2
     assert read_documents(write(A, "", B), Classification(), {}).fingerprint == file.fingerprint
     assert read_documents(write(B, "", A), Classification(), {}).fingerprint != file.fingerprint
 
 
 def test_items_and_other_names(write: Any) -> None:
-    lines = [
-        {"key": 7, "lang": "en", "mood": "no gold", "parts": [{"text": "p", "mood": "x"}, {"text": "q", "mood": "y"}]},
-    ]
+    parts = [{"text": "p", "mood": "x"}, {"text": "q", "mood": "y"}]
+    line = {"key": 7, "lang": "en", "mood": "no gold", "parts": parts}
     names = field_names("id=key, items=parts,label=mood")
-    document = read_documents(write(*lines), Classification(), names).documents[0]
+    document = read_documents(write(line), Classification(), names).documents[0]
     assert document.id == "7" and document.has_items
     assert document.fields == {"lang": "en", "items": [{"text": "p"}, {"text": "q"}]}
     assert [item.gold for item in document.items] == ["x", "y"]

@@ -44,13 +44,9 @@ def build(tmp_path: Path) -> Iterator[Callable[..., DocumentQueries]]:
         task = task or Classification()
         task.check([item.gold for one in documents for item in one.items])
         stores.append(AnswerStore(tmp_path / "answers.sqlite", run="run"))
-        return DocumentQueries(
-            documents=documents,
-            task=task,
-            orders={"s": np.arange(len(documents))[::-1]},
-            batch_size=batch_size,
-            stations={"s": Station("s", system, stores[-1])},
-        )
+        orders, stations = {"s": np.arange(len(documents))[::-1]}, {"s": Station("s", system, stores[-1])}
+        given = {"orders": orders, "batch_size": batch_size, "stations": stations}
+        return DocumentQueries(documents=documents, task=task, **given)
 
     yield make
     for store in stores:
@@ -119,9 +115,8 @@ def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, named
 
 def test_a_place_in_the_answer_other_labels_and_json_in_a_text(build: Any, tmp_path: Path) -> None:
     out = {"out": [{"text": " POS "}]}
-    nested = Scripted(
-        lambda question: out, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>", "n": None}
-    )
+    body = {"q": "<${text}>", "n": None}
+    nested = Scripted(lambda question: out, answer="out.0.text", labels={"POS": "x"}, body=body)
     assert build(nested, A, B).evaluate(request(1), tmp_path).score == 1.0
     assert nested.asked == [{"q": "<a0>", "n": None}]
     missing = Scripted(lambda question: {"out": []}, answer="out.0.text", version="2")

@@ -18,9 +18,9 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Evaluation, Failure, Request
+from fiesta_allennlp.records import Evaluation, Request
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, score_of
+from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.executors.light import Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
@@ -31,7 +31,7 @@ def make(build: Build) -> Make:
     return partial(build, ProcessExecutor)
 
 
-STAY_LIGHT = """
+PARENT = """
 import sys
 from pathlib import Path
 from fiesta_allennlp.directory import RunDirectory
@@ -39,17 +39,20 @@ from fiesta_allennlp.executors.processes import ProcessExecutor
 from tests.executors.light import Light, request
 
 executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])))
-executor.submit(Light("stay light"), request(0))
+executor.submit(Light(sys.argv[2]), request(0))
 print(*(type(outcome).__name__ for outcome in executor.completed()))
 executor.close()
 """
-"""In a process of its own: the fork server of this one may have loaded AllenNLP for another test."""
 
 
-def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(tmp_path: Path) -> None:
-    started = [sys.executable, "-c", STAY_LIGHT, str(tmp_path)]
-    done = subprocess.run(started, cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.stdout == "Evaluation\n", done.stderr
+def parent_of(directory: RunDirectory, what: str) -> "subprocess.Popen[str]":
+    """A process of its own that makes a run: the fork server of this one may have loaded AllenNLP for another test."""
+    command = [sys.executable, "-c", PARENT, str(directory.root), what]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(directory: RunDirectory) -> None:
+    assert parent_of(directory, "stay light").communicate() == ("Evaluation\n", None)
 
 
 def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_the_next(
@@ -86,37 +89,29 @@ def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: Ru
     failure = failure_of(make(time_limit=2), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 2" in failure.error
     for name in ("pid", "child"):
-        pid = int((directory.evaluation("a-0") / name).read_text())
-        until(lambda pid=pid: not is_running(pid))
+        until_ended(pids_in(directory.evaluation("a-0") / name))
 
 
 @pytest.mark.parametrize("what", ["leave a child", "leave a child and exit", "leave a child and hang"])
 def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory, what: str) -> None:
     """Also what is in a session of its own, where the training ends, dies or is ended."""
-    executor = make(workers=2)
-    executor.submit(Light(what), request(0))
-    executor.submit(Light("leave a child and hang"), request(1))
+    executor = given(make(workers=2), what, "leave a child and hang")
     left = directory.evaluation("a-0") / "child"
     if what == "leave a child and hang":
-        until(lambda: left.exists() and len(left.read_text().split()) == 2)
+        pids_in(left, 2)
         executor.abandon([request(0)])
     else:
         next(executor.completed())
-    children = [int(child) for child in left.read_text().split()]
-    until(lambda: not any(map(is_running, children)))
-    other = directory.evaluation("a-1") / "child"
-    until(lambda: other.exists() and len(other.read_text().split()) == 2)
-    assert all(is_running(int(child)) for child in other.read_text().split()), "of another training"
+    until_ended(pids_in(left, 2))
+    assert all(map(is_running, pids_in(directory.evaluation("a-1") / "child", 2))), "of another training"
 
 
 def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Make, directory: RunDirectory) -> None:
-    executor = make()
-    executor.submit(Light("hang"), request(0))
-    pid = directory.evaluation("a-0") / "pid"
-    until(lambda: pid.exists() and pid.read_text() != "")
-    assert list(executor.completed(timeout=0.1)) == [] and is_running(int(pid.read_text()))
+    executor = given(make(), "hang")
+    (pid,) = pids_in(directory.evaluation("a-0") / "pid")
+    assert list(executor.completed(timeout=0.1)) == [] and is_running(pid)
     executor.close()
-    until(lambda: not is_running(int(pid.read_text())))
+    until_ended([pid])
     assert list(executor.completed()) == []
     executor.close()
 
@@ -125,44 +120,23 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.SECONDS_TO_STOP", 1.0)
-    executor = make(workers=2, cuda_devices=["4", "7"])
-    executor.submit(Light("hang on"), request(0))
-    executor.submit(Light("hang"), request(1))
-    for replicate in (2, 3, 4):
-        executor.submit(Light("device"), request(replicate))
+    executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor._running) == 2, "no more than workers"
-    child = directory.evaluation("a-0") / "child"
-    until(lambda: child.exists() and child.read_text() != "")
+    pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]
     executor.abandon([request(0), request(3)])
-    for name in ("pid", "child"):
-        until(lambda name=name: not is_running(int((directory.evaluation("a-0") / name).read_text())))
+    until_ended(pids)
     outcomes = [next(executor.completed()) for _ in range(2)]
     assert [(o.request.replicate, o.score) for o in outcomes if isinstance(o, Evaluation)] == [(2, 4), (4, 4)]
-    assert is_running(int((directory.evaluation("a-1") / "pid").read_text()))
+    assert all(map(is_running, pids_in(directory.evaluation("a-1") / "pid")))
     executor.abandon([request(1), request(9)])
     assert list(executor.completed()) == []
 
 
 def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
-    code = f"""
-from pathlib import Path
-from tests.executors.light import Light, request
-from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.directory import RunDirectory
-
-if __name__ == "__main__":
-    executor = ProcessExecutor(RunDirectory(Path({str(directory.root)!r})))
-    executor.submit(Light("hang"), request(0))
-    next(executor.completed())
-"""
-    script = directory.root.parent / "parent.py"
-    script.write_text(code)
-    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-    pid = directory.evaluation("a-0") / "pid"
-    until(lambda: pid.exists() and pid.read_text() != "")
-    parent.kill()
-    parent.wait()
-    until(lambda: not is_running(int(pid.read_text())))
+    with parent_of(directory, "hang") as parent:
+        pids = pids_in(directory.evaluation("a-0") / "pid")
+        parent.kill()
+    until_ended(pids)
 
 
 def test_texts_have_one_order_in_all_processes(make: Make) -> None:
@@ -174,16 +148,12 @@ def test_texts_have_one_order_in_all_processes(make: Make) -> None:
 def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     executor = make(workers=5, cuda_devices=["4", "7"])
     assert executor.gives_devices
-    devices = []
-    for replicate in range(5):
-        executor.submit(Light("device"), request(replicate))
-        devices.append([running.device for running in executor._running.values()][-1])
-    assert devices == ["4", "7", "4", "7", "4"]
+    given(executor, *["device"] * 5)
+    assert [running.device for running in executor._running.values()] == ["4", "7", "4", "7", "4"]
     running = {running.begun.request.replicate: future for future, running in executor._running.items()}
     for replicate in (4, 2, 0):  # all that had device 4, so that it is the idle one
         del executor._running[running[replicate]]
-    executor.submit(Light("device"), request(5))
-    executor.submit(Light("device"), request(6))
+    given(executor, "device", "device", first=5)
     assert [running.device for running in executor._running.values()][-2:] == ["4", "4"]
     assert make().gives_devices is False
 
@@ -211,9 +181,8 @@ class Loading(Evaluator):
         from allennlp.data import DatasetReader, Vocabulary
         from allennlp.data.data_loaders import MultiProcessDataLoader
 
-        reader = DatasetReader.from_params(
-            Params({"type": "text_classification_json", "tokenizer": {"type": "whitespace"}})
-        )
+        params = {"type": "text_classification_json", "tokenizer": {"type": "whitespace"}}
+        reader = DatasetReader.from_params(Params(params))
         loader = MultiProcessDataLoader(reader, self.path, batch_size=2, num_workers=2, max_instances_in_memory=8)
         loader.index_with(Vocabulary({"labels": {"good": 1, "bad": 1}}))
         batches = iter(loader)
@@ -240,10 +209,8 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     assert len(data_workers) == 2 and all(map(is_running, data_workers))
     assert found["shared"]
     os.kill(worker, signal.SIGKILL)
-    (failure,) = executor.completed()
-    assert isinstance(failure, Failure)
-    assert failure.kind == "killed"
-    until(lambda: not any(map(is_running, found["pids"])))
+    assert only_failure(executor).kind == "killed"
+    until_ended(found["pids"])
     assert not [path for path in found["shared"] if Path(path).exists()]
 
 

@@ -18,11 +18,10 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.executors.ray import RayExecutor, connect
-from fiesta_allennlp.records import Evaluation, Failure
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, score_of
+from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, scores, until_ended
 from tests.executors.light import (
     Light,
     Reading,
@@ -53,10 +52,7 @@ def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Make) -> No
 
 
 def test_scores_and_files_come_back(make: Make, directory: RunDirectory) -> None:
-    executor = make(workers=2)
-    for replicate in range(3):
-        executor.submit(Light("score"), request(replicate))
-    assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [0, 1, 2]
+    assert scores(given(make(workers=2), *["score"] * 3).completed()) == [0, 1, 2]
     assert "this is the log of a-2" in directory.evaluation_log("a-2").read_text()
     assert (directory.evaluation("a-2") / "pid").read_text().isdigit()
     assert not list(directory.root.glob("evaluations/*.part"))
@@ -170,16 +166,14 @@ def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_ag
     """Of one that is killed, see `tests/scripts/benchmarks/random_kills_test.py`."""
     executor = make(workers="auto")
     assert executor.slots == 2
-    for replicate in range(2):
-        executor.submit(Light("wait", str(tmp_path)), request(replicate))
+    given(executor, "wait", "wait", place=tmp_path)
     until(lambda: len(started(tmp_path)) == 2, seconds=120)
     first = started(tmp_path)
     cluster.remove_node(second_node, allow_graceful=True)
     until(lambda: sum(map(is_running, first)) == 1)
     assert list(executor.completed(timeout=3)) == []
     (tmp_path / "go").touch()
-    outcomes = list(executor.completed())
-    assert sorted(o.score for o in outcomes if isinstance(o, Evaluation)) == [0, 1]
+    assert scores(executor.completed()) == [0, 1]
     assert len(started(tmp_path)) == 3
     until(lambda: make(workers="auto").slots == 1)
 
@@ -188,8 +182,7 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.executors.ray.MAX_LOSSES", 2)
-    executor = make()
-    executor.submit(Light("wait", str(tmp_path)), request(0))
+    executor = given(make(), "wait", place=tmp_path)
     for attempt in (1, 2):
         until(lambda attempt=attempt: len(started(tmp_path)) == attempt, seconds=120)
         (training,) = [psutil.Process(pid) for pid in started(tmp_path) if is_running(pid)]
@@ -199,27 +192,21 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
         until(lambda training=training: not is_running(training.pid))
         if attempt == 1:
             assert list(executor.completed(timeout=3)) == []
-    (failure,) = executor.completed()
-    assert isinstance(failure, Failure)
-    assert failure.kind == "killed"
-    assert "lost 2 times" in failure.error
+    failure = only_failure(executor)
+    assert failure.kind == "killed" and "lost 2 times" in failure.error
 
 
 def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: Path) -> None:
-    executor = make()
-    executor.submit(Light("wait", str(tmp_path)), request(0))
-    for replicate in (1, 2):
-        executor.submit(Light("score"), request(replicate))
+    executor = given(make(), "wait", "score", "score", place=tmp_path)
     until(lambda: bool(started(tmp_path)))
     executor.abandon([request(0), request(1), request(9)])
-    until(lambda: not is_running(started(tmp_path)[0]))
-    assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [2]
+    until_ended(started(tmp_path)[:1])
+    assert scores(executor.completed()) == [2]
 
 
 def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory) -> None:
     failure_of(make(), Light("leave a child and exit"))
-    children = [int(child) for child in (directory.evaluation("a-0") / "child").read_text().split()]
-    until(lambda: not any(map(is_running, children)))
+    until_ended(pids_in(directory.evaluation("a-0") / "child", 2))
 
 
 def test_more_than_any_node_has_is_refused(make: Make) -> None:

@@ -4,7 +4,7 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import pytest
 from rich.console import Console
@@ -18,15 +18,8 @@ from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queue
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
-from tests.executors.conftest import Build, failure_of
-from tests.executors.light import (
-    Light,
-    is_running,
-    request,
-    start_selection,
-    wanted_scores,
-    write_programs,
-)
+from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
+from tests.executors.light import Light, is_running, request, start_selection, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
@@ -57,17 +50,12 @@ def jobs_of(directory: RunDirectory) -> Dict[str, JobStatus]:
     return statuses_of(queue.root.name)
 
 
-def scores(outcomes: Any) -> List[float]:
-    return sorted(outcome.score for outcome in outcomes if isinstance(outcome, Evaluation))
-
-
 # What jobs do.
 
 
 def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: Make, directory: RunDirectory) -> None:
-    executor = make(runs_per_job=20, time_limit=4)
-    for replicate, what in enumerate(("score", "raise", "lack", "die", "hang", "device", "stay light")):
-        executor.submit(Light(what), request(replicate))
+    whats = ("score", "raise", "lack", "die", "hang", "device", "stay light")
+    executor = given(make(runs_per_job=20, time_limit=4), *whats)
     outcomes: Dict[int, Outcome] = {}
     for outcome in executor.completed():
         outcomes[outcome.request.replicate] = outcome
@@ -80,8 +68,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: M
     assert failures[3][0] == "killed" and "killed by signal 9" in failures[3][1]
     assert failures[4][0] == "timeout" and "--time-limit 4" in failures[4][1]
     assert "could not convert string to float: ''" in failures[5][1]  # no GPU was asked for, so none is seen
-    child = int((directory.evaluation("a-4") / "child").read_text())
-    until(lambda: not is_running(child))
+    until_ended(pids_in(directory.evaluation("a-4") / "child"))
     assert [status.state for status in jobs_of(directory).values()] == ["RUNNING"]
     assert (directory.root / "failures" / "a-3.1.log").exists()
     executor.close()
@@ -92,10 +79,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: M
 def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
-    executor = make(workers=3)
-    for replicate, what in enumerate(("wait", "wait", "wait when done")):
-        executor.submit(Light(what, str(tmp_path)), request(replicate))
-    assert list(executor.completed(timeout=0)) == []
+    executor = begun(make(workers=3), "wait", "wait", "wait when done", place=tmp_path)
     until(lambda: len(started(tmp_path)) == 3)
     first = started(tmp_path)
     slurm.restart_node()
@@ -110,7 +94,7 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     assert isinstance(killed, Failure) and killed.kind == "killed"
     assert f"Slurm job {first['a-1'][1]} ended with state FAILED" in killed.error
     assert isinstance(salvaged, Evaluation) and salvaged.score == 7  # it had finished
-    until(lambda: not any(is_running(pid) for pid, _ in first.values()))
+    until_ended(pid for pid, _ in first.values())
     assert list(executor.completed(timeout=1)) == []
     until(lambda: started(tmp_path)["a-0"] != first["a-0"])
     (tmp_path / "go").touch()
@@ -118,9 +102,7 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
 
 
 def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory: RunDirectory, tmp_path: Path) -> None:
-    executor = make(runs_per_job=2)
-    executor.submit(Light("wait", str(tmp_path)), request(0))
-    assert list(executor.completed(timeout=0)) == []
+    executor = begun(make(runs_per_job=2), "wait", place=tmp_path)
     until(lambda: bool(started(tmp_path)))
     (pid, job) = started(tmp_path)["a-0"]
     ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
@@ -142,11 +124,7 @@ def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Make) -> None:
 def test_a_job_goes_on_to_the_next_run_when_one_is_not_wanted(
     make: Make, directory: RunDirectory, tmp_path: Path
 ) -> None:
-    executor = make(runs_per_job=5)
-    executor.submit(Light("wait", str(tmp_path)), request(0))
-    for replicate in (1, 2):
-        executor.submit(Light("score"), request(replicate))
-    assert list(executor.completed(timeout=0)) == []
+    executor = begun(make(runs_per_job=5), "wait", "score", "score", place=tmp_path)
     until(lambda: bool(started(tmp_path)))
     executor.abandon([request(0), request(1), request(9)])
     until(lambda: not is_running(started(tmp_path)["a-0"][0]))
@@ -168,8 +146,7 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
     make: Make, monkeypatch: pytest.MonkeyPatch, state: str, kind: "str | None"
 ) -> None:
     """This test takes the run as a job does, and Slurm says what the case is about."""
-    executor = make(**HELD)
-    executor.submit(Light("score"), request(0))
+    executor = given(make(**HELD), "score")
     shared = executor._open()
     assert shared.take("77", 0, 0) is not None
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
@@ -177,22 +154,20 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
     assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ([kind] if kind else [])
     assert [ticket.rpartition(".")[0] for ticket in shared.waiting()] == ([] if kind else ["a-0"])
     if kind:  # whoever tries again makes a fresh attempt, of which nothing is known yet
-        executor.submit(Light("score"), request(0))
-        assert list(executor.completed(timeout=0)) == [] and len(shared.waiting()) == 1
+        begun(executor, "score")
+        assert len(shared.waiting()) == 1
 
 
 def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = make(**HELD)
-    executor.submit(Light("score"), request(0))
+    executor = given(make(**HELD), "score")
     monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 1))
-    (failure,) = executor.completed()
-    assert isinstance(failure, Failure)
+    failure = only_failure(executor)
     assert (failure.kind, "lost 10 times with its job" in failure.error) == ("killed", True)
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
-    executor.submit(Light("score"), request(1))
+    given(executor, "score", first=1)
     with pytest.raises(FiestaError, match="a-1 .* 2 jobs .*--job-time"):
         list(executor.completed())
 
@@ -201,19 +176,17 @@ def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(make: Make, monkey
     executor = make(workers=2, **HELD)
     monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
-    for replicate in (0, 1):
-        executor.submit(Light("score"), request(replicate))
-        assert executor._open().take("77", 0, 1) is not None
+    given(executor, "score", "score")
+    assert executor._open().take("77", 0, 1) and executor._open().take("77", 0, 1)
     first = next(executor.completed(timeout=5))
     executor.abandon([request(1 - first.request.replicate)])
-    executor.submit(Light("score"), request(2))
+    given(executor, "score", first=2)
     assert executor._open().take("77", 0, 1) is not None
     assert [outcome.request.replicate for outcome in executor.completed(timeout=5)] == [2]
 
 
 def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = make(**HELD)
-    executor.submit(Light("score"), request(0))
+    executor = given(make(**HELD), "score")
     shared = executor._open()
     pending = {"77": JobStatus("PENDING")}  # as it was a moment ago
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: shared.take("77", 0, 0) and pending)
@@ -225,10 +198,7 @@ def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(make: Make, monkeypat
 
 
 def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(make: Make, directory: RunDirectory) -> None:
-    executor = make(workers=3, array_size=2, **HELD)
-    for replicate in range(5):
-        executor.submit(Light("score"), request(replicate))
-    assert list(executor.completed(timeout=0)) == []
+    executor = begun(make(workers=3, array_size=2, **HELD), *["score"] * 5)
     # an array of two, and a job of its own
     assert sorted(job.partition("_")[2] for job in jobs_of(directory)) == ["", "0", "1"]
     executor.close()
@@ -240,17 +210,13 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
 ) -> None:
     """The first command is lost without a word. Of its runs one has ended, one is at work, and one waits with its job;
     what the second one does not ask for is dropped."""
-    lost = SlurmExecutor(directory, workers=3)
-    for replicate, what in enumerate(("score", "wait", "wait")):
-        lost.submit(Light(what, str(tmp_path)), request(replicate))
-    assert list(lost.completed(timeout=0)) == []
+    lost = begun(SlurmExecutor(directory, workers=3), "score", "wait", "wait", place=tmp_path)
     until(lambda: len(started(tmp_path)) == 2 and "a-0" in {claim.run for claim in lost._open().done().values()})
     before = sorted(jobs_of(directory)), started(tmp_path)
     found = make(workers=3)
     assert found.resume() == ""
     assert (directory.evaluation("a-0") / "pid").exists()  # from where the selection takes it over
-    found.submit(Light("wait", str(tmp_path)), request(1))
-    assert list(found.completed(timeout=0)) == []
+    begun(found, "wait", place=tmp_path, first=1)
     until(lambda: not is_running(before[1]["a-2"][0]))
     (tmp_path / "go").touch()
     assert scores(found.completed()) == [1]
@@ -261,28 +227,19 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
     make: Make, directory: RunDirectory
 ) -> None:
     """The command was killed between `sbatch` and its answer."""
-    lost = SlurmExecutor(directory, **HELD)
-    lost.submit(Light("score"), request(0))
+    lost = given(SlurmExecutor(directory, **HELD), "score")
     name = lost._open().root.name
     ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
     (job,) = jobs_of(directory)
     for options, jobs in ((HELD, [job]), ({"memory_per_evaluation": 0.1, **HELD}, None)):
-        found = make(**options)
-        found.submit(Light("score"), request(0))
-        assert list(found.completed(timeout=0)) == []
+        begun(make(**options), "score")
         assert jobs is None or list(jobs_of(directory)) == jobs
     assert [status.state for status in statuses_of(name).values()] == ["CANCELLED"]
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
 
 
-def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
-    slurm: LocalSlurm, make: Make, directory: RunDirectory
-) -> None:
-    lost = SlurmExecutor(directory, workers=2, **HELD)
-    for replicate in range(2):
-        lost.submit(Light("score"), request(replicate))
-    assert list(lost.completed(timeout=0)) == []
-    shared = lost._open()
+def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(make: Make, directory: RunDirectory) -> None:
+    shared = begun(SlurmExecutor(directory, workers=2, **HELD), "score", "score")._open()
     claim = shared.take("77", 0, 0)
     assert claim is not None
     (shared.directory(claim.ticket) / "outcome.json").write_text("3.0")
@@ -296,10 +253,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    executor = make(workers=3)
-    for replicate in range(3):
-        executor.submit(Light("score"), request(replicate))
-    assert list(executor.completed(timeout=0)) == []
+    executor = begun(make(workers=3), *["score"] * 3)
     # All have failed before Slurm is asked about them: for one that was seen to fail, another would be submitted.
     until(lambda: len(jobs_of(directory)) == 3 and not any(job.goes_on for job in jobs_of(directory).values()))
     with pytest.raises(FiestaError, match="last 3 Slurm jobs .*/no/such/python"):
@@ -312,8 +266,7 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     def down(*_: str) -> str:
         raise SlurmDown("Unable to contact slurm controller")
 
-    executor = make(**HELD)
-    executor.submit(Light("score"), request(0))
+    executor = given(make(**HELD), "score")
     with monkeypatch.context() as patch:
         patch.setattr(slurm_commands, "ask", down)
         assert list(executor.completed(timeout=0)) == []
@@ -326,7 +279,7 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         ({"partition": "nope"}, "--partition=nope .*invalid partition"),
         ({"slurm": ["output=/tmp/log"]}, 'but got "output"'),
@@ -338,27 +291,25 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     ],
 )
 def test_what_slurm_would_not_take_is_refused_before_the_first_run(
-    slurm: LocalSlurm, directory: RunDirectory, given: Dict[str, Any], words: str
+    slurm: LocalSlurm, directory: RunDirectory, options: Dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
-        SlurmExecutor(directory, **given)
+        SlurmExecutor(directory, **options)
     assert not directory.root.exists()
 
 
 def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """GPUs are hidden unless some are asked for."""
-    given = {"partition": "gpu", "account": None, "time": "4:00:00"}
-    options = job_options(given, cpus=2, gpus=1, memory=0.5, further=["qos=long", "exclusive", "time=5"])
+    set_before = {"partition": "gpu", "account": None, "time": "4:00:00"}
+    options = job_options(set_before, cpus=2, gpus=1, memory=0.5, further=["qos=long", "exclusive", "time=5"])
     expected = {"partition": "gpu", "time": "5", "cpus-per-task": 2, "gpus": 1, "mem": "512M", "qos": "long"}
     assert options == {**expected, "exclusive": True}
     options = job_options({}, cpus=1, gpus=0, memory=None, further={"mail_type": "END,FAIL"})
     assert options == {"cpus-per-task": 1, "mail-type": "END,FAIL"}
     with monkeypatch.context() as unchecked:
         unchecked.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
-        assert [SlurmExecutor(directory, slurm=given).hides_gpus for given in ((), ("gres=gpu:a100:1",))] == [
-            True,
-            False,
-        ]
+        found = [SlurmExecutor(directory, slurm=told).hides_gpus for told in ((), ("gres=gpu:a100:1",))]
+        assert found == [True, False]
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigError, match="sbatch"):
         SlurmExecutor(directory)

@@ -81,9 +81,8 @@ def test_characters_and_a_label_for_each_word(least: int) -> None:
 def test_the_states_are_those_of_the_packed_lstm(kind, options):
     """Values and gradients, for texts of all lengths, one without words among them."""
     torch.manual_seed(3)
-    unpacked, packed = (
-        kind.by_name(name)(input_size=4, hidden_size=5, **options) for name in ("unpacked_lstm", "lstm")
-    )
+    sizes = {"input_size": 4, "hidden_size": 5, **options}
+    unpacked, packed = (kind.by_name(name)(**sizes) for name in ("unpacked_lstm", "lstm"))
     ours = dict(unpacked._lstm.named_parameters())
     if options:
         from_right = unpacked._backward_lstm.named_parameters()

@@ -65,9 +65,8 @@ def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(
 
 
 def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "s.csv", "model,test_loss,n\n" + "".join(f"a,0.1{i},{i}\nb,0.9{i},{i}\n" for i in range(12))
-    )
+    rows = "".join(f"a,0.1{i},{i}\nb,0.9{i},{i}\n" for i in range(12))
+    path = write(tmp_path / "s.csv", f"model,test_loss,n\n{rows}")
     columns = {"candidate": "model", "score": "test_loss", "seed": "n"}
     found = next_runs(path, columns=columns, minimise=True)
     assert (found.splits, found.decision.best, found.decision.stopped_by) == ("official", "a", "confidence")

@@ -48,10 +48,8 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
         rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
         (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
-        given = settings(
-            scores=str(tmp_path / "s.csv"), strategy=strategy, max_evaluations=28, repetitions=2, minimise=minimise
-        )
-        results.append(replay(given))
+        given = {"strategy": strategy, "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
+        results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
     shown, told, negated = results
     assert shown.repetitions == told.repetitions == negated.repetitions
     assert shown.true_means == told.true_means == pytest.approx({n: -mean for n, mean in negated.true_means.items()})
@@ -143,12 +141,8 @@ def test_a_summary_worked_by_hand() -> None:
     assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
     assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
-    assert summary["evaluations"] == {
-        "min": 10,
-        "mean": 27.5,
-        "median": 30.0,
-        "max": 40,
-        "quantiles": {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40},
-    }
+    quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}
+    expected = {"min": 10, "mean": 27.5, "median": 30.0, "max": 40, "quantiles": quantiles}
+    assert summary["evaluations"] == expected
     assert summary["rounds"] == {"mean": 7.0} and summary["seed"] == str(2**100)
     assert [candidate["recommended"] for candidate in summary["candidates"]] == [0.5, 0.5, 0.0]

@@ -7,14 +7,7 @@ import pytest
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.replays.sources import (
-    NOISE_SD,
-    PRESETS,
-    SPLIT_SD,
-    DrawnScores,
-    Sampling,
-    ScoreSource,
-)
+from fiesta_allennlp.replays.sources import NOISE_SD, PRESETS, SPLIT_SD, DrawnScores, Sampling, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 
 NUM_SPLITS, NUM_SEEDS = 7, 3
@@ -24,9 +17,8 @@ def table(seeds: Sequence[int] = (NUM_SEEDS,) * NUM_SPLITS, names: str = "ab") -
     """Score 10 split + seed for every candidate, where split k has `seeds[k]` seeds."""
     rows = [(split, 10 * split + seed) for split, num_seeds in enumerate(seeds) for seed in range(num_seeds)]
     splits, scores = (np.array(column) for column in zip(*rows, strict=True))
-    return ScoreTable(
-        "made.json", [f"s{k}" for k in range(len(seeds))], dict.fromkeys(names, splits), dict.fromkeys(names, scores)
-    )
+    split_names = [f"s{k}" for k in range(len(seeds))]
+    return ScoreTable("made.json", split_names, dict.fromkeys(names, splits), dict.fromkeys(names, scores))
 
 
 def drawn(

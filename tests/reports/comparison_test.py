@@ -26,9 +26,8 @@ def test_p_values_are_corrected_by_hand_and_over_the_comparisons_that_have_one()
     assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
     assert holm(np.array([0.9, 0.4])) == pytest.approx([0.9, 0.8])
     one, two, none = with_holm([compared(FIRST, other) for other in (SECOND, SECOND - 0.01, SECOND[:2])])
-    assert [one.wilcoxon.p_holm, two.wilcoxon.p_holm] == pytest.approx(
-        holm(np.array([one.wilcoxon.p_value, two.wilcoxon.p_value]))
-    )
+    expected = holm(np.array([one.wilcoxon.p_value, two.wilcoxon.p_value]))
+    assert [one.wilcoxon.p_holm, two.wilcoxon.p_holm] == pytest.approx(expected)
     assert none.wilcoxon is None
 
 

@@ -37,15 +37,9 @@ def made_up(
     history, path = History(shown, tuple(done)), _path(shown, len(done))
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
-    candidates = tuple(
-        CandidateReport.of(
-            history,
-            summarise_candidate(history, decision, name),
-            development="validation_macro_f1",
-            num_parameters=123456,
-        )
-        for name in shown
-    )
+    summaries = [summarise_candidate(history, decision, name) for name in shown]
+    facts: Dict[str, Any] = {"development": "validation_macro_f1", "num_parameters": 123456}
+    candidates = tuple(CandidateReport.of(history, summary, **facts) for summary in summaries)
     return Report(
         title="Selection of models",
         source="runs/made up",

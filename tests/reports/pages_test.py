@@ -60,9 +60,8 @@ def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
     page, table = render_markdown(made) + render_latex(made), render_csv(made)
     assert not {"\x1b", "\u202e"} & {*page, *table}
     assert r"a\textbackslash{}x1b[2J" in page and r"| b\\u202ec |" in page
-    assert {line.partition(",")[0] for line in table.splitlines()} == {
-        "candidate", r"a\x1b[2J", r"b\u202ec", "'=1+1"
-    }  # fmt: skip
+    names = {line.partition(",")[0] for line in table.splitlines()}
+    assert names == {"candidate", r"a\x1b[2J", r"b\u202ec", "'=1+1"}
 
 
 def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:

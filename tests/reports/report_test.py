@@ -35,10 +35,8 @@ DEVELOPMENT = {name: [score + 0.01 * np.sin(9 * k) for k, score in enumerate(row
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    failures = [("poor", 2, "no memory"), ("poor", 3, "no <memory>")]
-    write_selection(
-        tmp_path / "run", SCORES, development=DEVELOPMENT, failures=failures, max_failures=2, margin=0.001
-    ).close()
+    failed: Any = {"failures": [("poor", 2, "no memory"), ("poor", 3, "no <memory>")], "max_failures": 2}
+    write_selection(tmp_path / "run", SCORES, development=DEVELOPMENT, margin=0.001, **failed).close()
     return tmp_path / "run"
 
 

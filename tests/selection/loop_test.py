@@ -5,6 +5,7 @@ import os
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Set, Tuple, Type
@@ -106,7 +107,7 @@ class Run:
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
         self.executor, self.listener = executor, Quiet()
         try:
-            return Selection(
+            self.decision = Selection(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
                 evaluator=evaluator or Normal(),
                 executor=self.executor,
@@ -119,6 +120,7 @@ class Run:
                 retries=Retries(self.pauses),
                 may_be_unfit=self.may_be_unfit,
             ).run()
+            return self.decision
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
             store.close()
@@ -410,9 +412,7 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simu
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
     assert executor.idle < PAUSES[0]
-    told = [
-        names for names, later in zip(run.listener.waiting, run.listener.waiting[1:], strict=False) if names != later
-    ]
+    told = [names for names, later in pairwise(run.listener.waiting) if names != later]
     assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
     assert run.scores() == run.undisturbed().scores()
 

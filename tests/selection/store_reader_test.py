@@ -54,8 +54,5 @@ def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) 
     write_selection(tmp_path, SCORES).close()
     directory = RunDirectory(tmp_path)
     directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
-    with (
-        pytest.raises(StoreError, match="unavailable: unable to open"),
-        reading(directory),
-    ):
+    with pytest.raises(StoreError, match="unavailable: unable to open"), reading(directory):
         pass

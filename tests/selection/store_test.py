@@ -21,6 +21,12 @@ def request(candidate: str, replicate: int):
     return make_request(7, candidate, replicate, shared_splits=True)
 
 
+def refused(directory: RunDirectory, message: str, *, create: bool = False) -> None:
+    """The directory must not be opened, with this message."""
+    with pytest.raises(StoreError, match=message):
+        RunStore(directory, create=create)
+
+
 @pytest.fixture
 def directory(tmp_path: Path) -> RunDirectory:
     return RunDirectory(tmp_path / "run")
@@ -73,19 +79,13 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     assert (again.history(max_failures=3), again.rows()) == (before, rows)
     assert (again.meta().seed, again.meta().settings, again.meta().run) == (str(2**127), {"metric": "f1"}, None)
     assert before.pending == (requests[3],)
-    assert [(e.request, e.score, e.seconds) for e in before.evaluations] == [
-        (requests[1], 0.1 + 0.2, 3.0),
-        (requests[0], 0.6, 0.0),
-    ]
+    evaluations = [(e.request, e.score, e.seconds) for e in before.evaluations]
+    assert evaluations == [(requests[1], 0.1 + 0.2, 3.0), (requests[0], 0.6, 0.0)]
     failures = [(f.request.name, f.kind, f.error, f.log_path) for f in before.failures]
     assert failures == [("a-0", "killed", "signal 9", None), ("a-1", "error", "nan loss", "failures/a-1.1.log")]
     assert before.evaluations[0].metrics == metrics and before.counts("b").values.tolist() == [[0, 7]]
-    assert [f"{row['candidate']} {row['status']}" for row in rows] == [
-        "a failed",
-        "b finished",
-        "a failed",
-        "a finished",
-    ]
+    ended = [f"{row['candidate']} {row['status']}" for row in rows]
+    assert ended == ["a failed", "b finished", "a failed", "a finished"]
     assert [row["split_seed"] for row in rows] == [requests[k].split_seed for k in (0, 1, 2, 0)]
     assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
     assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
@@ -103,11 +103,9 @@ def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirecto
         store.reserve([request("a", k) for k in range(1, 2000)])
     store._database.execute("PRAGMA max_page_count = 100000")
     assert store.history(max_failures=3).pending == (request("a", 0),)
-    with pytest.raises(StoreError, match="another selection is running"):
-        RunStore(directory, create=False)
+    refused(directory, "another selection is running")
     store.close()
-    with pytest.raises(StoreError, match="already exists"):
-        RunStore(directory, create=True)
+    refused(directory, "already exists", create=True)
     directory.lock.touch()  # as a kill leaves it, held by nobody
     RunStore(directory, create=False).close()
 
@@ -145,8 +143,7 @@ def test_a_store_of_another_version_or_kind_is_an_error(
         database.execute(change)
         database.commit()
     for _ in range(2):  # the refusal leaves no lock behind
-        with pytest.raises(StoreError, match=f"store.sqlite .*{message}"):
-            RunStore(directory, create=False)
+        refused(directory, f"store.sqlite .*{message}")
 
 
 @pytest.mark.parametrize("part", [0.05, 0.6, 0.99, "overwritten", "empty", "of another kind"])
@@ -157,16 +154,13 @@ def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory, p
     overwritten = content[:8192] + b"\xff" * 12288 + content[20480:]
     damaged = {"overwritten": overwritten, "empty": b"", "of another kind": b"x" * 4000}
     directory.store.write_bytes(damaged[part] if part in damaged else content[: int(len(content) * part)])
-    with pytest.raises(StoreError, match=r"store.sqlite(: the store is damaged| cannot be read as a store)"):
-        RunStore(directory, create=False)
+    refused(directory, r"store.sqlite(: the store is damaged| cannot be read as a store)")
 
 
 def test_what_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
-    with pytest.raises(StoreError, match="taken .*it is a file"):
-        RunStore(RunDirectory(tmp_path / "taken"), create=True)
-    with pytest.raises(StoreError, match="nowhere: nothing to recover"):
-        RunStore(RunDirectory(tmp_path / "nowhere"), create=False)
+    refused(RunDirectory(tmp_path / "taken"), "taken .*it is a file", create=True)
+    refused(RunDirectory(tmp_path / "nowhere"), "nowhere: nothing to recover")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -261,8 +255,7 @@ def test_a_lock_that_another_program_keeps_on_opening_is_no_damage(
     with closing(sqlite3.connect(directory.store, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match="another program holds its lock"):
-            RunStore(directory, create=False)
+        refused(directory, "another program holds its lock")
         connection.execute("COMMIT")
 
 

@@ -32,12 +32,8 @@ def runs(scores: Mapping[str, Sequence[float]]) -> Tuple[Evaluation, ...]:
 
 @pytest.fixture
 def history() -> History:
-    return History(
-        candidates=("a", "b", "c"),
-        evaluations=runs(SCORES),
-        failures=(Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time"),),
-        withdrawn=frozenset({"c"}),
-    )
+    failure = Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time")
+    return History(("a", "b", "c"), runs(SCORES), failures=(failure,), withdrawn=frozenset({"c"}))
 
 
 def summary(history: History, **decision: Any) -> Dict[str, Any]:
@@ -109,11 +105,8 @@ def test_a_margin_has_a_probability_of_its_own(history: History) -> None:
 )
 def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], text: str) -> None:
     assert probability_text(value) == text
-    assert (number_text(0.12345), number_text(-1.23456e99), number_text(2.0, 1, sign="+")) == (
-        "0.1235",
-        "-1.235e+99",
-        "+2.0",
-    )
+    numbers = number_text(0.12345), number_text(-1.23456e99), number_text(2.0, 1, sign="+")
+    assert numbers == ("0.1235", "-1.235e+99", "+2.0")
     assert [duration_text(seconds) for seconds in (59.4, 61, 90061)] == ["59.4 s", "1 min 1 s", "25 h 1 min"]
 
 

@@ -119,13 +119,9 @@ class TestAtaeLstm:
     def test_attention(self, workbench):
         """Equations 7 and 8 with W_h = W_v = I and w that reads the first entry of each half of M."""
         model = workbench.model("atae_lstm")
-        weights = {
-            "_hidden_projection": torch.eye(3),
-            "_target_projection": torch.eye(4),
-            "_attention": torch.tensor([[2.0, 0, 0, 1.0, 0, 0, 0]]),
-        }
-        for name, weight in weights.items():
-            getattr(model, name).weight.data = weight
+        model._hidden_projection.weight.data = torch.eye(3)
+        model._target_projection.weight.data = torch.eye(4)
+        model._attention.weight.data = torch.tensor([[2.0, 0, 0, 1.0, 0, 0, 0]])
         hidden = torch.tensor([[[0.5, 7, 7], [-0.5, 7, 7], [9.0, 9, 9]]])
         mask = torch.tensor([[True, True, False]])
         alpha = model.attention(hidden, torch.tensor([[0.3, 0, 0, 0]]), mask)[0]

@@ -36,13 +36,9 @@ def test_every_term_is_cut_at_its_offsets():
 
 def test_metadata_holds_sentence_and_offsets_and_a_target_that_occurs_once_is_found():
     instance = list(SemEvalTdsaReader().read(FIXTURE))[3]
-    assert instance["metadata"].metadata == {
-        "sentence_id": "twice",
-        "target": "wine",
-        "from": 20,
-        "to": 24,
-        "text": "The wine list & the wine weren't great.",
-    }
+    text = "The wine list & the wine weren't great."
+    expected = {"sentence_id": "twice", "target": "wine", "from": 20, "to": 24, "text": text}
+    assert instance["metadata"].metadata == expected
     assert SemEvalTdsaReader.group_by in instance["metadata"].metadata
     instance = SemEvalTdsaReader().text_to_instance("We liked the beer.", "beer")
     assert texts(instance) == ("we liked the", "beer", ".")

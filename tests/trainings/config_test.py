@@ -1,6 +1,6 @@
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 
@@ -20,11 +20,6 @@ from fiesta_allennlp.trainings.config import (
 from tests.conftest import classifier_config
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
-
-
-def with_vectors(config: Dict[str, Any], file: str) -> Dict[str, Any]:
-    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = file
-    return config
 
 
 def test_an_evaluation_config_is_complete(reviews: Path) -> None:
@@ -69,7 +64,8 @@ def test_where_the_validation_set_is_scored_the_test_set_stays_out_of_the_pool(r
 
 
 def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
-    config = with_vectors(classifier_config(reviews), "glove.txt")
+    config = classifier_config(reviews)
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = "glove.txt"
     config["vocabulary"] = {"pretrained_files": {"tokens": "glove.txt"}}
     made = evaluation_config(config, REQUEST, vectors={"glove.txt": "few.txt"})
     assert "glove.txt" not in json.dumps(made)

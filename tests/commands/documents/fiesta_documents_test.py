@@ -1,7 +1,6 @@
 """The whole command on programs and servers that answer by rule: what is decided, asked, paid, kept, and survived."""
 
 import json
-import os
 import random
 import re
 import signal
@@ -14,14 +13,12 @@ from typing import Any, List, Set, Tuple
 
 import pytest
 
-from tests.commands.conftest import Call, kinds_of_failures
+from tests.commands.conftest import EQUALLY, Call, kinds_of_failures
 from tests.commands.documents.conftest import LEARNED, Choices
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents
 from tests.run_files import entry_of, rows_of, summary_of
 from tests.warm import Command
-
-EQUALLY = ("--strategy", "non_adaptive_fb")
 
 
 def scores_of(run: Path) -> Set[Tuple[str, ...]]:
@@ -32,8 +29,7 @@ def scores_of(run: Path) -> Set[Tuple[str, ...]]:
 
 def test_a_selection_decides_and_leaves_its_files(choices: Choices, documents: Path, run: Path) -> None:
     systems = [choices.program("able", wrong=20, cost=0.5), choices.program("poor", wrong=2, cost=0.25)]
-    output = choices.begin(systems, "--seed", 4)
-    assert "able is the best with probability" in output
+    assert "able is the best with probability" in choices.begin(systems, "--seed", 4)
     summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"]) == ("able", "confidence")
     facts = {"num_documents": 60, "num_items": 60, "order": "shared", "batch_size": 1}
@@ -85,9 +81,8 @@ def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_
     monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8 if comes_back else (0.01, 0.01))
     with serving(Endpoint(wrong=20)) as endpoint:
         endpoint.down = range(5, 17 if comes_back else 10**6)
-        config = {"type": "http", "url": endpoint.url, "wait": 0.001, "retries": 2, "cost": 1.0}
-        (run.parent / "web.jsonnet").write_text(json.dumps(config))
-        systems = [f"web={run.parent / 'web.jsonnet'}", choices.program("b", wrong=2)]
+        web = choices.endpoint("web", url=endpoint.url, wait=0.001, retries=2, cost=1.0)
+        systems = [web, choices.program("b", wrong=2)]
         status, output = choices.call(*choices.typed(systems, *EQUALLY, "--budget", 16))
         assert status == (0 if comes_back else 2), output
         if not comes_back:
@@ -111,9 +106,7 @@ def test_too_many_failures_make_no_comparison(choices: Choices) -> None:
 def test_the_key_is_written_nowhere(choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEB_KEY", "sk-very-secret")
     with serving(Endpoint(wrong=2, faults={"d1": [403], "d2": [400]})) as endpoint:
-        config = {"type": "http", "url": endpoint.url, "key_variable": "WEB_KEY"}
-        (run.parent / "web.jsonnet").write_text(json.dumps(config))
-        systems = [f"web={run.parent / 'web.jsonnet'}", choices.program("b", wrong=3)]
+        systems = [choices.endpoint("web", url=endpoint.url, key_variable="WEB_KEY"), choices.program("b", wrong=3)]
         output = choices.begin(systems, *EQUALLY, "--budget", 116)
         assert endpoint.headers[0]["Authorization"] == "Bearer sk-very-secret"
     assert entry_of(run, "web")["failures"] == 2
@@ -187,7 +180,7 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choice
         process = start(arguments)
         until(lambda n=number: num_answers(run) >= n or process.poll() is not None)  # noqa: B023
         time.sleep(rng.uniform(0, 0.1))
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.communicate()
         arguments = ["-s", run, "--recover"]
     call.done(*arguments)
@@ -203,8 +196,8 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choice
 def test_an_interrupt_keeps_the_answer_that_is_under_way(choices: Choices, run: Path, call: Call) -> None:
     process = start(choices.typed(choices.programs(a=5, b=3, seconds=0.1), "--confidence", 0.999))
     until(lambda: num_answers(run) >= 4)
-    os.kill(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
     assert process.returncode == 130, output
     assert f"python -m fiesta_allennlp documents -s {run} --recover" in output
     assert summary_of(run)["stopped_by"] == "interrupted"

@@ -50,9 +50,8 @@ def test_what_is_pending_is_not_proposed_nor_anything_without_slots_or_points(se
 def test_all_searchers_begin_with_the_same_random_points_until_a_run_has_succeeded(searcher: Searcher) -> None:
     failed = SearchHistory(POINTS, tuple(range(6)), np.full((6, 2), np.nan))
     for now in (history(), failed):
-        found, random = (
-            each.propose(now, 3, np.random.default_rng(4)) for each in (searcher, Searcher.by_name("random")())
-        )
+        both = (searcher, Searcher.by_name("random")())
+        found, random = (each.propose(now, 3, np.random.default_rng(4)) for each in both)
         assert found == random
 
 

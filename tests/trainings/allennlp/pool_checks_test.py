@@ -47,11 +47,8 @@ class ReviewsWithIds(TextClassificationJsonReader):
                 label = self._label or review["label"].label  # type: ignore[attr-defined]
                 text = " ".join(token.text for token in review["tokens"].tokens)  # type: ignore[attr-defined]
                 instance = self.text_to_instance(text, label)
-                keys = {
-                    "id": f"{file_path}:{number}",
-                    "copy": f"{file_path}:{number}:{copy}",
-                    "run": next(self._running),
-                }
+                key = f"{file_path}:{number}"
+                keys = {"id": key, "copy": f"{key}:{copy}", "run": next(self._running)}
                 instance.add_field("metadata", MetadataField(keys))
                 yield instance
 
@@ -128,10 +125,8 @@ def test_readers_that_do_not_match_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         read_pool(config_of(reviews, training, evaluating), group_by)
-    keyless = {
-        **config_of(reviews, {}, None),
-        "validation_dataset_reader": classifier_config(reviews)["dataset_reader"],
-    }
+    plain = classifier_config(reviews)["dataset_reader"]
+    keyless = {**config_of(reviews, {}, None), "validation_dataset_reader": plain}
     with pytest.raises(DataError, match="'validation_dataset_reader': --group-by id: "):
         read_pool(keyless, "id")
 

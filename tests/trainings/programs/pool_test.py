@@ -112,16 +112,13 @@ def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(t
     reader = {"type": "tagged_columns", "encoding": "IOB1", "convert_to": "BIOUL", "document_prefix": "-DOCSTART-"}
     stock = {"dataset_reader": reader, "train_data_path": data["train"]}
     division = Division(ratios=(0.5, 0.25, 0.25))
-    pools = {
-        "stock": read_pool(stock, None, data="d", division=division),
-        "program": pool_of(program_config(tmp_path, "", data=data), division=division),
-    }
-    assert pools["program"].num_groups == 4 and len(pools["program"].pairing) == 2
-    check_same_pool(pools)
+    program = pool_of(program_config(tmp_path, "", data=data), division=division)
+    assert program.num_groups == 4 and len(program.pairing) == 2
+    check_same_pool({"stock": read_pool(stock, None, data="d", division=division), "program": program})
     reader["convert_to"] = "BIO"
     (tmp_path / "a.conll").write_text((tmp_path / "a.conll").read_text().replace("Eve I-PER", "Eve I-LOC"))
     with pytest.raises(ConfigError, match="instance i of the config's reader is not item i"):
-        check_same_pool({**pools, "stock": read_pool(stock, None, data="d", division=division)})
+        check_same_pool({"stock": read_pool(stock, None, data="d", division=division), "program": program})
 
 
 def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
