@@ -78,8 +78,8 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     output = tmp_path / "plan.json"
     numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 2, "--seconds", 3600, "--confidence", 0.8]
     text = plan.done(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
-    # 6 runs of the winner and of a rival are the fewest
-    assert "12 runs" in text and "12 h 0 min" in text
+    # 7 runs of the winner and of a rival are the fewest
+    assert "14 runs" in text and "14 h 0 min" in text
     content = json.loads(output.read_text())
     assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [12, 12, 12]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)

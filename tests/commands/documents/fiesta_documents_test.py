@@ -134,7 +134,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(choices: Choices) -> None:
     systems = choices.programs(cost=0.5)
     before = sorted(choices.root.iterdir())
     output = choices.begin(systems, "--dry-run")
-    assert "60 documents" in output and "at least 20 and at most 120" in output
+    assert "60 documents" in output and "at least 24 and at most 120" in output
     assert sorted(choices.root.iterdir()) == before
     choices.begin(systems, "--budget", 8)
     assert re.search(" 4$", choices.begin(systems, "--dry-run"), re.MULTILINE)
