@@ -81,7 +81,7 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     # 7 runs of the winner and of a rival are the fewest
     assert "14 runs" in text and "14 h 0 min" in text
     content = json.loads(output.read_text())
-    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [12, 12, 12]
+    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [14, 14, 14]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]

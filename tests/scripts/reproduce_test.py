@@ -49,7 +49,7 @@ def test_the_figure_and_the_replays_of_a_small_file(
     tmp_path: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script, path = import_module("reproduce_fiesta_ner"), tmp_path / "scores.json"
-    procedures = tuple((name, {**options, "max_evaluations": 20}) for name, options in script.PROCEDURES)
+    procedures = tuple((name, {**options, "max_evaluations": 24}) for name, options in script.PROCEDURES)
     monkeypatch.setattr(script, "PROCEDURES", procedures)  # the file has 20 runs of each
     path.write_text(json.dumps(SPLITS))
     printed = run_script("reproduce_fiesta_ner", path, "--output", tmp_path / "out", "--repetitions", 4)
