@@ -24,7 +24,7 @@ PROCESSES = {"pebble", "multiprocessing"}
 
 SIMULATED = TRAINING | SCIPY | DRAWING | PROCESSES
 PLAN = ("plan", "--gap", "1", "--sd", "1", "--repetitions", "1")
-REPLAY = ("replay", "tdsa-8", "--repetitions", "1", "--max-evaluations", "40")
+REPLAY = ("replay", "tdsa-8", "--repetitions", "1", "--max-evaluations", "42")
 
 START = """
 import sys

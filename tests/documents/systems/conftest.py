@@ -1,11 +1,13 @@
-from typing import Any, Type
+from typing import Any, Optional, Type
 
 import pytest
 
 from fiesta_allennlp.documents.systems.base import System, Unanswered
 
 
-def unanswered(system: System, question: Any, said: str = "", *, kind: Type[Unanswered] = Unanswered) -> Unanswered:
+def unanswered(
+    system: System, question: Any, said: Optional[str] = None, *, kind: Type[Unanswered] = Unanswered
+) -> Unanswered:
     """The error of a question that must get no answer, whose message says this."""
     with pytest.raises(kind, match=said) as raised:
         system.ask(question)
