@@ -36,7 +36,7 @@ PAGES = (
     "examples/README.md",
 )
 PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
-COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "training_configs")
+COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "tests", "training_configs")
 SECONDS = 1800
 
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
