@@ -178,10 +178,10 @@ class Fit:
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
         self.used_precision = self.precision
-        joint = Joint(self.scores, self.precision, self.split_precision)
+        joint = Joint(self.scores, self.used_precision, self.split_precision)
         self.location, self.covariance = joint.location, joint.covariance
         squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
-        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
+        df = self.sizes - self.used_precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
         self.squares = np.maximum(squares, self.smallest[:, None] * self.sizes)
         self.df = np.maximum(df, SMALLEST_DF)
         self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))

@@ -94,8 +94,8 @@ class RuleOfThree(BayesianStop):
         lead[best] = np.inf
         rival = int(np.argmin(lead))
         counts = {names[each]: history.num_finished(names[each]) for each in (best, rival)}
-        if min(counts.values()) < self.least_runs(confidence):
-            return _in_turn(counts, self.least_runs(confidence))
+        if missing := _in_turn(counts, self.least_runs(confidence)):
+            return missing
         skewness = skewness_of_mean(*(_by_split(history, name) for name in counts))
         sd = float(np.hypot(posterior.scale[best], posterior.scale[rival]))
         is_real = lead_is_real(float(lead[rival]), sd=sd, skewness=skewness, confidence=confidence)

@@ -149,7 +149,7 @@ def check_test_loader(config: Config) -> None:
         if key.rpartition(".")[2] in SHORTENING and value is not None and value is not False:
             raise ConfigError(
                 f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
-                f"'validation_data_loader' that does not set it, such as {{\"batch_size\": 64}}."
+                "'validation_data_loader' that does not set it, such as {\"batch_size\": 64}."
             )
 
 
