@@ -26,12 +26,6 @@ class Counts:
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
 
-    def with_(self, other: "Counts", order: np.ndarray) -> "Counts":
-        """Return both together, with this one's rows before the other's, and then in the given order."""
-        kinds = tuple(sorted({*self.kinds, *other.kinds}))
-        values = np.concatenate([self.of(kinds), other.of(kinds)])[order]
-        return Counts(kinds, values, self.num_without + other.num_without)
-
     def of(self, kinds: Sequence[str]) -> np.ndarray:
         """Return `values` with these columns, 0 for unknown kinds. Shape: `(num_finished, len(kinds))`."""
         if tuple(kinds) == self.kinds:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -141,7 +141,10 @@ class History:
 
     @cached_property
     def _finished(self) -> "Dict[str, _Finished]":
-        return _finished_of(self.candidates, self.evaluations)
+        runs: Dict[str, List[Evaluation]] = {name: [] for name in self.candidates}
+        for evaluation in self.evaluations:
+            runs.setdefault(evaluation.request.candidate, []).append(evaluation)
+        return {name: _Finished(tuple(evaluations)) for name, evaluations in runs.items()}
 
     def scores(self, candidate: str) -> np.ndarray:
         """Return the finished scores of one candidate by replicate. Read only.
@@ -154,27 +157,16 @@ class History:
         """Return the split seeds of `scores`. Shape: `(num_finished,)`."""
         return self._finished[candidate].split_seeds
 
-    @cached_property
-    def _counts(self) -> Dict[str, Counts]:
-        return _counts_of(self.candidates, self.evaluations)
-
     def counts(self, candidate: str) -> Counts:
         """Return the counts of one candidate's finished runs by replicate."""
-        return self._counts[candidate]
-
-    @cached_property
-    def _by_candidate(self) -> Dict[str, List[Evaluation]]:
-        found: Dict[str, List[Evaluation]] = {}
-        for evaluation in self.evaluations:
-            found.setdefault(evaluation.request.candidate, []).append(evaluation)
-        return found
+        return self._finished[candidate].counts
 
     def evaluations_of(self, candidate: str) -> Sequence[Evaluation]:
         """Return the finished runs of one candidate in the order in which they finished."""
-        return self._by_candidate.get(candidate, ())
+        return self._finished[candidate].runs
 
     def num_finished(self, candidate: str) -> int:
-        return len(self.scores(candidate))
+        return len(self.evaluations_of(candidate))
 
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)
@@ -207,31 +199,18 @@ class History:
         """
         new = tuple(evaluations)
         finished = {evaluation.request for evaluation in new}
-        later = self._with(evaluations=(*self.evaluations, *new), pending=_without(self.pending, finished))
-        touched = {request.candidate for request in finished}
-        joining = _finished_of(touched, new)
-        known = {name: self._finished.get(name, NONE_FINISHED) for name in touched}
-        later.__dict__["_finished"] = {**self._finished, **{name: known[name].with_(joining[name]) for name in touched}}
-        if "_counts" in self.__dict__:
-            counted = _counts_of(touched, new)
-            for name in touched & self._counts.keys():
-                order = np.argsort(np.concatenate([known[name].replicates, joining[name].replicates]), kind="stable")
-                counted[name] = self._counts[name].with_(counted[name], order)
-            later.__dict__["_counts"] = {**self._counts, **counted}
+        pending = tuple(request for request in self.pending if request not in finished)
+        later = self._with(evaluations=(*self.evaluations, *new), pending=pending)
+        grown = dict(self._finished)
+        for evaluation in new:
+            name = evaluation.request.candidate
+            grown[name] = _Finished((*grown[name].runs, evaluation))
+        later.__dict__["_finished"] = grown
         return later
 
     def reserving(self, requests: Iterable[Request]) -> "History":
         """Return this history with these requests pending too."""
         return self._with(pending=(*self.pending, *requests))
-
-    def failing(self, failure: Failure, *, try_again: bool) -> "History":
-        """Return this history with one more failure. With `try_again`, its request stays pending."""
-        pending = self.pending if try_again else _without(self.pending, {failure.request})
-        return self._with(failures=(*self.failures, failure), pending=pending)
-
-    def releasing(self, requests: Iterable[Request]) -> "History":
-        """Return this history without these pending requests."""
-        return self._with(pending=_without(self.pending, set(requests)))
 
     def withdrawing(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that
@@ -246,70 +225,42 @@ class History:
     def _with(self, **changes: Any) -> "History":
         """Return a copy with these changes. What was gathered of the runs goes along."""
         later = replace(self, **changes)
-        later.__dict__.update({name: self.__dict__[name] for name in ("_finished", "_counts") if name in self.__dict__})
+        if "_finished" in self.__dict__:
+            later.__dict__["_finished"] = self._finished
         return later
 
     def first(self, num_evaluations: int) -> "History":
         """Return the history at the moment when `num_evaluations` runs had finished, without pending ones."""
-        return History(
-            candidates=self.candidates,
-            evaluations=self.evaluations[:num_evaluations],
-            withdrawn=self.withdrawn,
-            removed=self.removed,
-            sign=self.sign,
-        )
+        return replace(self, evaluations=self.evaluations[:num_evaluations], pending=(), failures=())
 
 
-def _without(pending: Tuple[Request, ...], gone: AbstractSet[Request]) -> Tuple[Request, ...]:
-    return tuple(request for request in pending if request not in gone)
-
-
-@dataclass(frozen=True, eq=False)
 class _Finished:
-    """Scores, split seeds and replicates of one candidate by replicate, read only. Shape: `(num_finished,)` each."""
+    """The finished runs of one candidate in the order in which they finished, and what follows from them by replicate:
+    read only, shape `(num_finished,)` each."""
 
-    scores: np.ndarray
-    split_seeds: np.ndarray
-    replicates: np.ndarray
+    def __init__(self, runs: Tuple[Evaluation, ...]) -> None:
+        self.runs = runs
 
-    def __post_init__(self) -> None:
-        self.scores.flags.writeable = self.split_seeds.flags.writeable = False
+    @cached_property
+    def by_replicate(self) -> List[Evaluation]:
+        return sorted(self.runs, key=lambda evaluation: evaluation.request.replicate)
 
-    def with_(self, other: "_Finished") -> "_Finished":
-        replicates = np.concatenate([self.replicates, other.replicates])
-        order = np.argsort(replicates, kind="stable")
-        scores = np.concatenate([self.scores, other.scores])
-        split_seeds = np.concatenate([self.split_seeds, other.split_seeds])
-        return _Finished(scores[order], split_seeds[order], replicates[order])
+    @cached_property
+    def scores(self) -> np.ndarray:
+        return _read_only(np.array([evaluation.score for evaluation in self.by_replicate], dtype=float))
 
+    @cached_property
+    def split_seeds(self) -> np.ndarray:
+        return _read_only(np.array([evaluation.request.split_seed for evaluation in self.by_replicate], dtype=np.int64))
 
-NONE_FINISHED = _Finished(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-
-
-def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, _Finished]:
-    found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
-    for evaluation in evaluations:
-        request = evaluation.request
-        if request.candidate in found:
-            found[request.candidate].append((request.replicate, evaluation.score, request.split_seed))
-    return {name: _in_order(sorted(rows)) for name, rows in found.items()}
+    @cached_property
+    def counts(self) -> Counts:
+        return counts_in([evaluation.metrics for evaluation in self.by_replicate])
 
 
-def _in_order(rows: List[Tuple[int, float, int]]) -> _Finished:
-    return _Finished(
-        scores=np.array([score for _, score, _ in rows], dtype=float),
-        split_seeds=np.array([seed for _, _, seed in rows], dtype=np.int64),
-        replicates=np.array([replicate for replicate, _, _ in rows], dtype=np.int64),
-    )
-
-
-def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, Counts]:
-    found: Dict[str, Dict[int, Mapping[str, float]]] = {name: {} for name in names}
-    for evaluation in evaluations:
-        request = evaluation.request
-        if request.candidate in found:
-            found[request.candidate][request.replicate] = evaluation.metrics
-    return {name: counts_in([by_replicate[k] for k in sorted(by_replicate)]) for name, by_replicate in found.items()}
+def _read_only(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values
 
 
 LARGEST_SCORE = 1e100

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError, command
@@ -143,8 +143,8 @@ class RunStore(StoreReader):
     """The store of a selection. Every request is recorded before its work starts, and every outcome in one transaction.
     One process writes, and holds the lock of the directory until `close`; others may read.
 
-    The file is read when it is opened. From then on the history is kept in memory too, so that a step costs as much
-    after two thousand runs as after two. After an interrupted change, it is read from the file again.
+    The history is kept in memory too while runs start and finish, so that a step costs as much after two thousand runs
+    as after two. After any other change, or an interrupted one, it is read from the file again.
     """
 
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
@@ -174,7 +174,7 @@ class RunStore(StoreReader):
     def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
         """Record candidates and fields of `Meta` in one step. A known candidate gets its new facts."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
-        with transaction(self._database):
+        with self._changing():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
                 " VALUES (?, (SELECT COUNT(*) FROM candidates), ?, ?, ?)"
@@ -184,14 +184,13 @@ class RunStore(StoreReader):
             self._database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
             )
-            if candidates or "removed" in values:
-                self._history = None  # to be read again
 
     # The way of an evaluation.
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Record requests as pending, before any of their work starts."""
-        with self._change(lambda history: history.reserving(requests)):
+        known = self._known()
+        with self._changing():
             for request in requests:
                 values = list(asdict(request).values())
                 self._database.execute(
@@ -200,17 +199,19 @@ class RunStore(StoreReader):
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
+            later = known.reserving(requests)
+        self._history = later
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
         """Record the outcome of a pending request. With `try_again`, a failure leaves it pending."""
-        if isinstance(outcome, Failure):
-            failure = outcome
-            with self._change(lambda history: history.failing(failure, try_again=try_again)):
-                self._record_failure(failure, try_again=try_again)
-        else:
-            evaluation = outcome
-            with self._change(lambda history: history.after([evaluation])):
-                self._record_evaluation(evaluation)
+        known, later = self._known(), None
+        with self._changing():
+            if isinstance(outcome, Failure):
+                self._record_failure(outcome, try_again=try_again)
+            else:
+                self._record_evaluation(outcome)
+                later = known.after([outcome])
+        self._history = later
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
@@ -241,7 +242,7 @@ class RunStore(StoreReader):
         failed before stays as failed, because its failures need its seeds."""
         keys = [request.key for request in requests]
         is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
-        with self._change(lambda history: history.releasing(requests)):
+        with self._changing():
             self._database.executemany(
                 f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
                 " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
@@ -252,21 +253,18 @@ class RunStore(StoreReader):
     def reopen(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
         failed = "SELECT candidate, replicate FROM failures WHERE kind = ?"
-        with self._change(lambda history: history):
+        with self._changing():
             self._database.execute(
                 f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed})", (kind,)
             )
             self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
-        self._history = None  # to be read again
 
     @contextmanager
-    def _change(self, change: Callable[[History], History]) -> Iterator[None]:
-        """Change the file in a transaction, and the history in memory, which is forgotten if either is interrupted."""
-        known, self._history = self._known(), None
+    def _changing(self) -> Iterator[None]:
+        """Change the file in a transaction. The history in memory is forgotten, and read again when it is needed."""
+        self._history = None
         with transaction(self._database):
             yield
-            later = change(known)
-        self._history = later
 
     def _known(self) -> History:
         if self._history is None:

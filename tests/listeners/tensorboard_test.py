@@ -10,6 +10,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from fiesta_allennlp.listeners.tensorboard import Scalars, tag_names, tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
+from tests.strategies.histories import failing
 
 LENGTH, CHECKSUM = 8, 4
 """In bytes. A record is its length, a checksum of that, the event, and a checksum of it."""
@@ -37,8 +38,7 @@ def request(candidate: str, replicate: int) -> Request:
 def advance(listener: Scalars, history: History, outcome: Any, **prob_best: float) -> History:
     """Tell the listener of an outcome and, twice as a selection does, of the state it leads to."""
     listener.on_outcome(outcome)
-    is_failure = isinstance(outcome, Failure)
-    history = history.failing(outcome, try_again=False) if is_failure else history.after([outcome])
+    history = failing(history, outcome) if isinstance(outcome, Failure) else history.after([outcome])
     for _ in range(2):
         listener.on_state(history, Decision(best=None, prob_best=prob_best))
     return history

@@ -118,7 +118,8 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
     store.record(Evaluation(requests[0], 0.5, "f1"))
     store.record(Failure(requests[1], "killed", "signal 9"), try_again=True)
     store.release(requests)
-    for each in (store, reopen()):
+    for open_again in (False, True):
+        each = reopen() if open_again else store
         history = each.history(max_failures=3)
         assert ([e.request for e in history.evaluations], history.pending) == ([requests[0]], ())
         assert [f.request for f in history.failures] == [requests[1]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import StoppingRule, Strategy
-from tests.strategies.histories import THREE_EACH, evaluation, failure, history, request
+from tests.strategies.histories import THREE_EACH, evaluation, failing, failure, history, request
 from tests.strategies.simulation import ON_COUNTS, Simulation, built
 
 MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
@@ -128,5 +128,5 @@ def _next(now: History, what: str, data: some.DataObject, scores: some.SearchStr
         return now
     done = data.draw(some.sampled_from(now.pending))
     if what == "fail":
-        return now.failing(failure(done.candidate, done.replicate), try_again=False)
+        return failing(now, failure(done.candidate, done.replicate))
     return now.after([evaluation(done.candidate, done.replicate, data.draw(scores))])

@@ -1,5 +1,6 @@
 """Histories for tests, written as scores."""
 
+from dataclasses import replace
 from typing import Dict, List, Mapping, Sequence
 
 from fiesta_allennlp.records import Evaluation, Failure, History, Request
@@ -27,6 +28,12 @@ def counts_of(score: float) -> Dict[str, float]:
 
 def failure(candidate: str, replicate: int) -> Failure:
     return Failure(request(candidate, replicate), "error", "out of memory")
+
+
+def failing(now: History, failure: Failure) -> History:
+    """The history after one more failure, which is not tried again."""
+    pending = tuple(other for other in now.pending if other != failure.request)
+    return replace(now, failures=(*now.failures, failure), pending=pending)
 
 
 def history(

@@ -11,7 +11,7 @@ from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
 from fiesta_allennlp.strategies.minimising import unwrapped
-from tests.strategies.histories import evaluation, request
+from tests.strategies.histories import evaluation, failing, request
 
 MAX_STEPS = 3000
 
@@ -86,8 +86,7 @@ class Simulation:
     def _finish(self, now: History, rng: np.random.Generator) -> History:
         done = now.pending[rng.integers(len(now.pending)) if self.shuffled else 0]
         if rng.random() < self.failure_rate:
-            failure = Failure(done, "error", "out of memory")
-            return now.failing(failure, try_again=False).withdrawing(max_failures=3)
+            return failing(now, Failure(done, "error", "out of memory")).withdrawing(max_failures=3)
         return now.after([evaluation(done.candidate, done.replicate, self.score(done))])
 
     def score(self, done: Request) -> float:
