@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Type, TypeVar, Union, get_type_hints
 
 import numpy as np
 from rich.console import Console
@@ -23,7 +23,7 @@ from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.selection.options import allowed_by, check_names
+from fiesta_allennlp.selection.options import check_names, kind_of
 from fiesta_allennlp.trainings.candidate_values import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
@@ -214,8 +214,8 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
 
 def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
     check_names(given, of)
-    allowed = allowed_by(of)
-    lists = {name: value for name, value in given.items() if allowed[name].types == (tuple,)}
+    annotations = get_type_hints(of)
+    lists = {name: value for name, value in given.items() if kind_of(annotations[name]) is tuple}
     for name, value in lists.items():
         _check_list(name, value)
     return of(**{**given, **{name: tuple(value) for name, value in lists.items()}})

@@ -5,6 +5,7 @@ Only registered names can be built. A text from somebody else's file therefore c
 
 import importlib
 import inspect
+import json
 import pkgutil
 import sys
 import types
@@ -74,7 +75,7 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
     if unknown:
         raise ConfigError(not_keys(unknown, found.__name__, [name for name in parameters if name not in extras]))
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
-    arguments = {key: _value(value, hints.get(key, Any), key) for key, value in values.items()}
+    arguments = {key: value_of(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
@@ -114,7 +115,9 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
     return found, takes_all
 
 
-def _value(value: Any, annotation: Any, key: str) -> Any:
+def value_of(value: Any, annotation: Any, key: str) -> Any:
+    """Return a plain value as its annotation describes it, with registered parts built. Raise a `ConfigError` that
+    begins with `key` if it has another type."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Union, types.UnionType):
         return _one_of(value, inner, key)
@@ -126,9 +129,9 @@ def _value(value: Any, annotation: Any, key: str) -> Any:
         return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
         items = _checked(value, Mapping, "an object", key).items()
-        return {name: _value(each, inner[1], f"{key}.{name}") for name, each in items}
+        return {name: value_of(each, inner[1], f"{key}.{name}") for name, each in items}
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
-        return [_value(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
+        return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
     return value
 
 
@@ -138,12 +141,12 @@ def _one_of(value: Any, annotations: Sequence[Any], key: str) -> Any:
     *first, last = (annotation for annotation in annotations if annotation is not type(None))
     for annotation in first:
         with suppress(ConfigError):
-            return _value(value, annotation, key)
-    return _value(value, last, key)
+            return value_of(value, annotation, key)
+    return value_of(value, last, key)
 
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
     is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
     if is_other or not isinstance(value, wanted):
-        raise ConfigError(f"'{key}' must be {what} but is {shortened(value)}.")
+        raise ConfigError(f"{key} must be {what} but got {shortened(json.dumps(value, default=str))}.")
     return value

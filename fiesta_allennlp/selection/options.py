@@ -9,12 +9,10 @@ import argparse
 import json
 import typing
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
-from functools import cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-
-KIND_WORDS = {int: "a whole number", float: "a number", str: "a string", tuple: "a list", bool: "true or false"}
+from fiesta_allennlp.registry import value_of
 
 
 @dataclass(frozen=True)
@@ -60,31 +58,11 @@ def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """The values that a setting may have: any of `types`, empty for anything, and possibly None."""
-
-    types: Tuple[type, ...]
-    is_optional: bool
-
-
-def allowed_by(settings: Any) -> Dict[str, Allowed]:
-    """Read from the annotations which values each setting may have."""
-    return _allowed_by(settings if isinstance(settings, type) else type(settings))
-
-
-@cache
-def _allowed_by(settings: type) -> Dict[str, Allowed]:
-    hints = typing.get_type_hints(settings)
-    return {name: _kind(hints[name]) for name, _ in options_of(settings)}
-
-
-def _kind(annotation: Any) -> Allowed:
+def kind_of(annotation: Any) -> Any:
+    """Return a type without its arguments: `int` for `Optional[int]`, and `tuple` for `Tuple[str, ...]`."""
     choices = typing.get_args(annotation) if typing.get_origin(annotation) is Union else (annotation,)
     kind = next(choice for choice in choices if choice is not type(None))
-    kind = typing.get_origin(kind) or kind
-    types = (int, float) if kind is float else (kind,) if kind in KIND_WORDS else ()
-    return Allowed(types, is_optional=type(None) in choices or not types)
+    return typing.get_origin(kind) or kind
 
 
 EARLIER_NAMES = {"entropy": "seed"}
@@ -105,23 +83,24 @@ def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 def check_options(settings: Any) -> None:
     """Refuse a value that its option does not allow: of another kind, not a choice, or out of range."""
-    check_values({name: getattr(settings, name) for name, _ in options_of(settings)}, settings)
+    check_values(vars(settings), type(settings))
 
 
-def check_values(values: Mapping[str, Any], settings: Any) -> None:
+def check_values(values: Mapping[str, Any], settings: type) -> None:
     """Check some settings of a class, each alone, as `check_options` does."""
-    kinds = allowed_by(settings)
+    annotations = typing.get_type_hints(settings)
     for name, declared in options_of(settings):
-        if name in values and not (values[name] is None and kinds[name].is_optional):
-            _check_value(flag(name), values[name], declared, kinds[name].types)
+        if name in values:
+            _check_value(flag(name), values[name], declared, annotations[name])
 
 
-def _check_value(name: str, value: Any, declared: Option, types: Tuple[type, ...]) -> None:
-    if declared.choices:
-        if value not in declared.choices:
-            raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
-    elif types and (not isinstance(value, types) or isinstance(value, bool) is not (bool in types)):
-        raise ConfigError(f"{name} must be {KIND_WORDS[types[-1]]} but got {json.dumps(value)}.")
+def _check_value(name: str, value: Any, declared: Option, annotation: Any) -> None:
+    if not declared.choices or value is None:
+        value_of(value, annotation, name)
+    elif value not in declared.choices:
+        raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
+    if value is None:
+        return
     if declared.least is not None and value < declared.least:
         rule = "must not be negative" if declared.least == 0 else f"must be at least {declared.least}"
         raise ConfigError(f"{name} {rule} but got {value}.")
@@ -132,12 +111,11 @@ def _check_value(name: str, value: Any, declared: Option, types: Tuple[type, ...
 def check_names(names: Iterable[str], settings: Any) -> None:
     """Refuse a name that is not a field of the settings."""
     known = [f.name for f in fields(settings)]
+    valid = f" Valid settings: {', '.join(known)}."
     unknown = [name for name in names if name not in known]
-    hints = [did_you_mean(name, known) for name in unknown]
-    listed = "" if all(hints) else f" Valid settings: {', '.join(known)}."
     if unknown:
-        said = (f"'{name}' is an unknown setting.{hint}" for name, hint in zip(unknown, hints, strict=True))
-        raise ConfigError(" ".join(said) + listed)
+        said = (f"'{name}' is an unknown setting.{did_you_mean(name, known) or valid}" for name in unknown)
+        raise ConfigError(" ".join(said))
 
 
 # The parser.
@@ -147,23 +125,27 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     """Add every option of a settings class below the headings of its `GROUPS`, and return argparse's groups by heading.
     The options have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
-    kinds = allowed_by(settings)
+    annotations = typing.get_type_hints(settings)
     earlier = {now: flag(before) for before, now in EARLIER_NAMES.items()}
     for name, declared in options_of(settings):
         if declared.group:
             flags = filter(None, (declared.short, flag(name), earlier.get(name)))
             groups[declared.group].add_argument(
-                *flags, dest=name, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
+                *flags,
+                dest=name,
+                default=argparse.SUPPRESS,
+                help=declared.help,
+                **_how_to_parse(declared, kind_of(annotations[name])),
             )
     return groups
 
 
-def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
-    if kind.types == (bool,):
+def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
+    if kind is bool:
         return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
     if declared.is_repeated:
         return {"action": "append", "metavar": declared.metavar}
-    parse = declared.parse or next((number for number in (float, int) if number in kind.types), None)
+    parse = declared.parse or (kind if kind in (float, int) else None)
     nargs = len(declared.metavar) if isinstance(declared.metavar, tuple) else None
     how = {"type": parse, "metavar": declared.metavar, "nargs": nargs}
     return {key: value for key, value in how.items() if value is not None}
