@@ -1,3 +1,2 @@
+# ruff: noqa: F401
 from fiesta_allennlp.probability.student_t import check_margin, logit, prob_best
-
-__all__ = ["check_margin", "logit", "prob_best"]

@@ -80,19 +80,8 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
 def _check_kind(params: Dict[str, Any]) -> None:
     """Refuse an option that belongs to the other kind of strategy."""
     name = params["type"]
-    if name not in Strategy.available():
-        return
-    if not issubclass(Strategy.by_name(name), FixedBudget):
-        if "budget" in params:
-            raise ConfigError(
-                f"--budget cannot be combined with --strategy {name}, which stops at a target confidence. Limit it "
-                "with --max-evaluations, or use --strategy sequential_halving or non_adaptive_fb."
-            )
-        return
-    if "budget" not in params:
-        raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")
-    for key in ("confidence", "margin", "max_evaluations", "stop"):
-        if key in params:
-            raise ConfigError(
-                f"{flag(key)} cannot be combined with --strategy {name}, which stops after --budget. Remove it."
-            )
+    if name in Strategy.available():
+        has_budget = issubclass(Strategy.by_name(name), FixedBudget)
+        others = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
+        if wrong := [key for key in others if key in params]:
+            raise ConfigError(f"{flag(wrong[0])} cannot be combined with --strategy {name}. Remove it or the strategy.")

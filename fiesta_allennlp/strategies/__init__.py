@@ -1,3 +1,4 @@
+# ruff: noqa: F401
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.bts import BatchThompson
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
@@ -7,19 +8,3 @@ from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
 from fiesta_allennlp.strategies.thompson import Thompson
 from fiesta_allennlp.strategies.top_two import TopTwo, TopTwoThompson
-
-__all__ = [
-    "BatchThompson",
-    "BayesianStop",
-    "FixedBudget",
-    "FixedConfidence",
-    "GeneralizedLikelihoodRatioStop",
-    "NonAdaptiveFixedBudget",
-    "NonAdaptiveFixedConfidence",
-    "SequentialHalving",
-    "StoppingRule",
-    "Strategy",
-    "Thompson",
-    "TopTwo",
-    "TopTwoThompson",
-]

@@ -104,7 +104,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts"),
         ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --strategy sequential_halving"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
-        ({"strategy": "sequential_halving"}, "--budget N"),
+        ({"strategy": "sequential_halving"}, "--strategy sequential_halving .* requires 'budget'"),
         ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
     ],
 )
