@@ -145,7 +145,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
                     strategy=choice.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(prepared.directory, workers=settings.workers, on_stop=stop),
-                    listener=progress,
+                    listeners=[progress],
                     shared_splits=settings.documents_order == "shared",
                 )
 

@@ -108,7 +108,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
                 strategy=screener,
                 evaluator=prepared.evaluator(),
                 executor=prepared.executor,
-                listener=ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history),
+                listeners=[ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history)],
                 shared_splits=False,
                 max_hours=settings.max_hours,
             )

@@ -6,7 +6,7 @@ import platform
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import List, Optional, Protocol, Sequence, Set
+from typing import List, Optional, Protocol, Sequence, Set, Tuple
 
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import FiestaError
@@ -72,25 +72,6 @@ class Listener(Protocol):
         return None
 
 
-@dataclass(frozen=True)
-class Listeners:
-    """Several listeners as one, told in turn."""
-
-    listeners: Sequence[Listener]
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        for listener in self.listeners:
-            listener.on_state(history, decision)
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        for listener in self.listeners:
-            listener.on_outcome(outcome)
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        for listener in self.listeners:
-            listener.on_waiting(requests)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LoopParts:
     """The parts of a selection that its family opens. `max_hours` limits the loops of all sessions together."""
@@ -98,7 +79,7 @@ class LoopParts:
     strategy: Strategy
     evaluator: Evaluator
     executor: Executor
-    listener: Listener
+    listeners: Sequence[Listener]
     shared_splits: bool = True
     max_hours: Optional[float] = None
 
@@ -148,7 +129,7 @@ class Selection(LoopParts):
         while True:
             history = self._drop_withdrawn(submitted)
             decision = self.strategy.recommend(history)
-            self.listener.on_state(history, decision)
+            self._tell_state(history, decision)
             if decision.stopped_by is not None:
                 self._forget(history.pending)
                 return decision
@@ -156,12 +137,13 @@ class Selection(LoopParts):
                 return replace(decision, stopped_by="max_hours")
             for request in self.retries.take(self.executor.slots - len(submitted)):
                 self._submit(request, submitted)
-            self.listener.on_waiting(self.retries.waiting)
+            for listener in self.listeners:
+                listener.on_waiting(self.retries.waiting)
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)
             if requests:
-                self.listener.on_state(self._history(), decision)
+                self._tell_state(self._history(), decision)
             if not submitted and not self.retries:
                 raise RuntimeError(
                     f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
@@ -175,6 +157,10 @@ class Selection(LoopParts):
             submitted.discard(outcome.request)
             if self._record(outcome):
                 self._try_again(outcome, submitted)
+
+    def _tell_state(self, history: History, decision: Decision) -> None:
+        for listener in self.listeners:
+            listener.on_state(history, decision)
 
     def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
         """Return the next outcome; None if none has come when it is time to look again."""
@@ -238,15 +224,18 @@ class Selection(LoopParts):
 
     def _record(self, outcome: Outcome) -> bool:
         """Record an outcome. Return whether the request is to be started again."""
+        try_again = False
         if isinstance(outcome, Failure):
-            return self._record_failure(outcome)
-        self.store.record(outcome)
-        logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
-        self.retries.note_finished()
-        self.listener.on_outcome(outcome)
-        return False
+            outcome, try_again = self._record_failure(outcome)
+        else:
+            self.store.record(outcome)
+            logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
+            self.retries.note_finished()
+        for listener in self.listeners:
+            listener.on_outcome(outcome)
+        return try_again
 
-    def _record_failure(self, failure: Failure) -> bool:
+    def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
         ending = ended_by(failure, self.directory.root)
         if ending is not None:
             raise ending
@@ -260,8 +249,7 @@ class Selection(LoopParts):
             logger.warning("candidate %s is dropped: too many failures", name)
         if not try_again:
             self.retries.drop([failure.request])
-        self.listener.on_outcome(failure)
-        return try_again
+        return failure, try_again
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
         """Start a run again: at once if its process died, and after a pause if the machine lacked something."""

@@ -50,7 +50,7 @@ def run_selection(
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, given, RunDirectory(root), console, stack)
-        return session.run(session.resume(allow_removed=allow_removed) if recover else session.begin(force=force))
+        return session.resume(allow_removed=allow_removed) if recover else session.begin(force=force)
 
 
 @contextmanager
@@ -66,16 +66,6 @@ def rehearsed(
 
 
 @dataclass(frozen=True)
-class _Begun(Generic[Given, Prepared]):
-    """A selection that passed its checks, its open store, and how many runs have finished."""
-
-    settings: Given
-    prepared: Prepared
-    store: RunStore
-    num_done: int = 0
-
-
-@dataclass(frozen=True)
 class _Session(Generic[Given, Checked, Prepared]):
     """A call of `run_selection`. The stack closes everything that it opens."""
 
@@ -85,7 +75,7 @@ class _Session(Generic[Given, Checked, Prepared]):
     console: Console
     stack: ExitStack
 
-    def resume(self, *, allow_removed: bool) -> _Begun[Given, Prepared]:
+    def resume(self, *, allow_removed: bool) -> Dict[str, Any]:
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
@@ -96,9 +86,9 @@ class _Session(Generic[Given, Checked, Prepared]):
         checked = family.check(settings, stored, allow_removed=allow_removed)
         num_done = len(history.evaluations)
         self._say(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
-        return _Begun(settings, self._prepared(checked, directory), store, num_done)
+        return self._run(settings, self._prepared(checked, directory), store, num_done=num_done)
 
-    def begin(self, *, force: bool) -> _Begun[Given, Prepared]:
+    def begin(self, *, force: bool) -> Dict[str, Any]:
         family, directory = self.family, self.directory
         settings = family.settings(**overlay(self.given, of=family.settings))
         is_to_be_deleted = workspace.has_begun(directory)
@@ -110,17 +100,17 @@ class _Session(Generic[Given, Checked, Prepared]):
         if not is_to_be_deleted:
             workspace.clear(directory)
             store = self._opened(create=True)
-            return _Begun(settings, self._prepared(checked, directory), store)
+            return self._run(settings, self._prepared(checked, directory), store)
         place = self.stack.enter_context(workspace.made_room(directory.next))
         prepared = self._prepared(checked, place)  # the old one is deleted only for a selection that can begin
         workspace.clear(directory, instead=place)
-        return _Begun(settings, prepared, self._opened(create=True))
+        return self._run(settings, prepared, self._opened(create=True))
 
-    def run(self, begun: _Begun[Given, Prepared]) -> Dict[str, Any]:
+    def _run(self, given: Given, prepared: Prepared, store: RunStore, *, num_done: int = 0) -> Dict[str, Any]:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and write the results."""
-        family, prepared, store = self.family, begun.prepared, begun.store
-        settings = family.settled(prepared, begun.settings)
+        family = self.family
+        settings = family.settled(prepared, given)
         meta = store.meta()
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
         files = family.code(prepared)
@@ -134,7 +124,7 @@ class _Session(Generic[Given, Checked, Prepared]):
                 settings=as_json(settings),
                 seed=seed,
                 environments=with_this(meta.environments, settings.include_package, files),
-                changes=(*meta.changes, *self._changes(meta, settings, begun.num_done)),
+                changes=(*meta.changes, *self._changes(meta, settings, num_done)),
                 **family.meta(prepared),
             )
             decision = Selection(

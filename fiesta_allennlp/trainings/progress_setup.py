@@ -18,7 +18,7 @@ from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
-from fiesta_allennlp.selection.loop import Listener, Listeners
+from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
@@ -36,8 +36,8 @@ def watching(
     console: Console,
     *,
     remaining: Callable[[History], str],
-) -> Iterator[Listener]:
-    """Yield all listeners of a selection as one, and show the live table until the end. `remaining` is the text of
+) -> Iterator[List[Listener]]:
+    """Yield all listeners of a selection, and show the live table until the end. `remaining` is the text of
     `outlook`."""
     metric = settings.scored_by
     with ExitStack() as stack:
@@ -54,7 +54,7 @@ def watching(
         memory = smallest_gpu_mib() if devices else None
         if memory is not None:
             listeners.append(GpuRoom(partial(_say, console), devices, memory=memory))
-        yield Listeners(listeners)
+        yield listeners
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -13,7 +13,6 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
 from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, History
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
-from fiesta_allennlp.selection.loop import Listeners
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -138,13 +137,13 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with (
             told_of_jobs(executor, directory, console),
-            watching(settings, directory, store, console, remaining=remaining) as listener,
+            watching(settings, directory, store, console, remaining=remaining) as listeners,
         ):
             yield LoopParts(
                 strategy=strategy,
                 evaluator=prepared.evaluator(),
                 executor=executor,
-                listener=Listeners([listener, prepared.metric_names(console)]),
+                listeners=[*listeners, prepared.metric_names(console)],
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
             )

@@ -61,7 +61,7 @@ def run_selection(
             executor=executor,
             store=store,
             directory=directory,
-            listener=listener,
+            listeners=[listener],
             seed=1,
         ).run()
 

@@ -113,7 +113,7 @@ class Run:
                 executor=self.executor,
                 store=store,
                 directory=self.directory,
-                listener=self.listener,
+                listeners=[self.listener],
                 seed=self.seed,
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
