@@ -6,7 +6,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Union
+from typing import Iterable, Iterator, Tuple, Union
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import replacing
@@ -26,8 +26,9 @@ SECONDS_TO_WAIT = 300.0
 SECONDS_PER_TRY = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
 CREATE TABLE candidates (
     name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
     facts TEXT NOT NULL
@@ -55,8 +56,8 @@ def create_database(path: Path) -> sqlite3.Connection:
     try:
         for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
             path.with_name(path.name + left).unlink(missing_ok=True)
-        with replacing(path) as part:  # so a database that is there has its tables
-            _make_tables(part)
+        with replacing(path) as part, closing(sqlite3.connect(part)) as database:
+            database.executescript(SCHEMA)  # so a database that is there has its tables
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
@@ -64,26 +65,9 @@ def create_database(path: Path) -> sqlite3.Connection:
         ) from error
 
 
-def _make_tables(path: Path) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as database, transaction(database):
-        for statement in SCHEMA.split(";"):
-            database.execute(statement)
-        database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-
-
-def open_database(path: Path) -> sqlite3.Connection:
-    """Open an existing database. Raise a `StoreError` if it is not a store, damaged, or of another version."""
-    return _checked(path, _connect)
-
-
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open an existing database as it is at this moment: later changes are not seen, and nothing is changed."""
-    return _checked(path, connect_to_read)
-
-
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Connect to an existing file as `open_to_read` does, whatever is in it. Raise a `sqlite3.DatabaseError` if it
-    cannot be read."""
+    """Connect to an existing file as it is at this moment, whatever is in it: later changes are not seen, and nothing
+    is changed. Raise a `sqlite3.DatabaseError` if it cannot be read."""
     is_closed = not path.with_name(path.name + "-wal").exists()
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
@@ -92,10 +76,11 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
-    """Open a database of this version and without damage."""
+def open_database(path: Path, *, to_read: bool = False) -> sqlite3.Connection:
+    """Open an existing database, only `to_read` as `connect_to_read` does. Raise a `StoreError` if it is not a store,
+    damaged, or of another version."""
     try:
-        database = connect(path)
+        database = connect_to_read(path) if to_read else _connect(path)
         _check_version(path, database)
         damage = database.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.DatabaseError as error:
@@ -144,24 +129,23 @@ def _unavailable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """Write everything inside or nothing. Wait up to `SECONDS_TO_WAIT` for another program that is writing."""
     try:
-        with closing(database.cursor()) as cursor:
-            _begin(cursor)
-            try:
-                yield
-                cursor.execute("COMMIT")
-            except BaseException:
-                if database.in_transaction:  # a full disk has rolled it back already
-                    cursor.execute("ROLLBACK")
-                raise
+        _begin(database)
+        try:
+            yield
+            database.execute("COMMIT")
+        except BaseException:
+            if database.in_transaction:  # a full disk has rolled it back already
+                database.execute("ROLLBACK")
+            raise
     except sqlite3.OperationalError as error:
         raise _unavailable(database.execute("PRAGMA database_list").fetchone()[2], error) from error
 
 
-def _begin(cursor: sqlite3.Cursor) -> None:
+def _begin(database: sqlite3.Connection) -> None:
     end = time.monotonic() + SECONDS_TO_WAIT
     while True:
         try:
-            cursor.execute("BEGIN IMMEDIATE")
+            database.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
             if not _is_locked(error) or time.monotonic() >= end:
@@ -174,33 +158,29 @@ def _begin(cursor: sqlite3.Cursor) -> None:
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
     """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
+    requests = {_key(row): Request(*(row[name] for name in REQUEST_FIELDS)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
     names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
     return History(
         candidates=tuple(row["name"] for row in names),
-        evaluations=tuple(_evaluation(row, requests) for row in finished),
-        pending=tuple(requests[row["candidate"], row["replicate"]] for row in rows if row["status"] == "pending"),
-        failures=tuple(_failure(row, requests) for row in failures),
+        evaluations=tuple(_evaluation(row, requests[_key(row)]) for row in finished),
+        pending=tuple(requests[_key(row)] for row in rows if row["status"] == "pending"),
+        failures=tuple(Failure(requests[_key(row)], *(row[name] for name in FAILURE_FIELDS)) for row in failures),
         removed=frozenset(removed),
     )
 
 
-def _request(row: sqlite3.Row) -> Request:
-    return Request(*(row[name] for name in REQUEST_FIELDS))
+def _key(row: sqlite3.Row) -> Tuple[str, int]:
+    return row["candidate"], row["replicate"]
 
 
-def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation:
+def _evaluation(row: sqlite3.Row, request: Request) -> Evaluation:
     return Evaluation(
-        request=requests[row["candidate"], row["replicate"]],
+        request=request,
         score=row["score"],
         metric=row["metric"],
         seconds=row["seconds"],
         started_at=row["started_at"],
         metrics=json.loads(row["metrics"] or "{}"),
     )
-
-
-def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
-    return Failure(requests[row["candidate"], row["replicate"]], **{name: row[name] for name in FAILURE_FIELDS})

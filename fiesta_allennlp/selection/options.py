@@ -154,8 +154,12 @@ def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
     """Return the settings that were typed, with tuples for argparse's lists."""
     typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
-    tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()}
-    return {name: value for name, value in tuples.items() if value != ()}
+    return {name: as_tuple(value) for name, value in typed.items() if value != []}
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a list of argparse or JSON as the tuple that a setting is, and anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 # Back to what is typed, and to plain data.

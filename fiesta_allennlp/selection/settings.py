@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
+    as_tuple,
     by_present_names,
     check_names,
     check_options,
@@ -186,8 +187,7 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
                 if declared.is_of_executor:
                     merged.pop(name, None)
         check_names(list(layer), of)
-        for name, value in layer.items():
-            merged[name] = tuple(value) if isinstance(value, list) else value
+        merged.update({name: as_tuple(value) for name, value in layer.items()})
     return merged
 
 

@@ -14,11 +14,10 @@ from fiesta_allennlp.selection.database import (
     REQUEST_FIELDS,
     create_database,
     open_database,
-    open_to_read,
     read_history,
     transaction,
 )
-from fiesta_allennlp.selection.options import by_present_names
+from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version
 
 if TYPE_CHECKING:
@@ -69,16 +68,13 @@ class StoreReader:
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
         rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-        known = {f.name for f in fields(Meta)}
-        values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
-        values = {key: value for key, value in values.items() if key in known}
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        settings = values.get("settings")
-        if settings is not None:
-            values["settings"] = settings = by_present_names(settings)
-        if settings is not None and "kind" not in values:  # the store of an earlier version
-            values["kind"] = "documents" if "documents" in settings else "trainings"
-            values["settings"] = of_earlier_version(settings)
+        stored = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
+        values = {f.name: as_tuple(stored[f.name]) for f in fields(Meta) if f.name in stored}
+        if values.get("settings") is not None:
+            values["settings"] = settings = by_present_names(values["settings"])
+            if "kind" not in values:  # the store of an earlier version
+                values["kind"] = "documents" if "documents" in settings else "trainings"
+                values["settings"] = of_earlier_version(settings)
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:
@@ -115,7 +111,7 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         if directory.screening.store.is_file():
             remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
-    with closing(open_to_read(directory.store)) as database:
+    with closing(open_database(directory.store, to_read=True)) as database:
         yield StoreReader(database)
 
 
