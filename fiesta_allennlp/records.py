@@ -175,6 +175,10 @@ class History:
         """Return the number of finished and pending runs of one candidate. Failures do not count."""
         return self.num_finished(candidate) + self.num_pending(candidate)
 
+    def started_by(self, candidates: Iterable[str]) -> Dict[str, int]:
+        """Return `num_started` of each of these candidates."""
+        return {name: self.num_started(name) for name in candidates}
+
     @property
     def total_started(self) -> int:
         """Number of finished and pending runs of all candidates, which a budget limits.

@@ -1,7 +1,8 @@
 """The base class of strategies, and the questions about a history that they share: what is believed, who is next."""
 
+import math
 from dataclasses import dataclass
-from typing import Collection, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -155,14 +156,15 @@ def all_finished(history: History, names: Sequence[str], count: int) -> bool:
     return all(history.num_finished(name) >= count for name in names)
 
 
-def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) -> List[str]:
-    """Return at most `slots` of `names`, the one with the fewest started runs first, until each has `target`."""
-    started = {name: history.num_started(name) for name in names}
+def in_turn(counts: Mapping[str, int], *, target: int, slots: float = math.inf) -> List[str]:
+    """Return at most `slots` names, the one with the fewest runs first, until each has `target`. `counts` are the runs
+    of each so far."""
+    later = dict(counts)
     chosen: List[str] = []
-    while started and len(chosen) < slots:
-        name = min(started, key=lambda key: started[key])
-        if started[name] >= target:
+    while later and len(chosen) < slots:
+        name = min(later, key=later.__getitem__)
+        if later[name] >= target:
             break
-        started[name] += 1
+        later[name] += 1
         chosen.append(name)
     return chosen

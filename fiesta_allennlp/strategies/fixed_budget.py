@@ -78,7 +78,7 @@ class FixedBudget(Strategy):
             return []
         stage = self.stage(history)
         room = min(slots, self.budget - history.total_started)
-        return in_turn(history, self.open(stage.contenders), target=stage.target, slots=room)
+        return in_turn(history.started_by(self.open(stage.contenders)), target=stage.target, slots=room)
 
     def recommend(self, history: History) -> Decision:
         decision = believed(history, self.belief).decision

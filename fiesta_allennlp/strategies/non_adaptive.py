@@ -22,17 +22,16 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        return in_turn(history, self.open(history.active), target=self._num_complete(history) + 1, slots=slots)
+        started = history.started_by(self.open(history.active))
+        return in_turn(started, target=self._num_complete(history) + 1, slots=slots)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
-        num_complete = self._num_complete(history)
-        open_round = any(history.num_started(name) > num_complete for name in self.open(history.active))
-        return super().may_stop(history, decision) and not open_round
+        started = history.started_by(self.open(history.active)).values()
+        return super().may_stop(history, decision) and max(started, default=0) <= self._num_complete(history)
 
     def room(self, history: History) -> int:
-        num_complete = self._num_complete(history)
-        to_start = sum(history.num_started(name) == num_complete for name in self.open(history.active))
-        room = super().room(history)
+        started = list(history.started_by(self.open(history.active)).values())
+        to_start, room = started.count(self._num_complete(history)), super().room(history)
         return room if room >= to_start else 0
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:

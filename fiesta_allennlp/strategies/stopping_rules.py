@@ -10,7 +10,7 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
 from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
-from fiesta_allennlp.strategies.base import Look
+from fiesta_allennlp.strategies.base import Look, in_turn
 
 HIGHEST_RATE = 0.25
 """A candidate that fails more often than this does not count as the best."""
@@ -94,8 +94,8 @@ class RuleOfThree(BayesianStop):
         lead[best] = np.inf
         rival = int(np.argmin(lead))
         counts = {names[each]: history.num_finished(names[each]) for each in (best, rival)}
-        if missing := _in_turn(counts, self.least_runs(confidence)):
-            return missing
+        if missing := in_turn(counts, target=self.least_runs(confidence)):
+            return tuple(missing)
         skewness = skewness_of_mean(*(_by_split(history, name) for name in counts))
         sd = float(np.hypot(posterior.scale[best], posterior.scale[rival]))
         is_real = lead_is_real(float(lead[rival]), sd=sd, skewness=skewness, confidence=confidence)
@@ -107,15 +107,6 @@ class RuleOfThree(BayesianStop):
 
     def least_runs(self, confidence: float) -> int:
         return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
-
-
-def _in_turn(counts: Dict[str, int], needed: int) -> Tuple[str, ...]:
-    """Runs of those that have fewer than needed, the one with the fewest first."""
-    counts, order = dict(counts), []
-    while min(counts.values()) < needed:
-        order.append(min(counts, key=counts.__getitem__))
-        counts[order[-1]] += 1
-    return tuple(order)
 
 
 def _by_split(history: History, candidate: str) -> Dict[int, float]:

@@ -19,13 +19,13 @@ class PosteriorSampling(FixedConfidence):
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        starts = in_turn(history, self.open(history.active), target=self.num_starts, slots=slots)
-        if starts or not all_finished(history, self.open(history.active), self.num_starts):
+        names = self.open(history.active)
+        starts = in_turn(history.started_by(names), target=self.num_starts, slots=slots)
+        if starts or not all_finished(history, names, self.num_starts):
             return starts
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
-        prob_best = look.decision.prob_best
-        instead = max(self.open(history.active), key=lambda name: prob_best[name])
+        instead = max(names, key=look.decision.prob_best.__getitem__)
         return [instead if name in self.done else name for name in self.choose(history, look, slots, rng)]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

@@ -2,7 +2,6 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy
@@ -61,7 +60,7 @@ class TopTwo(PosteriorSampling):
         )
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        started = {name: history.num_started(name) for name in look.decision.prob_best}
+        started = history.started_by(look.decision.prob_best)
         chosen: List[str] = []
         for _ in range(slots):
             one = leader = draw(look.decision.prob_best, 1, rng)[0]
@@ -76,9 +75,18 @@ class TopTwo(PosteriorSampling):
     def challenger(
         self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
     ) -> str:
-        """Return the challenger of a leader. `started` counts the runs of each candidate, earlier slots included."""
+        """Return the challenger of a leader: the candidate of least transportation cost from it.
+
+        `started` counts the runs of each candidate, earlier slots included.
+        """
         assert look.posterior is not None
-        return _nearest(leader, history, look.posterior, started)
+        names, num_started = list(started), np.array(list(started.values()), dtype=float)
+        finished = np.array([history.num_finished(name) for name in names])
+        location, variance = look.posterior.location, look.posterior.scale**2 * finished / num_started
+        first = names.index(leader)
+        cost = transportation_cost(location[first] - location, variance[first] + variance, num_started)
+        cost[first] = np.inf
+        return names[int(np.argmin(cost))]
 
 
 @Strategy.register("ttts")
@@ -104,16 +112,3 @@ class TopTwoThompson(TopTwo):
     ) -> str:
         others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
         return draw(others if any(others.values()) else dict.fromkeys(others, 1.0), 1, rng)[0]
-
-
-def _nearest(leader: str, history: History, posterior: Posterior, num_started: Dict[str, int]) -> str:
-    """The candidate of least improved transportation cost from the leader."""
-    names = list(num_started)
-    started = np.array(list(num_started.values()), dtype=float)
-    finished = np.array([history.num_finished(name) for name in names])
-    variance = posterior.scale**2 * finished / started
-    first = names.index(leader)
-    ahead = posterior.location[first] - posterior.location
-    cost = transportation_cost(ahead, variance[first] + variance, started)
-    cost[first] = np.inf
-    return names[int(np.argmin(cost))]
