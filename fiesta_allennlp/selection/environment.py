@@ -3,8 +3,8 @@
 import hashlib
 import os
 import platform
-import shutil
 import subprocess
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +19,9 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 
 def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
     """Describe this machine as plain data: `host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus`
-    (their names), `versions` (by distribution) and `code` (`code_digests`). `packages` are further modules to look up,
-    `files` are programs."""
+    (their names), `versions` (by distribution) and `code` (SHA-256 of each file, and of all source files of each
+    top-level module that can be found). `packages` are further modules to look up, `files` are programs."""
+    modules = sorted({package.partition(".")[0] for package in packages})
     return {
         "host": platform.node(),
         "python": platform.python_version(),
@@ -29,39 +30,32 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": gpus("name"),
-        "versions": _versions([*PACKAGES, *_distributions(packages)]),
-        "code": code_digests(packages, files),
+        "versions": _versions(modules),
+        "code": {**{file: digest_of(Path(file)) for file in files}, **_digests(modules)},
     }
 
 
-def with_this(
-    environments: Sequence[Dict[str, Any]], packages: Iterable[str] = (), files: Iterable[str] = ()
-) -> List[Dict[str, Any]]:
+def with_this(environments: Sequence[Dict[str, Any]], here: Dict[str, Any]) -> List[Dict[str, Any]]:
     """Return the environments of a selection's sessions, and this one if it differs from the last."""
-    here = environment(packages, files)
     return [*environments] if here in environments[-1:] else [*environments, here]
 
 
-def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str, str]:
-    """Return the SHA-256 of each file, and of all source files of each top-level module of the packages that can be
-    found."""
-    found = {file: digest_of(Path(file)) for file in files}
-    for name in sorted({package.partition(".")[0] for package in packages}):
+def changed_code(environments: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> List[str]:
+    """Return the files, and the modules with source files, that have changed since the selection last ran."""
+    before = environments[-1].get("code", {}) if environments else {}
+    return [name for name, digest in here["code"].items() if before.get(name, digest) != digest]
+
+
+def _digests(modules: Iterable[str]) -> Dict[str, str]:
+    found = {}
+    for name in modules:
         digest = hashlib.sha256()
         sources = _sources(name)
         for file in sources:
-            digest.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
+            digest.update(f"{file.name} {digest_of(file)}".encode())
         if sources:
             found[name] = digest.hexdigest()
     return found
-
-
-def changed_code(
-    environments: Sequence[Mapping[str, Any]], packages: Iterable[str], files: Iterable[str] = ()
-) -> List[str]:
-    """Return the files, and the modules with source files, that have changed since the selection last ran."""
-    before = environments[-1].get("code", {}) if environments else {}
-    return [name for name, digest in code_digests(packages, files).items() if before.get(name, digest) != digest]
 
 
 def _sources(module: str) -> List[Path]:
@@ -77,21 +71,14 @@ def _sources(module: str) -> List[Path]:
     return [Path(spec.origin)] if spec.origin is not None and Path(spec.origin).is_file() else []
 
 
-def _distributions(modules: Iterable[str]) -> List[str]:
-    """Return the distributions that modules such as `my_models.lstm` come from. Python 3.10 does not know all of them;
-    the others mostly have the module's name."""
-    names = {module.partition(".")[0] for module in modules}
-    known = packages_distributions() if names else {}
-    return sorted({distribution for name in names for distribution in known.get(name, [name])})
-
-
-def _versions(distributions: Iterable[str]) -> Dict[str, str]:
+def _versions(modules: Sequence[str]) -> Dict[str, str]:
+    """Return the versions of `PACKAGES` and of the distributions that modules come from. Python 3.10 does not know all
+    of them; the others mostly have the module's name."""
+    known = packages_distributions() if modules else {}
     found = {"fiesta-allennlp": __version__}
-    for name in distributions:
-        try:
+    for name in (*PACKAGES, *(distribution for module in modules for distribution in known.get(module, [module]))):
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -107,10 +94,7 @@ def _processor() -> str:
 def gpus(fact: str) -> List[str]:
     """Return one fact about each NVIDIA card as `nvidia-smi --query-gpu` names it, without units; empty without a card.
     torch is not asked, because it would take memory on each card."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    query = [program, f"--query-gpu={fact}", "--format=csv,noheader,nounits"]
+    query = ["nvidia-smi", f"--query-gpu={fact}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -5,7 +5,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Generic, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -13,7 +13,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
-from fiesta_allennlp.selection.environment import changed_code, with_this
+from fiesta_allennlp.selection.environment import changed_code, environment, with_this
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
@@ -113,8 +113,12 @@ class _Session(Generic[Given, Checked, Prepared]):
         settings = family.settled(prepared, given)
         meta = store.meta()
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        files = family.code(prepared)
-        self._note_changed_code(meta, settings.include_package, files)
+        here = environment(settings.include_package, family.code(prepared))
+        for name in changed_code(meta.environments, here):
+            self._say(
+                f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
+                "changes scores, start over in another directory."
+            )
         if meta.settings and changed_options(meta.settings, settings):  # another metric, which runs may have reported
             store.reopen("metric")
         with family.work(prepared, store, self.console, seed=int(seed)) as parts:
@@ -123,7 +127,7 @@ class _Session(Generic[Given, Checked, Prepared]):
                 kind=family.name,
                 settings=as_json(settings),
                 seed=seed,
-                environments=with_this(meta.environments, settings.include_package, files),
+                environments=with_this(meta.environments, here),
                 changes=(*meta.changes, *self._changes(meta, settings, num_done)),
                 **family.meta(prepared),
             )
@@ -198,13 +202,6 @@ class _Session(Generic[Given, Checked, Prepared]):
             for name, now in settings.deciding().items()
             if before[name] != now
         ]
-
-    def _note_changed_code(self, meta: Meta, packages: Sequence[str], files: Sequence[str]) -> None:
-        for name in changed_code(meta.environments, packages, files):
-            self._say(
-                f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
-                "changes scores, start over in another directory."
-            )
 
     def _say(self, sentence: str) -> None:
         self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -16,8 +16,8 @@ def test_versions_and_hardware_are_told_of_each_machine() -> None:
         assert found["versions"][name] == version(name)
     assert found["cores"] >= 1 and found["memory_gib"] > 0.1 and found["processor"]
     here = environment()
-    assert with_this([here]) == [here]
-    assert with_this([here, {"host": "elsewhere"}]) == [here, {"host": "elsewhere"}, here]
+    assert with_this([here], here) == [here]
+    assert with_this([here, {"host": "elsewhere"}], here) == [here, {"host": "elsewhere"}, here]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,6 @@ def test_versions_and_hardware_are_told_of_each_machine() -> None:
 def test_cards_are_named_as_a_driver_does_that_answers(
     monkeypatch: pytest.MonkeyPatch, answer: Any, names: List[str]
 ) -> None:
-    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(module.subprocess, "run", Mock(side_effect=[answer]))
     assert environment()["gpus"] == names
 
@@ -45,9 +44,9 @@ def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     packages = ["one_file", "whole.inner", "no_such_package"]
     before = [environment(packages)]
     assert sorted(before[0]["code"]) == ["one_file", "whole"]
-    assert changed_code(before, packages) == []
+    assert changed_code(before, before[0]) == []
     (tmp_path / "whole" / "inner" / "model.py").write_text("SCORE = 0.9\n")
-    assert changed_code(before, packages) == ["whole"]
-    assert changed_code([], packages) == []
+    assert changed_code(before, environment(packages)) == ["whole"]
+    assert changed_code([], before[0]) == []
     del before[0]["code"]  # as older versions wrote it
-    assert changed_code(before, packages) == []
+    assert changed_code(before, environment(packages)) == []
