@@ -89,19 +89,15 @@ def group_targets(
                 f"{empty[0]} set would be empty. Increase its ratio, or add data."
             )
         return targets
-    validation = sizes.get("validation") or sizes.get("test") or 0
-    if "test" not in parts and 0 < validation < total:
-        return {"train": total - validation, "validation": validation}
-    if "validation" not in parts and 0 < sizes.get("test", 0) < total:
-        return {"train": total - sizes["test"], "test": sizes["test"]}
-    test = sizes.get("test") or sizes.get("validation") or 0
-    train = total - validation - test
-    if not validation or train < 1:
+    either = (("validation", "test"), ("test", "validation"))
+    others = {part: sizes.get(part) or sizes.get(other, 0) for part, other in either if part in parts}
+    train = total - sum(others.values())
+    if not all(others.values()) or train < 1:
         raise DataError(
             "random splits take their ratios from the official sets, which must include a training set and a smaller "
             f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
         )
-    return {"train": train, "validation": validation, "test": test}
+    return {"train": train, **others}
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:

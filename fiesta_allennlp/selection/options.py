@@ -8,7 +8,7 @@ class MySettings:
 import argparse
 import json
 import typing
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
@@ -168,16 +168,11 @@ def as_tuple(value: Any) -> Any:
 def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
     """Return a command line that gives these settings: `positional` first, then every option that is not its default.
     `given` replace the record's own values, and are always included."""
-    words = list(getattr(settings, positional))
-    for declared in fields(settings):
-        value = given.get(declared.name, getattr(settings, declared.name))
-        if declared.name in given or (declared.name != positional and value != _default_of(declared)):
-            words += words_of(declared.name, value)
+    words, defaults = list(getattr(settings, positional)), vars(type(settings)())
+    for name, value in {**vars(settings), **given}.items():
+        if name in given or (name != positional and value != defaults[name]):
+            words += words_of(name, value)
     return words
-
-
-def _default_of(declared: "Field[Any]") -> Any:
-    return declared.default_factory() if declared.default_factory is not MISSING else declared.default
 
 
 def words_of(name: str, value: Any) -> List[str]:
