@@ -1,6 +1,5 @@
 """Counts of right and wrong answers, which some runs report with their score."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Mapping, Sequence, Tuple
 
@@ -36,9 +35,8 @@ class Counts:
 
 
 def counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
-    names = Counter(map(tuple, reported))
-    keys = sorted({key for together in names for key in together if key.startswith(COUNT_PREFIX)})
+    keys = sorted({key for metrics in reported for key in metrics if key.startswith(COUNT_PREFIX)})
     rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]
     values = np.array(rows, dtype=float).reshape(len(reported), len(keys))
-    without = sum(number for together, number in names.items() if not set(together) & set(keys))
+    without = sum(metrics.keys().isdisjoint(keys) for metrics in reported)
     return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)

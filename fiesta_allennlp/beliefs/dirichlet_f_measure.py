@@ -1,6 +1,6 @@
 import math
 from functools import lru_cache
-from typing import List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -107,7 +107,10 @@ class DirichletFMeasure(Belief):
     def posterior(self, history: History) -> FMeasurePosterior:
         counts = [self._counts(history, name) for name in history.active]
         pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._model.average)
-        return FMeasurePosterior([_marginal(self._model, one, pairs) for one in counts])
+        tables = [one.of(list(pairs)) for one in counts]
+        # The order of documents plays no part, not even in the last digit of a sum.
+        in_order = [table[np.lexsort(table.T)].tobytes() for table in tables]
+        return FMeasurePosterior([_marginal(self._model, table, tuple(pairs.values())) for table in in_order])
 
     def _counts(self, history: History, candidate: str) -> Counts:
         check_evaluations(history, candidate, self.min_evaluations)
@@ -127,10 +130,10 @@ class DirichletFMeasure(Belief):
         return counts
 
 
-def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
+def _pairs(kinds: List[str], average: str) -> Dict[str, Pair]:
     """Gold and predicted label of every kind, including kinds that were not reported."""
     if set(kinds) <= set(BINARY):
-        return tuple(BINARY.items())
+        return BINARY
     wrong = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
     if wrong is not None:
         forms = ", ".join(BINARY) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
@@ -140,18 +143,10 @@ def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
     predicted = sorted({label for parts in split for label in parts})
     if len(predicted) < 2:
         raise ScoreError(f"counts need at least two labels but have only '{predicted[0]}'.")
-    return tuple((f"{gold}>{answer}", (gold, answer)) for gold in golds for answer in predicted)
+    return {f"{gold}>{answer}": (gold, answer) for gold in golds for answer in predicted}
 
 
 @lru_cache(maxsize=CACHED)
-def _marginal(model: MeasureModel, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
+def _marginal(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
     """The posterior of one candidate's measure, kept for these counts."""
-    table = counts.of([kind for kind, _ in pairs])
-    # The order of documents plays no part, not even in the last digit of a sum.
-    table = table[np.lexsort(table.T)]
-    return _marginal_of_table(model, table.tobytes(), tuple(pair for _, pair in pairs))
-
-
-@lru_cache(maxsize=CACHED)
-def _marginal_of_table(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
     return marginal(*model.posterior(np.frombuffer(table).reshape(-1, len(pairs)), pairs))

@@ -1,10 +1,9 @@
 """The probability that one candidate is better than another on new data of the same kind, from random resplits."""
 
 from dataclasses import dataclass
-from typing import Tuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,6 @@ class CorrelatedT:
         if self.scale == 0:
             return float(0.5 + 0.5 * np.sign(self.mean))
         return float(stdtr(self.df, self.mean / self.scale))
-
-    def interval(self, level: float) -> Tuple[float, float]:
-        """Return the equal-tailed credible interval of this probability."""
-        half = float(stdtrit(self.df, (1 + level) / 2)) * self.scale
-        return self.mean - half, self.mean + half
 
 
 def correlated_t(differences: np.ndarray, test_share: float) -> CorrelatedT:

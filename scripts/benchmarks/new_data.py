@@ -12,6 +12,7 @@ from typing import Tuple
 
 import numpy as np
 from common import make_parser
+from scipy import stats
 
 from fiesta_allennlp.probability.new_data import correlated_t
 
@@ -70,7 +71,8 @@ def main() -> None:
         for _ in range(args.samples):
             differences = resplit_differences(args.size, args.share, num_splits, rng)
             for name, share in (("correlated t", args.share), ("plain t", 0.0)):
-                low, high = correlated_t(differences, share).interval(LEVEL)
+                found = correlated_t(differences, share)
+                low, high = stats.t.interval(LEVEL, found.df, found.mean, found.scale)
                 covered[name] += low <= truth <= high
         told = ", ".join(f"{name} {number / args.samples:.3f}" for name, number in covered.items())
         print(f"{num_splits} splits: coverage of 95 % intervals: {told}")
