@@ -66,10 +66,9 @@ def delete(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. With `distinct_keys`,
-    refuse an object with a repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""
-    pairs = _distinct if distinct_keys else None
+def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. Refuse an object with a
+    repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -82,7 +81,7 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
         if not content.strip():
             continue
         try:
-            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=pairs)
+            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=_distinct)
             json.dumps(record, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error

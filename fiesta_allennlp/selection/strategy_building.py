@@ -46,7 +46,7 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     except ConfigError:
         if not packages:
             raise
-    import_packages(packages, whence=", which this selection uses,")
+    import_packages(packages)
     return build()
 
 
@@ -65,14 +65,14 @@ def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
         ) from error
 
 
-def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
-    """Import the packages of `--include-package`. `whence` names their origin in a message."""
+def import_packages(packages: Sequence[str]) -> None:
+    """Import the packages of `--include-package`."""
     for package in packages:
         try:
             import_package(package)
         except ImportError as error:
             raise ConfigError(
-                f"--include-package {package}{whence} cannot be imported: {error}. Run the command from the directory "
+                f"--include-package {package} cannot be imported: {error}. Run the command from the directory "
                 "that contains it, or add that directory to PYTHONPATH."
             ) from error
 

@@ -145,7 +145,7 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
 def read_points(points: Any) -> List[Point]:
     """Read the points of a JSONL file, or of a list of objects, which must all differ."""
     if isinstance(points, str):
-        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points), distinct_keys=True)]
+        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points))]
     elif isinstance(points, (list, tuple)):
         rows = [(f"--points, point {number}", row) for number, row in enumerate(points, start=1)]
     else:
