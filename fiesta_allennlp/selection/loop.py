@@ -1,6 +1,7 @@
 """The loop: ask the strategy, record the requests, let the workers work, record the outcomes."""
 
 import logging
+import math
 import os
 import platform
 import shutil
@@ -31,7 +32,7 @@ class WorkingTime:
 
     def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
         self._store = store
-        self._max_seconds = None if max_hours is None else 3600.0 * max_hours
+        self._max_seconds = math.inf if max_hours is None else 3600.0 * max_hours
         self._earlier = store.meta().working_seconds
         self._begin = self._noted = time.monotonic()
 
@@ -41,12 +42,10 @@ class WorkingTime:
 
     @property
     def is_over(self) -> bool:
-        return self._max_seconds is not None and self.seconds >= self._max_seconds
+        return self.seconds >= self._max_seconds
 
     @property
     def seconds_to_wait(self) -> float:
-        if self._max_seconds is None:
-            return SECONDS_BETWEEN_NOTES
         return min(SECONDS_BETWEEN_NOTES, max(0.0, self._max_seconds - self.seconds))
 
     def note(self, *, at_once: bool = False) -> None:

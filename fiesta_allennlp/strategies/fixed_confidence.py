@@ -82,27 +82,20 @@ class FixedConfidence(Strategy):
                 f"num_starts must be at least {self.belief.min_evaluations} with the belief "
                 f"{type(self.belief).__name__} but is {self.num_starts}."
             )
-        least, limit = self.bounds(len(candidates))
-        if limit < least:
-            raise ConfigError(
-                f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} starting "
-                f"runs{self._needed_to_win(2 * (self.to_win - self.num_starts))}) but is {limit}."
-            )
+        self._check_limit(*self.bounds(len(candidates)))
 
     def check_room(self, history: History) -> None:
         started = [history.num_started(name) for name in history.active]
         lacking = sum(max(0, self.num_starts - number) for number in started)
         to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in started)[:2])
-        least, limit = history.total_started + lacking + to_win, self.limit_of(history)
+        self._check_limit(history.total_started + lacking + to_win, self.limit_of(history))
+
+    def _check_limit(self, least: int, limit: int) -> None:
         if limit < least:
             raise ConfigError(
-                f"max_evaluations must be at least {least} ({history.total_started} runs so far, {lacking} starting "
-                f"runs of added candidates{self._needed_to_win(to_win)}) but is {limit}."
+                f"max_evaluations must be at least {least}, to start every candidate {self.num_starts} times and give "
+                f"the winner and its closest rival {max(self.num_starts, self.to_win)} runs each, but is {limit}."
             )
-
-    def _needed_to_win(self, more: int) -> str:
-        """Describe the runs that a winner and its rival still need; empty if there are none."""
-        return f", {more} to give the winner and its closest rival {self.to_win} runs each" if more > 0 else ""
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         look = self._look(history)
