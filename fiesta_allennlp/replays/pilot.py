@@ -17,7 +17,7 @@ from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
+from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
@@ -97,8 +97,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     stored = meta.settings or {}
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise
-    packages = tuple(stored.get("include_package") or ())
-    not_importing(packages, lambda: build_strategy(choice, list(history.candidates)))
+    build_strategy(choice, list(history.candidates))
     return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)
 
 

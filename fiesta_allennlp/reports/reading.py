@@ -15,7 +15,7 @@ from fiesta_allennlp.registry import build
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
-from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
+from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
@@ -189,9 +189,7 @@ def read_directory(root: Path) -> Reading:
 def _by_trainings(stored: Stored) -> Reading:
     settings = merge(stored.meta.settings or {})
     metric = settings.scored_by
-    strategy = not_importing(
-        settings.include_package, lambda: build_strategy(settings, stored.names, minimise=metric.minimise)
-    )
+    strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
         given=settings,
@@ -218,9 +216,7 @@ def _by_documents(stored: Stored) -> Reading:
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
-    choice = not_importing(
-        settings.include_package, lambda: DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
-    )
+    choice = DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
     read = _selection(
         stored,
         choice.strategy,

@@ -50,21 +50,6 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     return build()
 
 
-def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """Call `build` for commands that only read: they import no package because a store names it, but the error names
-    it."""
-    try:
-        return build()
-    except ConfigError as error:
-        if not packages:
-            raise
-        named = " ".join(f"--include-package {package}" for package in packages)
-        raise ConfigError(
-            f"{error} The selection was started with {named}. Commands that only read a selection do not import that "
-            "code unless you add this option."
-        ) from error
-
-
 def import_packages(packages: Sequence[str]) -> None:
     """Import the packages of `--include-package`."""
     for package in packages:
