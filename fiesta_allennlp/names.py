@@ -61,12 +61,9 @@ def check_distinct(names: Iterable[str], *, what: str) -> None:
 
 
 def _check_name(name: str, of: str) -> None:
-    if not name or not set(name).isdisjoint(NOT_IN_NAMES):
-        rule = f"be empty or contain any of {' '.join(NOT_IN_NAMES)}"
-    elif visible(name) != name:
-        rule = "contain line breaks, tabs or other invisible characters"
-    elif name in (".", "..") or name != name.strip():
-        rule = "be '.' or '..', or begin or end with a space"
-    else:
-        return
-    raise ConfigError(f"{of}: a name must not {rule}. Rename it with NAME=PLACE.")
+    is_clear = visible(name) == name.strip() == name and name not in ("", ".", "..")
+    if not is_clear or not set(name).isdisjoint(NOT_IN_NAMES):
+        raise ConfigError(
+            f"{of}: a name must not be empty, '.' or '..', contain any of {' '.join(NOT_IN_NAMES)} or invisible "
+            "characters such as line breaks, or begin or end with a space. Rename it with NAME=PLACE."
+        )

@@ -115,13 +115,10 @@ def _is_locked(error: sqlite3.Error) -> bool:
 
 
 def _unavailable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
-    cause, remedy = str(error), "Make sure that the disk is not full and that you can read and write the file"
-    if _is_locked(error):
-        cause = f"another program holds its lock ({error})"
-        remedy = "Close that program, such as a database viewer or a backup"
     return StoreError(
-        f"{path}: the store is unavailable: {cause}. Nothing recorded so far is lost. {remedy}, then continue with "
-        "--recover."
+        f"{path}: the store is unavailable: {error}. Nothing recorded so far is lost. Free some disk space, make the "
+        "file readable and writable, or close the program that holds its lock, such as a database viewer or a backup. "
+        "Then continue with --recover."
     )
 
 

@@ -102,10 +102,6 @@ class ChoiceSettings:
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
-        if self.confidence is not None and self.budget is not None and self.strategy is None:
-            raise ConfigError(
-                "--confidence and --budget are mutually exclusive: stop at a confidence, or after a number of runs."
-            )
         params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
         if "stop" in params:
             params["stop"] = registered(params["stop"], "--strategy")

@@ -32,9 +32,8 @@ def build_strategy(
         )
     if strategy.belief.needs_counts and (minimise or not has_counts):
         raise ConfigError(
-            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here runs "
-            f"report {'a score to minimize' if minimise else 'only a score'}. Use another belief, such as "
-            f"{choice.default_belief}."
+            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, which these "
+            f"runs do not report. Use another belief, such as {choice.default_belief}."
         )
     return Minimising(strategy) if minimise else strategy
 
@@ -69,4 +68,5 @@ def _check_kind(params: Dict[str, Any]) -> None:
         has_budget = issubclass(Strategy.by_name(name), FixedBudget)
         others = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
         if wrong := [key for key in others if key in params]:
-            raise ConfigError(f"{flag(wrong[0])} cannot be combined with --strategy {name}. Remove it or the strategy.")
+            other = "--budget" if has_budget else f"--strategy {name}"
+            raise ConfigError(f"{flag(wrong[0])} cannot be combined with {other}. Use one or the other.")

@@ -31,9 +31,6 @@ def has_begun(directory: RunDirectory) -> bool:
         return True
 
 
-MOST_NAMED = 3
-
-
 def check_nobody_elses(directory: RunDirectory) -> None:
     """Refuse to begin a selection among other files, which nobody could tell apart from its own."""
     ours = {path.name for path in directory.contents()}
@@ -41,11 +38,9 @@ def check_nobody_elses(directory: RunDirectory) -> None:
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
     others = [name for name in names if name not in ours and not name.startswith((".", directory.answers.name))]
     if others:
-        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise StoreError(
-            f"{directory.root} contains other files: {', '.join(others[:MOST_NAMED])}{more}. Choose a new or empty "
-            f"directory with -s, such as {directory.root / 'selection'}, or add --force, which does not touch those "
-            "files."
+            f"{directory.root} contains other files, such as {', '.join(others[:3])}. Choose a new or empty directory "
+            f"with -s, such as {directory.root / 'selection'}, or add --force, which does not touch those files."
         )
 
 
