@@ -102,8 +102,7 @@ def _check_value(name: str, value: Any, declared: Option, annotation: Any) -> No
     if value is None:
         return
     if declared.least is not None and value < declared.least:
-        rule = "must not be negative" if declared.least == 0 else f"must be at least {declared.least}"
-        raise ConfigError(f"{name} {rule} but got {value}.")
+        raise ConfigError(f"{name} must be at least {declared.least} but got {value}.")
     if declared.above is not None and not value > declared.above:
         raise ConfigError(f"{name} must be above {declared.above:g} but got {value:g}.")
 
