@@ -14,18 +14,6 @@ def test_scores_are_by_replicate_whatever_finished_first() -> None:
     assert replace(now, evaluations=()).scores("a").shape == (0,)
 
 
-def test_after_is_the_history_gathered_anew() -> None:
-    now = history({"a": [0.1], "b": [0.2, 0.3], "c": []}, pending=["b", "c"])
-    assert now.scores("b").tolist() == [0.2, 0.3]
-    new = (evaluation("b", 3, 0.5), evaluation("b", 2, 0.4), evaluation("c", 0, 0.6))
-    later = now.after(new)
-    anew = History(now.candidates, evaluations=now.evaluations + new)
-    assert later == anew
-    assert {name: later.scores(name).tolist() for name in "abc"} == {"a": [0.1], "b": [0.2, 0.3, 0.4, 0.5], "c": [0.6]}
-    assert {name: anew.scores(name).tolist() for name in "abc"} == {name: later.scores(name).tolist() for name in "abc"}
-    assert now.scores("c").tolist() == []
-
-
 def counted(candidate: str, replicate: int, **counts: float) -> Evaluation:
     metrics = {f"count:{kind}": number for kind, number in counts.items()}
     return replace(evaluation(candidate, replicate, 0.5), metrics={"seconds_asked": 3.0, **metrics})
@@ -43,12 +31,15 @@ def test_counts_are_by_replicate_and_kind() -> None:
         counts.values[0, 0] = 9
 
 
-def test_after_with_counts_is_the_history_gathered_anew() -> None:
-    now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)))
+def test_after_is_the_history_gathered_anew() -> None:
+    now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)), pending=(request("c", 0),))
     now.counts("a")
     new = (counted("a", 0, tp=2, fp=7), counted("a", 2), counted("b", 3, tp=1), counted("c", 0, fn=2))
     later, anew = now.after(new), History(now.candidates, now.evaluations + new)
+    assert later == anew and now.num_finished("c") == 0
     for name in now.candidates:
+        assert later.scores(name).tolist() == anew.scores(name).tolist()
+        assert later.split_seeds(name).tolist() == anew.split_seeds(name).tolist()
         assert later.counts(name).kinds == anew.counts(name).kinds
         assert later.counts(name).values.tolist() == anew.counts(name).values.tolist()
         assert later.counts(name).num_without == anew.counts(name).num_without

@@ -24,22 +24,16 @@ def test_targets(sizes: Any, ratios: Any, targets: Any) -> None:
     assert group_targets(official, ratios=ratios) == dict(zip(PARTS, targets, strict=True))
 
 
-def test_without_a_test_set_the_sizes_are_those_of_two_parts() -> None:
-    two = Division(scored="validation").parts
-    assert group_targets({"train": 80, "validation": 20}, parts=two) == {"train": 80, "validation": 20}
-    assert group_targets({"train": 10}, ratios=(0.7, 0.3), parts=two) == {"train": 7, "validation": 3}
-    split = split_pool(range(10), {"train": 7, "validation": 3}, seed=3)
-    assert split.sizes == {"train": 7, "validation": 3, "test": 0}
+@pytest.mark.parametrize(
+    ("division", "other"), [(Division(scored="validation"), "validation"), (Division(has_validation=False), "test")]
+)
+def test_without_a_third_set_the_sizes_are_those_of_two_parts(division: Division, other: str) -> None:
+    assert group_targets({"train": 80, other: 20}, parts=division.parts) == {"train": 80, other: 20}
+    targets = group_targets({"train": 10}, ratios=(0.7, 0.3), parts=division.parts)
+    assert targets == {"train": 7, other: 3}
+    assert split_pool(range(10), targets, seed=3).sizes == {"validation": 0, "test": 0, **targets}
     with pytest.raises(DataError, match="at least 2 groups"):
-        split_pool("aaa", {"train": 2, "validation": 1}, seed=3)
-
-
-def test_without_a_validation_set_the_training_set_keeps_its_size() -> None:
-    two = Division(has_validation=False).parts
-    assert group_targets({"train": 80, "test": 20}, parts=two) == {"train": 80, "test": 20}
-    assert group_targets({"train": 10}, ratios=(0.7, 0.3), parts=two) == {"train": 7, "test": 3}
-    split = split_pool(range(10), {"train": 7, "test": 3}, seed=3)
-    assert split.sizes == {"train": 7, "validation": 0, "test": 3}
+        split_pool("aaa", {"train": 2, other: 1}, seed=3)
 
 
 @pytest.mark.parametrize(

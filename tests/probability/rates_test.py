@@ -4,11 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import gammaln
 from scipy.stats import dirichlet
 
-from fiesta_allennlp.probability.rates import (
-    RatesModel,
-    ScaledDirichlet,
-    WeightedRates,
-)
+from fiesta_allennlp.probability.rates import RatesModel, ScaledDirichlet, WeightedRates
 from fiesta_allennlp.probability.rising_factorials import rising_factorials
 
 PRIOR = np.full(4, 0.25)

@@ -104,20 +104,13 @@ def test_point_masses(location: "list[float]", scale: Any, margin: float, expect
     assert_allclose(prob_best(np.array(location), scale=np.array(scale), df=1, margin=margin), expected, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize(
-    ("location", "scale", "df", "margin"),
-    [
-        ([np.nan, 0], 1, 1, 0),
-        ([0, np.inf], 1, 1, 0),
-        ([0, 0], -1, 1, 0),
-        ([0, 0], 1, 0.5, 0),
-        ([0, 0], 1, 1, -0.1),
-        ([0, 0], 1, 1, np.inf),
-    ],
-)
-def test_refuses_what_is_no_distribution(location: Any, scale: float, df: float, margin: float) -> None:
-    with pytest.raises(ScoreError if margin == 0 else ConfigError):
-        prob_best(np.array(location), scale=np.array(scale), df=np.array(df), margin=margin)
+@pytest.mark.parametrize("given", [{"scale": -1}, {"df": 0.5}, {"location": np.nan}, {"location": np.inf}])
+def test_refuses_what_is_no_distribution(given: Any) -> None:
+    with pytest.raises(ScoreError):
+        prob_best(np.array([given.pop("location", 0.0), 0.0]), **{"scale": 1, "df": 1, **given})
+    for margin in (-0.1, np.inf):
+        with pytest.raises(ConfigError):
+            prob_best(np.zeros(2), scale=1, df=1, margin=margin)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.3])

@@ -52,10 +52,11 @@ def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
 
 def test_numbers_of_every_candidate(history: History) -> None:
     probabilities = {"a": 0.9, "b": 0.1}
-    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by="confidence")
-    assert (made["best"], made["confidence"], made["num_evaluations"], made["num_failures"]) == ("a", 0.9, 4, 1)
+    within = {"a": 0.97, "b": 0.1}
+    made = summary(history, prob_best=probabilities, prob_within_margin=within, margin=0.01, stopped_by="confidence")
+    assert (made["best"], made["confidence"], made["num_evaluations"], made["num_failures"]) == ("a", 0.97, 4, 1)
     a, b, c = made["candidates"]
-    assert a.mean == pytest.approx(0.6)
+    assert (a.mean, a.prob_within_margin, a.prob_best) == (pytest.approx(0.6), 0.97, 0.9)
     assert a.sd == pytest.approx(np.std(SCORES["a"], ddof=1))
     assert a.seconds == 6.0
     assert (b.num_evaluations, b.mean, b.sd) == (1, 0.4, None)
@@ -91,12 +92,6 @@ def test_the_time_saved_against_equal_allocation(history: History) -> None:
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
     for best, seconds in (("b", 12.0), ("c", None), (None, None)):
         assert summary(replace(history, evaluations=made_of), best=best)["seconds_of_equal_allocation"] == seconds
-
-
-def test_a_margin_has_a_probability_of_its_own(history: History) -> None:
-    made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
-    a = made["candidates"][0]
-    assert (made["confidence"], a.prob_within_margin, a.prob_best) == (0.97, 0.97, 0.6)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,7 @@ from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, 
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.strategies import (
-    BayesianStop,
-    GeneralizedLikelihoodRatioStop,
-    StoppingRule,
-    Strategy,
-)
+from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
 from fiesta_allennlp.strategies.base import Look
 from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, lead_is_real, skewness_of_mean
 from tests.strategies.histories import history
@@ -110,19 +105,14 @@ class TestRuleOfThree:
         assert lead_is_real(0.1, sd=1.0, skewness=0.3, confidence=0.95), "the probability alone decides"
         assert lead_is_real(2.0, sd=1.0, skewness=-1e-17, confidence=0.95)
         assert lead_is_real(2.0, sd=1e-300, skewness=-1.0, confidence=0.95)
-        assert [lead_is_real(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)] == [
-            False,
-            False,
-            True,
-        ]
+        skewed = [lead_is_real(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)]
+        assert skewed == [False, False, True]
 
     def test_the_skewness_is_that_of_the_mean_difference(self) -> None:
         failing, steady, split = RNG.exponential(size=400), RNG.normal(size=400), RNG.normal(0, 9, size=400)
         one, other = (dict(enumerate(values)) for values in (split - failing, split + steady))
-        found = skewness_of_mean(one, other)
-        assert found == pytest.approx(
-            stats.skew(-failing - steady) / 20, rel=0.01
-        )  # that of a sum falls as 1 / sqrt(n)
+        found = skewness_of_mean(one, other)  # that of a sum falls as 1 / sqrt(n)
+        assert found == pytest.approx(stats.skew(-failing - steady) / 20, rel=0.01)
         assert skewness_of_mean(other, one) == pytest.approx(-found)
         apart = skewness_of_mean(dict(enumerate(-failing)), {-1 - k: score for k, score in enumerate(steady)})
         cumulants = stats.moment(-failing, 3) - stats.moment(steady, 3), np.var(failing) + np.var(steady)
