@@ -1,5 +1,6 @@
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import List, Set, Tuple
 
@@ -15,14 +16,9 @@ OUTCOME = "outcome.json"
 """Written last and in one step, so that its presence means that the run is complete."""
 
 
-class _At:
+def _at(name: str) -> "cached_property[Path]":
     """A path below the root of a run directory."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, directory: "RunDirectory", owner: type) -> Path:
-        return directory.root / self._name
+    return cached_property(lambda directory: directory.root / name)
 
 
 @dataclass(frozen=True)
@@ -31,19 +27,19 @@ class RunDirectory:
 
     root: Path
 
-    store = _At("store.sqlite")  # every request and outcome
-    store_log = _At("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
-    lock = _At("store.lock")  # held by the one process that may write
-    log = _At("selection.log")
-    notify_log = _At("notify.log")  # the output of the command of `--notify`
-    detached_log = _At("detached.log")  # the output of a command in the background
-    selection_json = _At("selection.json")
-    evaluations_csv = _At("evaluations.csv")
-    report = _At("report")
-    vectors = _At("vectors")
-    tensorboard = _At("tensorboard")
-    slurm = _At("slurm")  # files that Slurm jobs share with the command, and their logs
-    answers = _At("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
+    store = _at("store.sqlite")  # every request and outcome
+    store_log = _at("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
+    lock = _at("store.lock")  # held by the one process that may write
+    log = _at("selection.log")
+    notify_log = _at("notify.log")  # the output of the command of `--notify`
+    detached_log = _at("detached.log")  # the output of a command in the background
+    selection_json = _at("selection.json")
+    evaluations_csv = _at("evaluations.csv")
+    report = _at("report")
+    vectors = _at("vectors")
+    tensorboard = _at("tensorboard")
+    slurm = _at("slurm")  # files that Slurm jobs share with the command, and their logs
+    answers = _at("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""

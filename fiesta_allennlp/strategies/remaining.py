@@ -28,7 +28,7 @@ def remaining(
     stop: StoppingRule,
     room: int,
     rng: np.random.Generator,
-    is_open: Optional[Sequence[bool]] = None,
+    is_open: Sequence[bool],
 ) -> Optional[Remaining]:
     """Estimate how many more runs a top-two rule makes until it names a winner.
 
@@ -45,12 +45,11 @@ def remaining(
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
         stop: rule that stops at a probability.
         room: how many more runs the limit allows.
-        is_open: which candidates get further runs; None for all. Shape: `(num_candidates,)`.
+        is_open: which candidates get further runs. Shape: `(num_candidates,)`.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None
-    is_closed = np.zeros(len(counts), dtype=bool) if is_open is None else ~np.asarray(is_open)
-    simulated = _Selections(posterior, np.asarray(counts, dtype=float), is_closed, margin, stop, rng)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), ~np.asarray(is_open), margin, stop, rng)
     made = np.zeros(NUM_DRAWS)
     while True:
         names, is_over = simulated.next(confidence)

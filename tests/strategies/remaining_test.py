@@ -13,8 +13,9 @@ SURE = np.full(2, 1e9)
 
 
 def found(posterior: StudentTPosterior, count: int, **options: Any) -> Optional[Remaining]:
-    given = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "room": 10**6, **options}
-    return remaining(posterior, [count] * len(posterior.location), rng=np.random.default_rng(0), **given)
+    number = len(posterior.location)
+    given = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "room": 10**6, "is_open": [True] * number}
+    return remaining(posterior, [count] * number, rng=np.random.default_rng(0), **{**given, **options})
 
 
 def two(gap: float, scale: float) -> StudentTPosterior:
