@@ -4,7 +4,7 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -40,23 +40,8 @@ def store(directory: RunDirectory) -> Iterator[RunStore]:
     store.close()
 
 
-@pytest.fixture
-def reopen(store: RunStore, directory: RunDirectory) -> Iterator[Callable[[], RunStore]]:
-    """Closes the store and opens it again."""
-    opened: List[RunStore] = []
-
-    def reopened() -> RunStore:
-        store.close()
-        opened.append(RunStore(directory, create=False))
-        return opened[-1]
-
-    yield reopened
-    for each in opened:
-        each.close()
-
-
 def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
-    store: RunStore, reopen: Callable[[], RunStore]
+    store: RunStore, directory: RunDirectory
 ) -> None:
     empty = store.history(max_failures=3)
     assert (empty.candidates, empty.evaluations, empty.pending, empty.failures) == (("b", "a"), (), (), ())
@@ -75,9 +60,15 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     store.put_candidates([Candidate("b", "b.jsonnet", {}, {"new": 1})])
     assert [(c.name, c.facts) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
     before, rows = store.history(max_failures=3), store.rows()
-    again = reopen()
-    assert (again.history(max_failures=3), again.rows()) == (before, rows)
-    assert (again.meta().seed, again.meta().settings, again.meta().run) == (str(2**127), {"metric": "f1"}, None)
+    store.close()
+    with closing(RunStore(directory, create=False)) as again:
+        assert (again.history(max_failures=3), again.rows()) == (before, rows)
+        assert (again.meta().seed, again.meta().settings, again.meta().run) == (str(2**127), {"metric": "f1"}, None)
+        assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
+        assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
+        assert again.history(max_failures=1).withdrawn == {"a"} and again.history(max_failures=1).active == ("b",)
+        again.set_meta(removed=["b"])
+        assert (again.history(max_failures=2).active, again.history(max_failures=2).num_finished("b")) == (("a",), 1)
     assert before.pending == (requests[3],)
     evaluations = [(e.request, e.score, e.seconds) for e in before.evaluations]
     assert evaluations == [(requests[1], 0.1 + 0.2, 3.0), (requests[0], 0.6, 0.0)]
@@ -87,11 +78,6 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     ended = [f"{row['candidate']} {row['status']}" for row in rows]
     assert ended == ["a failed", "b finished", "a failed", "a finished"]
     assert [row["split_seed"] for row in rows] == [requests[k].split_seed for k in (0, 1, 2, 0)]
-    assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
-    assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
-    assert again.history(max_failures=1).withdrawn == {"a"} and again.history(max_failures=1).active == ("b",)
-    again.set_meta(removed=["b"])
-    assert (again.history(max_failures=2).active, again.history(max_failures=2).num_finished("b")) == (("a",), 1)
 
 
 def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirectory) -> None:
@@ -111,20 +97,21 @@ def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirecto
 
 
 def test_released_requests_are_forgotten_unless_they_finished_or_failed(
-    store: RunStore, reopen: Callable[[], RunStore]
+    store: RunStore, directory: RunDirectory
 ) -> None:
     requests = [request("a", k) for k in range(3)]
     store.reserve(requests)
     store.record(Evaluation(requests[0], 0.5, "f1"))
     store.record(Failure(requests[1], "killed", "signal 9"), try_again=True)
     store.release(requests)
-    for open_again in (False, True):
-        each = reopen() if open_again else store
-        history = each.history(max_failures=3)
-        assert ([e.request for e in history.evaluations], history.pending) == ([requests[0]], ())
-        assert [f.request for f in history.failures] == [requests[1]]
-    assert [row["split_seed"] for row in each.rows()] == [made.split_seed for made in requests[:2]]
-    assert each.next_replicate("a") == 2
+    history = store.history(max_failures=3)
+    assert ([e.request for e in history.evaluations], history.pending) == ([requests[0]], ())
+    assert [f.request for f in history.failures] == [requests[1]]
+    store.close()
+    with closing(RunStore(directory, create=False)) as again:
+        assert again.history(max_failures=3) == history
+        assert [row["split_seed"] for row in again.rows()] == [made.split_seed for made in requests[:2]]
+        assert again.next_replicate("a") == 2
 
 
 @pytest.mark.parametrize(

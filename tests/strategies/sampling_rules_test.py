@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any, Optional, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,10 +14,15 @@ from fiesta_allennlp.strategies import BatchThompson, Thompson, TopTwo, TopTwoTh
 from fiesta_allennlp.strategies.base import Look, believed
 from fiesta_allennlp.strategies.thompson import draw
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
-from tests.strategies.scripted import scripted
 from tests.strategies.simulation import built
 
 STARTED = history(THREE_EACH)
+
+
+def scripted(*numbers: float) -> np.random.Generator:
+    """A generator whose `random` returns these numbers in turn, and no more."""
+    left = iter(numbers)
+    return Mock(random=lambda size=None: next(left) if size is None else np.array([next(left) for _ in range(size)]))
 
 
 def test_draw_by_hand() -> None:
