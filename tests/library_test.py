@@ -82,7 +82,7 @@ def test_a_result_shows_itself_as_text_and_as_html_with_names_escaped() -> None:
     [
         ({"confidnce": 0.9}, "'confidnce'.* Did you mean 'confidence'?"),
         ({"splits": "alone"}, "^--splits must be one of"),
-        ({"budget": 4, "confidence": 0.9}, "^--confidence and --budget"),
+        ({"budget": 4, "confidence": 0.9}, "^--confidence cannot be combined with --budget"),
         ({"metric": 3}, "^--metric must be a string but got 3"),
         ({"include_package": "no_such_package"}, "'no_such_package'"),
     ],
