@@ -14,7 +14,7 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.seeding import make_request, strategy_rng
-from fiesta_allennlp.selection.retries import PAUSES, Retries, ended_by, is_to_be_tried_again
+from fiesta_allennlp.selection.retries import PAUSES, Retries, check_goes_on, is_to_be_tried_again
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 
@@ -235,9 +235,7 @@ class Selection(LoopParts):
         return try_again
 
     def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
-        ending = ended_by(failure, self.directory.root)
-        if ending is not None:
-            raise ending
+        check_goes_on(failure, self.directory.root)
         history = self._history()
         if self.may_be_unfit:
             failure = self.retries.judged(failure, history, max_failures=self.max_failures)

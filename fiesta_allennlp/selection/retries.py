@@ -4,9 +4,9 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Sequence
 
-from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.errors import DataError, StoreError
 from fiesta_allennlp.records import Failure, History, Request
 
 PAUSES = (10.0, 60.0, 300.0, 1800.0)
@@ -16,20 +16,19 @@ MOST_AT_START = 2
 """The number of pauses while no run has ever finished: a mistake is more probable then than a lack that passes."""
 
 
-def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
-    """Return the error with which a failure ends the selection, or None. A full disk fails all runs, and runs on other
-    data cannot be pooled."""
+def check_goes_on(failure: Failure, root: Path) -> None:
+    """Raise an error if a failure ends the selection. A full disk fails all runs, and runs on other data cannot be
+    pooled."""
     if failure.kind == "data":
-        return DataError(
+        raise DataError(
             f"{failure.error}. The runs in {root} used the old data. Restore the data, then continue with --recover; "
             "or start over with another directory or --force."
         )
     if failure.kind == "disk":
-        return StoreError(
+        raise StoreError(
             f"the disk is full: {failure.request.name} ended with {failure.error}. No finished run in {root} is lost. "
             "Free some disk space, then continue with --recover."
         )
-    return None
 
 
 def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, command
+from fiesta_allennlp.files import delete
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import changed_code, environment, with_this
@@ -101,14 +103,17 @@ class _Session(Generic[Given, Checked, Prepared]):
             workspace.clear(directory)
             store = self._opened(create=True)
             return self._run(settings, self._prepared(checked, directory), store)
-        place = self.stack.enter_context(workspace.made_room(directory.next))
+        place = directory.next
+        delete(place.root)
+        place.root.mkdir(parents=True)
+        self.stack.callback(delete, place.root)
         prepared = self._prepared(checked, place)  # the old one is deleted only for a selection that can begin
         workspace.clear(directory, instead=place)
         return self._run(settings, prepared, self._opened(create=True))
 
     def _run(self, given: Given, prepared: Prepared, store: RunStore, *, num_done: int = 0) -> Dict[str, Any]:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
-        choose, and write the results."""
+        choose, and conclude."""
         family = self.family
         settings = family.settled(prepared, given)
         meta = store.meta()
@@ -140,12 +145,20 @@ class _Session(Generic[Given, Checked, Prepared]):
                 without=family.without,
                 may_be_unfit=family.may_be_unfit,
             ).run()
-        history = store.history(max_failures=settings.max_failures)
-        summary = family.summary(prepared, history, decision, store.meta())
-        with workspace.writing_results(self.directory):
-            family.conclude(prepared, history, decision)
+        return self._concluded(prepared, store.history(max_failures=settings.max_failures), decision, store)
+
+    def _concluded(self, prepared: Prepared, history: History, decision: Decision, store: RunStore) -> Dict[str, Any]:
+        """Write the results, and return the content of `selection.json`."""
+        summary = self.family.summary(prepared, history, decision, store.meta())
+        try:
+            self.family.conclude(prepared, history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
             write_json(summary, self.directory.selection_json)
+        except OSError as error:
+            raise StoreError(
+                f"{self.directory.root}: the results cannot be written: {error}. They are safe in "
+                f"{self.directory.store.name}. Free some disk space, then write them with --recover."
+            ) from error
         return summary
 
     def _opened(self, *, create: bool) -> RunStore:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -74,16 +73,6 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
 
 
 @contextmanager
-def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
-    shutil.rmtree(directory.root, ignore_errors=True)
-    directory.root.mkdir(parents=True)
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory.root, ignore_errors=True)
-
-
-@contextmanager
 def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
     """Yield the store of the directory, closed at the end, and keep a log. Delete the store again if its selection did
     not begin."""
@@ -128,15 +117,3 @@ def logging_to(path: Path) -> Iterator[None]:
         package.setLevel(level)
         package.propagate = propagate
         handler.close()
-
-
-@contextmanager
-def writing_results(directory: RunDirectory) -> Iterator[None]:
-    """Turn an `OSError` into a `StoreError` that says that the results are safe."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}. Free "
-            "some disk space, then write them with --recover."
-        ) from error
