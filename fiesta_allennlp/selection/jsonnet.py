@@ -6,7 +6,6 @@ import json
 import os
 import re
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
@@ -20,8 +19,8 @@ Source = Union[Path, str]
 Variables = Mapping[str, str]
 """Texts for `std.extVar`."""
 
-_KEPT: "ContextVar[Optional[Dict[Tuple[Source, str], str]]]" = ContextVar("_KEPT", default=None)
-"""What `evaluating_together` keeps: the results of sources at variables."""
+_KNOWN: Dict[Tuple[Source, str], str] = {}
+"""The results of sources at variables, inside of `evaluating_together`."""
 
 AT_ONCE = 500
 """The points of one evaluation of `evaluating_together`."""
@@ -55,15 +54,12 @@ def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Var
 def _evaluated(source: Source, variables: Variables) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
-    kept, key = _KEPT.get(), (source, _identity(variables))
-    if kept is not None and key in kept:
-        return kept[key]
-    known = {**DEFAULTS, **_environment(), **variables}
+    key = source, _identity(variables)
+    if key in _KNOWN:
+        return _KNOWN[key]
+    given = {**DEFAULTS, **_environment(), **variables}
     is_text = isinstance(source, str)
-    evaluated = evaluate_snippet("", source, ext_vars=known) if is_text else evaluate_file(str(source), ext_vars=known)
-    if kept is not None:
-        kept[key] = evaluated
-    return evaluated
+    return evaluate_snippet("", source, ext_vars=given) if is_text else evaluate_file(str(source), ext_vars=given)
 
 
 @contextmanager
@@ -74,16 +70,14 @@ def evaluating_together(sources: Sequence[Source], points: Sequence[Variables]) 
     If that fails, as for a wrong point, or an imported file that reads a variable, each is evaluated alone.
     """
     distinct = list({_identity(point): point for point in points}.values())
-    kept: Dict[Tuple[Source, str], str] = {}
-    for source, start in itertools.product([each for each in sources if each], range(0, len(distinct), AT_ONCE)):
-        some = distinct[start : start + AT_ONCE]
-        with suppress(RuntimeError, OSError, UnicodeDecodeError):
-            kept.update({(source, _identity(point)): text for point, text in _at_all(source, some)})
-    token = _KEPT.set(kept)
     try:
+        for source, start in itertools.product([each for each in sources if each], range(0, len(distinct), AT_ONCE)):
+            some = distinct[start : start + AT_ONCE]
+            with suppress(RuntimeError, OSError, UnicodeDecodeError):
+                _KNOWN.update({(source, _identity(point)): text for point, text in _at_all(source, some)})
         yield
     finally:
-        _KEPT.reset(token)
+        _KNOWN.clear()
 
 
 def _identity(variables: Variables) -> str:

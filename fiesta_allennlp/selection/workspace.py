@@ -17,12 +17,11 @@ from fiesta_allennlp.selection.store import RunStore, lock
 def has_begun(directory: RunDirectory) -> bool:
     """Return whether the directory has a selection that passed its checks, its runs, or a broken store. Refuse a
     directory where a selection is running."""
-    if directory.finished_runs:
-        lock(directory).release()
-        return True
-    if not directory.store.exists():
+    if not directory.store.exists() and not directory.finished_runs:
         return False
     lock(directory).release()
+    if directory.finished_runs:
+        return True
     try:
         with closing(RunStore(directory, create=False)) as store:
             return store.meta().begun
