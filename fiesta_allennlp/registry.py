@@ -11,7 +11,6 @@ import sys
 import types
 import typing
 from collections import abc, defaultdict
-from contextlib import suppress
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, not_keys, unknown_name
@@ -117,10 +116,12 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
 
 def value_of(value: Any, annotation: Any, key: str) -> Any:
     """Return a plain value as its annotation describes it, with registered parts built. Raise a `ConfigError` that
-    begins with `key` if it has another type."""
+    begins with `key` if it has another type. A choice between several types is not checked."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Union, types.UnionType):
-        return _one_of(value, inner, key)
+        kinds = [kind for kind in inner if kind is not type(None)]
+        is_free = len(kinds) > 1 or (value is None and len(kinds) < len(inner))
+        return value if is_free else value_of(value, kinds[0], key)
     if inspect.isclass(annotation) and issubclass(annotation, Registrable):
         if isinstance(value, annotation):
             return value
@@ -133,16 +134,6 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
         return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
     return value
-
-
-def _one_of(value: Any, annotations: Sequence[Any], key: str) -> Any:
-    if value is None and type(None) in annotations:
-        return None
-    *first, last = (annotation for annotation in annotations if annotation is not type(None))
-    for annotation in first:
-        with suppress(ConfigError):
-            return value_of(value, annotation, key)
-    return value_of(value, last, key)
 
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
