@@ -116,16 +116,8 @@ def to_csv(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = visible(value)
-    return f"'{text}" if text.lstrip("'").startswith(FORMULAS) and not _is_number(text) else text
+    return f"'{text}" if text.lstrip("'").startswith(FORMULAS) else text
 
 
 def from_csv(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULAS) else cell
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
