@@ -27,8 +27,6 @@ class Counts:
 
     def of(self, kinds: Sequence[str]) -> np.ndarray:
         """Return `values` with these columns, 0 for unknown kinds. Shape: `(num_finished, len(kinds))`."""
-        if tuple(kinds) == self.kinds:
-            return self.values
         columns = dict(zip(self.kinds, self.values.T, strict=True))
         absent = np.zeros(len(self.values))
         return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))

@@ -135,7 +135,6 @@ NO_SPACY_MODEL = (
 )
 
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
-MOST_NAMES = 12
 
 
 def plainly(error: BaseException) -> str:
@@ -150,9 +149,8 @@ def plainly(error: BaseException) -> str:
 
 def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
     """Describe a value of `key` that is not among the registered `names`, with the near ones."""
-    hint = did_you_mean(value, names)
-    listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
+    hint = did_you_mean(value, names) or f" Valid names: {', '.join(sorted(names))}."
     return (
-        f"'{key}' is '{value}', but no class is registered under that name.{hint}{listed} Use --include-package to "
-        "import classes of your own."
+        f"'{key}' is '{value}', but no class is registered under that name.{hint} Use --include-package to import "
+        "classes of your own."
     )

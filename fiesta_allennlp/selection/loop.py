@@ -143,7 +143,7 @@ class Selection(LoopParts):
                 self._submit(request, submitted)
             if requests:
                 self._tell_state(self._history(), decision)
-            if not submitted and not self.retries:
+            if not submitted and not self.retries.waiting:
                 raise RuntimeError(
                     f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
                     "stopping rule."
@@ -204,7 +204,7 @@ class Selection(LoopParts):
         return outcome
 
     def _choose(self, history: History, slots: int) -> List[Request]:
-        if slots < 1 or self.retries.num_in_vain() > self.executor.slots:
+        if slots < 1 or len(self.retries.in_vain) > self.executor.slots:
             return []  # nothing works on this machine: more requests would only fail too
         rng = strategy_rng(self.seed, self.store.num_reserved())
         names = self.strategy.propose(history, slots, rng)

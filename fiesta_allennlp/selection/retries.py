@@ -50,14 +50,11 @@ class Retries:
         self._pauses = pauses
         self._due: Dict[Request, float] = {}
         self._num_tries: Counter[Request] = Counter()
-        self._in_vain: Counter[Request] = Counter()
+        self.in_vain: Counter[Request] = Counter()  # the failures of each run since any last finished
         self._num_finished = 0
         # How many had finished when these began, and failed, for the first time.
         self._begun: Dict[Request, int] = {}
         self._failed: Dict[Request, int] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._due)
 
     @property
     def waiting(self) -> List[Request]:
@@ -67,14 +64,14 @@ class Retries:
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
         self._failed.setdefault(request, self._num_finished)
-        self._in_vain[request] += 1
+        self.in_vain[request] += 1
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
         """Return whether a run has failed after every pause, and twice since a run last finished; `at_start` no run
         ever has."""
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
-        return self._num_tries[request] > most and self._in_vain[request] > 1
+        return self._num_tries[request] > most and self.in_vain[request] > 1
 
     def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
         """Turn a lack of the machine that hits one candidate or one run alone into its failure, while others finish.
@@ -113,19 +110,15 @@ class Retries:
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:
             self._due.pop(request, None)
-            self._in_vain.pop(request, None)
+            self.in_vain.pop(request, None)
 
     def note_begun(self, request: Request) -> None:
         self._begun.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
         """Record that a run has finished, so the machine does work."""
-        self._in_vain.clear()
+        self.in_vain.clear()
         self._num_finished += 1
-
-    def num_in_vain(self) -> int:
-        """Return the number of runs that failed after the last one that finished."""
-        return len(self._in_vain)
 
     def seconds_to_next(self, most: float) -> float:
         return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

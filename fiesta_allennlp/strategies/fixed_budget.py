@@ -28,9 +28,6 @@ class FixedBudget(Strategy):
         budget: limit on the finished and pending runs of all candidates together. Failures do not count.
     """
 
-    unit: str
-    """The unit in which the smallest budget of a candidate is counted."""
-
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
         self.budget = budget
@@ -52,10 +49,11 @@ class FixedBudget(Strategy):
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
-        number, least = len(candidates), self.least(len(candidates))
+        least = self.least(len(candidates))
         if self.budget < least:
-            each = f"{number} candidates x {least // number} {self.unit}"
-            raise ConfigError(f"budget must be at least {least} ({each}) but got {self.budget}.")
+            raise ConfigError(
+                f"budget must be at least {least} for {len(candidates)} candidates but got {self.budget}."
+            )
 
     def check_room(self, history: History) -> None:
         stage = self.stage(history)

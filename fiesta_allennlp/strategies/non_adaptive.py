@@ -52,8 +52,6 @@ class NonAdaptiveFixedBudget(FixedBudget):
     The parameters are those of `FixedBudget`.
     """
 
-    unit = "evaluation"
-
     def least(self, num_candidates: int) -> int:
         return num_candidates
 

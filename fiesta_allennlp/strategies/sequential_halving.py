@@ -26,8 +26,6 @@ class SequentialHalving(FixedBudget):
     The parameters are those of `FixedBudget`.
     """
 
-    unit = "rounds"
-
     def least(self, num_candidates: int) -> int:
         return num_candidates * _num_rounds(num_candidates)
 

@@ -53,7 +53,7 @@ def test_a_budget_ends_with_the_highest_mean() -> None:
     assert strategy.propose(withdrawn, 4, RNG) == [], "its share is not spent"
     assert (strategy.recommend(withdrawn).best, strategy.recommend(withdrawn).stopped_by) == ("a", "budget")
     built("non_adaptive_fb", budget=3).check(["a", "b", "c"])
-    with pytest.raises(ConfigError, match="budget must be at least 3 .*3 candidates x 1 .* 2"):
+    with pytest.raises(ConfigError, match="budget must be at least 3 for 3 candidates .* 2"):
         built("non_adaptive_fb", budget=2).check(["a", "b", "c"])
 
 
@@ -113,10 +113,10 @@ def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_bud
 
 
 def test_check_needs_one_new_evaluation_each_in_every_round() -> None:
-    for size, least, rounds in ((2, 2, 1), (3, 6, 2), (5, 15, 3), (12, 48, 4)):
+    for size, least in ((2, 2), (3, 6), (5, 15), (12, 48)):
         names = [str(number) for number in range(size)]
         built("sequential_halving", budget=least).check(names)
-        with pytest.raises(ConfigError, match=f"at least {least} .*{size} candidates x {rounds} rounds.* {least - 1}"):
+        with pytest.raises(ConfigError, match=f"at least {least} for {size} candidates .* {least - 1}"):
             built("sequential_halving", budget=least - 1).check(names)
 
 
