@@ -5,12 +5,11 @@ import random
 import socket
 import threading
 import time
-from collections import Counter
-from typing import Any, Dict, Optional, Tuple, Type
+from typing import Any, Dict, Optional, Set, Tuple, Type
 from urllib.parse import urlsplit
 
 import requests
-from requests.utils import get_environ_proxies, should_bypass_proxies
+from requests.utils import get_environ_proxies
 from urllib3.exceptions import ReadTimeoutError
 
 from fiesta_allennlp.documents.systems.base import (
@@ -34,7 +33,6 @@ DOWN = (429, 502, 503, 504)
 MOST_OUTAGES = 2
 """The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
-LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0
 CHUNK = 2**16
 
@@ -96,7 +94,8 @@ class Http(System):
         self._interval = 60.0 / per_minute if per_minute else 0.0
         self._next_request = 0.0
         self._lock = threading.Lock()
-        self._outages = Outages()
+        self._num_answered = 0
+        self._answered_at_failures: Dict[str, Set[int]] = {}
         self._stopped = threading.Event()
         self._of_thread = threading.local()
 
@@ -106,7 +105,7 @@ class Http(System):
     def open(self, workplace: Workplace) -> None:
         """Connect once, without a query."""
         self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
-        if get_environ_proxies(self._url) and not should_bypass_proxies(self._url, no_proxy=None):
+        if get_environ_proxies(self._url):
             return
         try:
             socket.create_connection((self._host, self._port), timeout=SECONDS_TO_CONNECT).close()
@@ -122,20 +121,18 @@ class Http(System):
             if self._stopped.is_set():
                 break
             try:
-                answer = self._once(question)
+                return self._once(question)
             except _Again as error:
-                again = error
-            else:
-                self._outages.note_answer()
-                return answer
+                again, after = error, f", {number + 1} times" if number else ""
             pause = again.seconds
-            if number == self._retries:
-                raise self._given_up(question, again, f", {number + 1} times" if number else "")
-            if pause is not None and pause > self._max_wait:
-                asked = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self._max_wait:g}"
-                raise self._given_up(question, again, asked)
             if pause is None:
                 pause = min(self._max_wait, self._wait * 2**number * random.uniform(0.5, 1.5))
+            elif pause > self._max_wait:
+                after = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self._max_wait:g}"
+            if number == self._retries or pause > self._max_wait:
+                if again.error is Unavailable and self._fails_alone(question):
+                    raise Unanswered(f"{again}{after}, while it answered other questions")
+                raise again.error(f"{again}{after}")
             self._stopped.wait(pause)
         raise Unanswered(STOPPED)
 
@@ -151,14 +148,17 @@ class Http(System):
             self._next_request = mine + self._interval
         return mine - now
 
-    def _given_up(self, question: Any, again: "_Again", after: str) -> Unanswered:
-        if again.error is Unavailable and self._outages.is_of(json.dumps(question)):
-            return Unanswered(f"{again}{after}, while it answered other questions")
-        return again.error(f"{again}{after}")
+    def _fails_alone(self, question: Any) -> bool:
+        """Record that a question failed. Return whether the endpoint is up, because it keeps answering others."""
+        with self._lock:
+            answered = self._answered_at_failures.setdefault(json.dumps(question), set())
+            answered.add(self._num_answered)
+            return len(answered) > MOST_OUTAGES
 
     def _once(self, question: Any) -> Any:
         """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
         end = time.monotonic() + self._limit
+        pieces = []
         try:
             with self._session().post(
                 self._url,
@@ -168,44 +168,39 @@ class Http(System):
                 allow_redirects=False,
                 stream=True,
             ) as response:
-                text = self._text(response, end)
-        except requests.ConnectTimeout as error:
-            raise _Again("connecting timed out", error=Unavailable) from error
+                for piece in response.iter_content(CHUNK):
+                    pieces.append(piece)
+                    if time.monotonic() > end:
+                        raise requests.ReadTimeout
         except requests.exceptions.InvalidHeader:
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
             stalls = error.args and isinstance(error.args[0], ReadTimeoutError)
-            if stalls or isinstance(error, requests.Timeout):
+            if stalls or isinstance(error, requests.ReadTimeout):
                 raise _Again(f"no answer within {self._limit:g} seconds", error=OutOfTime) from error
             down = isinstance(error, requests.ConnectionError)
             reason = f"no answer: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
-        return self._body(response, text)
-
-    def _text(self, response: requests.Response, end: float) -> str:
-        pieces, size = [], 0
-        for piece in response.iter_content(CHUNK):
-            pieces.append(piece)
-            size += len(piece)
-            if time.monotonic() > end:
-                raise requests.Timeout
-            if size > LONGEST_ANSWER:
-                raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
-        return self._without_key(b"".join(pieces).decode("utf-8", errors="replace"))
+        return self._body(response, self._without_key(b"".join(pieces).decode("utf-8", errors="replace")))
 
     def _body(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
         said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
         if status in AGAIN:
-            error = Unavailable if status in DOWN else Unanswered
-            raise _Again(said, seconds=_retry_after(response.headers.get("Retry-After")), error=error)
+            raise _Again(
+                said,
+                seconds=_retry_after(response.headers.get("Retry-After")),
+                error=Unavailable if status in DOWN else Unanswered,
+            )
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
             place = self._without_key(str(response.headers.get("Location")))
             raise Unanswered(f"{said}, and redirects to {place}. Use that URL")
-        if not 200 <= status < 300:
+        if not response.ok:
             raise Unanswered(said)
+        with self._lock:
+            self._num_answered += 1
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -219,28 +214,6 @@ class Http(System):
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
-
-
-class Outages:
-    """Distinguishes an endpoint that is down from one that fails over one question and answers others."""
-
-    def __init__(self) -> None:
-        self._num_answered = 0
-        self._answered_before: Dict[str, int] = {}
-        self._num_alone: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def note_answer(self) -> None:
-        with self._lock:
-            self._num_answered += 1
-
-    def is_of(self, question: str) -> bool:
-        """Record that a question failed, and return whether only this question fails."""
-        with self._lock:
-            before = self._answered_before.get(question, self._num_answered)
-            self._num_alone[question] += self._num_answered > before
-            self._answered_before[question] = self._num_answered
-            return self._num_alone[question] >= MOST_OUTAGES
 
 
 class _Again(Exception):
