@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -22,9 +23,6 @@ class ProcessSystem(System):
         start_time_limit: the extra seconds that the first answer after a start may take, beyond the time limit.
         tries: the total number of times that a question is asked if the process dies over it.
     """
-
-    speaks_first = False
-    """True if the program prints a line when it is ready: `{}`, or `{"error": ...}` if it cannot start."""
 
     directory: Optional[str] = None
     """The working directory of the program; None for the current directory."""
@@ -50,20 +48,16 @@ class ProcessSystem(System):
         self._start()
 
     def ask(self, question: Any) -> Any:
-        return self._ask(json.dumps(question, ensure_ascii=False), self._tries)
+        line = json.dumps(question, ensure_ascii=False)
+        for _ in range(self._tries - 1):
+            with suppress(Died):
+                return self._once(line)
+        return self._once(line)
 
     def close(self) -> None:
         self._is_closed = True
         if self._process is not None:
             self._process.close()
-
-    def _ask(self, line: str, tries: int) -> Any:
-        try:
-            return self._once(line)
-        except Died:
-            if tries == 1:
-                raise
-            return self._ask(line, tries - 1)
 
     def _once(self, line: str) -> Any:
         process = self._process
@@ -72,29 +66,21 @@ class ProcessSystem(System):
         extra = self._start_time_limit if self._is_new else 0.0
         answer = process.ask(line, time_limit=self._limit + extra)
         self._is_new = False
-        return self._parsed(answer, process)
+        try:
+            return json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            process.kill()  # what it prints next may still belong to this question
+            raise Unanswered(f"its answer is not JSON: {shortened(answer)}") from error
 
     def _start(self) -> LineProcess:
         if self._is_closed:
             raise Unanswered(STOPPED)
         if self._process is not None:
             self._process.close()
-        directory = None if self.directory is None else Path(self.directory)
         command = self.command(self._workplace.packages)
-        self._process = process = LineProcess(command, directory=directory, log=self._workplace.log)
-        self._is_new = not self.speaks_first
-        if self.speaks_first:
-            said = self._parsed(process.ask(None, time_limit=self._limit + self._start_time_limit), process)
-            if "error" in said:
-                raise ConfigError(str(said["error"]))
-        return process
-
-    def _parsed(self, line: str, process: LineProcess) -> Any:
-        try:
-            return json.loads(line)
-        except (ValueError, RecursionError) as error:
-            process.kill()  # what it prints next may still belong to this question
-            raise Unanswered(f"its answer is not JSON: {shortened(line)}") from error
+        self._process = LineProcess(command, directory=self.directory, log=self._workplace.log)
+        self._is_new = True
+        return self._process
 
 
 @System.register("command")
@@ -156,8 +142,6 @@ class Archive(ProcessSystem):
         num_threads: the number of torch threads.
     """
 
-    speaks_first = True
-
     def __init__(
         self,
         path: str,
@@ -194,6 +178,13 @@ class Archive(ProcessSystem):
             "predictor": self._predictor,
             "overrides": self._overrides,
         }
+
+    def open(self, workplace: Workplace) -> None:
+        """Load the model, which the process reports as its answer to null."""
+        super().open(workplace)
+        answer = super().ask(None)
+        if "error" in answer:
+            raise ConfigError(answer["error"])
 
     def ask(self, question: Any) -> Any:
         answer = super().ask(question)

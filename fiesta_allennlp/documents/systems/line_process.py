@@ -11,7 +11,6 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import not_through_links, shortened
 from fiesta_allennlp.isolation import process_tree
 
-LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
 """The number of bytes at the end of the log in which to look for the last line of a process."""
@@ -24,7 +23,7 @@ class LineProcess:
     any thread may call `kill`. The program's standard error is appended to `log`.
     """
 
-    def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
+    def __init__(self, command: Sequence[str], *, directory: Optional[str], log: Path) -> None:
         self._log = log
         self._lock = threading.Lock()
         self._unread = b""
@@ -59,8 +58,8 @@ class LineProcess:
             return bool(self._unread)
         return self._alive >= 0
 
-    def ask(self, line: Optional[str], *, time_limit: float) -> str:
-        """Send a line, or None if the program speaks first, and return the next line of the program.
+    def ask(self, line: str, *, time_limit: float) -> str:
+        """Send a line, and return the next line of the program.
 
         Raise `OutOfTime` if no line came in time, after killing the program so that no later question gets the late
         answer; `Died` if the program ended; and `Unanswered` if it printed a line without a question.
@@ -75,8 +74,7 @@ class LineProcess:
         timer.daemon = True
         timer.start()
         try:
-            if line is not None:
-                self._send(line)
+            self._send(line)
             return self._receive()
         except (OSError, EOFError) as error:
             if out_of_time.is_set():
@@ -119,15 +117,10 @@ class LineProcess:
 
     def _receive(self) -> str:
         pieces: List[bytes] = [self._unread]
-        size = len(self._unread)
         while b"\n" not in pieces[-1]:
             piece = self._read()
             if not piece:
                 raise EOFError
-            size += len(piece)
-            if size > LONGEST_LINE:
-                self.kill()
-                raise Unanswered(f"its answer is longer than {LONGEST_LINE} bytes")
             pieces.append(piece)
         line, _, self._unread = b"".join(pieces).partition(b"\n")
         return line.decode("utf-8", errors="replace")
