@@ -112,11 +112,6 @@ class AnswerStore:
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def charges(self) -> Dict[str, Charge]:
-        """Return the questions that this selection asked and their cost, by asker. Kept answers do not count."""
-        with self._using() as database:
-            return _charges(database, self._run)
-
     def num_kept(self, system: str) -> int:
         with self._using() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
@@ -169,19 +164,16 @@ class AnswerStore:
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
-    """Return the charges of a selection, finished or running, without changing the file; None if it cannot be read."""
+    """Return how many questions a selection, finished or running, asked and their cost, by asker, without changing the
+    file; None if it cannot be read. Kept answers do not count."""
     if not path.is_file():
         return None
     try:
         with closing(connect_to_read(path)) as database:
-            return _charges(database, run)
+            query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
+            return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
     except sqlite3.Error:
         return None
-
-
-def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
-    query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
-    return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
 
 
 def _canonical(value: Any) -> str:

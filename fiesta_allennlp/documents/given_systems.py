@@ -31,14 +31,14 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     return {name: Candidate(name, source, _config(name, source)) for name, source in places}
 
 
-def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
+def build_systems(given: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
     """Build the systems and check them for these documents, without opening them."""
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in given.items():
         with _naming(name, system):
             systems[name] = build(System, system.config)
-            systems[name].check(documents)
+            systems[name].check(documents, task)
             identity = systems[name].fingerprint()
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
@@ -50,15 +50,7 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
     return systems
 
 
-def check_answers(
-    systems: Mapping[str, System], given: Mapping[str, Candidate], documents: DocumentFile, task: Task
-) -> None:
-    """Refuse systems whose existing answers cannot be read."""
-    for name, system in systems.items():
-        with _naming(name, given[name]):
-            system.check_answers(documents, task)
-
-
+@contextmanager
 def open_systems(
     systems: Mapping[str, System],
     given: Mapping[str, Candidate],
@@ -66,8 +58,8 @@ def open_systems(
     log: Callable[[str], Path],
     time_limit: float,
     packages: Sequence[str],
-) -> None:
-    """Open all systems. If one fails, close all again and raise a `ConfigError` with its name."""
+) -> Iterator[None]:
+    """Open all systems, and close them at the end. If one does not open, raise a `ConfigError` with its name."""
 
     def open_one(name: str) -> None:
         with _naming(name, given[name]):
@@ -75,17 +67,12 @@ def open_systems(
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
-            for _ in pool.map(open_one, systems):
-                pass
-        except BaseException:
+            list(pool.map(open_one, systems))
+            yield
+        finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            close_systems(systems)
-            raise
-
-
-def close_systems(systems: Mapping[str, System]) -> None:
-    for system in systems.values():
-        system.close()
+            for system in systems.values():
+                system.close()
 
 
 @contextmanager

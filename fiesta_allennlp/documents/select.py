@@ -13,13 +13,7 @@ from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
-from fiesta_allennlp.documents.given_systems import (
-    build_systems,
-    check_answers,
-    close_systems,
-    given_systems,
-    open_systems,
-)
+from fiesta_allennlp.documents.given_systems import build_systems, given_systems, open_systems
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.errors import ConfigError
@@ -78,12 +72,10 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
-        systems = importing(settings.include_package, lambda: build_systems(given, file))
+        systems = importing(settings.include_package, lambda: build_systems(given, file, task))
         run = stored.meta.run or secrets.token_hex(16)
         prepared = PreparedDocuments(choice, file, given, systems, stored.directory, run)
         _check_unchanged(prepared, stored)
-        joining = {name: system for name, system in prepared.systems.items() if name not in order}
-        check_answers(joining, given, file, task)
         return prepared
 
     @contextmanager
@@ -94,17 +86,14 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
         console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
-        open_systems(
+        with open_systems(
             checked.systems,
             checked.given,
             log=place.system_log,
             time_limit=checked.settings.time_limit,
             packages=checked.settings.include_package,
-        )
-        try:
+        ):
             yield checked
-        finally:
-            close_systems(checked.systems)
 
     def rows(self, prepared: PreparedDocuments) -> Sequence[Candidate]:
         return [

@@ -107,8 +107,9 @@ class System(Registrable):
         text = json.dumps(about, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
-    def check(self, documents: DocumentFile) -> None:
-        """Check that the system can work with these documents. The check sends no query and costs nothing.
+    def check(self, documents: DocumentFile, task: Task) -> None:
+        """Check that the system can work with these documents. The check sends no query and costs nothing. Answers that
+        exist already must be readable by `answers`.
 
         Raises:
             FiestaError: if it cannot. The message gives the key and the remedy.
@@ -121,16 +122,6 @@ class System(Registrable):
                     self._query(question)
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
-
-    def check_answers(self, documents: DocumentFile, task: Task) -> None:
-        """Check existing answers, before any query, and reject those that `answers` cannot read.
-
-        Most systems have no existing answers.
-
-        Raises:
-            DataError: if an answer is unreadable. The message gives the first such document, its answer, and the
-                remedy.
-        """
 
     def open(self, workplace: Workplace) -> None:
         """Start the processes that the system needs, and check that they run.

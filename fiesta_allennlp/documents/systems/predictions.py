@@ -36,15 +36,13 @@ class Predictions(System):
     def identity(self) -> Dict[str, Any]:
         return {**super().identity(), "type": "predictions", "answers": self._answers}
 
-    def check(self, documents: DocumentFile) -> None:
+    def check(self, documents: DocumentFile, task: Task) -> None:
         missing = [document.id for document in documents.documents if document.id not in self._answers]
         if missing:
             raise DataError(
                 f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents in "
                 f"{documents.path}, such as '{missing[0]}'. Add the predictions or delete the documents."
             )
-
-    def check_answers(self, documents: DocumentFile, task: Task) -> None:
         for document in documents.documents:
             try:
                 self.answers([self.ask(document.id)], document, task)
