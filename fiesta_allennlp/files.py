@@ -69,7 +69,7 @@ def delete(path: Path) -> None:
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. With `distinct_keys`,
     refuse an object with a repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""
-    pairs = _distinct if distinct_keys else None
+    pairs = distinct if distinct_keys else None
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -97,7 +97,8 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed in JSON")
 
 
-def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+def distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Make an object of JSON, but refuse a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,15 +1,15 @@
 """Opens the scores that a command names: a preset, a table in a file, or the directory of a selection."""
 
 import json
-from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Optional
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean
+from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.replays.rows import read_csv, text_of
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
-from fiesta_allennlp.replays.table import Entry, ScoreTable, as_json, score_of, table_from
+from fiesta_allennlp.replays.table import Entry, ScoreTable, score_of, table_from
 from fiesta_allennlp.selection.options import flag
 
 SCORE_ENDINGS = (".json", ".csv")
@@ -39,10 +39,10 @@ def open_scores(
     scores: str, evaluations_per_split: Optional[int] = None, columns: Optional[Mapping[str, str]] = None
 ) -> ScoreSource:
     """Return the preset of this name, the table in this file, or that of the selection in this directory."""
-    path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
     if scores in PRESETS:
         _refuse_blocks(scores, evaluations_per_split)
         return PRESETS[scores]
+    path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
     if path.suffix in SCORE_ENDINGS:
         return read_scores(path, evaluations_per_split, columns)
     hint = did_you_mean(scores, PRESETS)
@@ -82,21 +82,12 @@ def _table_in(directory: Path) -> Path:
 def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
     """Read `{candidate: [scores]}`: each `evaluations_per_split` consecutive scores of a candidate share a split."""
     try:
-        content = json.loads(text_of(path), object_pairs_hook=partial(_once, path))
+        content = json.loads(text_of(path), object_pairs_hook=distinct)
     except ValueError as error:
         raise DataError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
-        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {as_json(content)}.')
+        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {shortened(content)}.')
     return table_of(content, evaluations_per_split, path, least_candidates)
-
-
-def _once(path: Path, pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path}: candidate '{twice}' appears more than once. Merge its lists of scores.")
-    return found
 
 
 def table_of(
@@ -109,7 +100,7 @@ def table_of(
 def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path) -> Iterator[Entry]:
     for candidate, scores in content.items():
         if not isinstance(scores, list) or not scores:
-            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but got {as_json(scores)}.")
+            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but got {shortened(scores)}.")
         if len(scores) % evaluations_per_split:
             raise DataError(
                 f"{path}: candidate '{candidate}' has {len(scores)} scores, which is not a multiple of "

@@ -1,7 +1,6 @@
 """Estimates the runs of a selection by simulating it, and compares other ways to choose."""
 
 import time
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, cast
 
@@ -202,19 +201,21 @@ def _limit(replayer: Replayer) -> int:
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
     """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
     passed on."""
-    done: Dict[int, Tuple[Repetition, ...]] = {}
-    try:
-        while len(done) < (total := _repetitions(settings, list(done.values()))):
-            told(0, 3 * total)
-            numbers = range(len(done), total)
-            with closing(in_chunks(nested.run_all, numbers, num_processes=settings.processes)) as chunks:
-                for chunk, results in chunks:
-                    done.update(zip(chunk, results, strict=True))
-                    told(len(results), None)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-    return [done[number] for number in sorted(done)]
+    done: List[Tuple[Repetition, ...]] = []
+    while len(done) < (total := _repetitions(settings, done)):
+        told(0, 3 * total)
+        found, interrupted = in_chunks(
+            nested.run_all,
+            range(len(done), total),
+            num_processes=settings.processes,
+            told=lambda number: told(number, None),
+        )
+        done += found
+        if interrupted:
+            break
+    if not done:
+        raise KeyboardInterrupt
+    return done
 
 
 def _repetitions(settings: PlanSettings, done: Sequence[Tuple[Repetition, ...]]) -> int:

@@ -3,7 +3,6 @@
 import math
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
@@ -158,20 +157,13 @@ def replay(
     replayer = prepare_replay(settings, source, margin=margin)
     splits = OFFICIAL if replayer.source.on_official_splits else settings.splits
     settings = replace(settings, minimise=replayer.minimise, splits=splits)
-    done: Dict[int, Repetition] = {}
-    interrupted = False
-    try:
-        numbers = range(settings.repetitions)
-        with closing(in_chunks(replayer.run_all, numbers, num_processes=settings.num_processes)) as chunks:
-            for chunk, results in chunks:
-                done.update(zip(chunk, results, strict=True))
-                on_repetitions(len(results))
-    except KeyboardInterrupt:
-        interrupted = True
-    repetitions, source = tuple(done[number] for number in sorted(done)), replayer.source
+    repetitions, interrupted = in_chunks(
+        replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
+    )
+    source = replayer.source
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    return Replay(settings, source.true_means(), repetitions, seconds, interrupted, fewest, source.notes)
+    return Replay(settings, source.true_means(), tuple(repetitions), seconds, interrupted, fewest, source.notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
@@ -73,22 +73,31 @@ class PreparedBelief(Belief):
 
 
 def in_chunks(
-    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, told: Callable[[int], None]
+) -> Tuple[List[Outcome], bool]:
+    """Return the results that belong to these numbers, in their order, and whether an interrupt (`KeyboardInterrupt`)
+    came before the last one. `told` is called with the number of results that are new."""
     share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
     size = min(LARGEST_CHUNK, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
-    if num_processes == 1:
-        for chunk in chunks:
-            yield chunk, run_all(chunk)
-        return
-    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+    done: Dict[int, Outcome] = {}
+    try:
+        with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
+            for chunk, found in results:
+                done.update(zip(chunk, found, strict=True))
+                told(len(found))
+    except KeyboardInterrupt:
+        return [done[number] for number in sorted(done)], True
+    return [done[number] for number in numbers], False
 
 
-def _in_processes(
+def _results(
     run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    if num_processes == 1:
+        yield from ((chunk, run_all(chunk)) for chunk in chunks)
+        return
     from concurrent.futures import as_completed
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context

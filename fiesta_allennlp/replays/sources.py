@@ -88,13 +88,13 @@ class ScoreSource(ABC):
         never run out."""
         return None
 
-    @abstractmethod
     def restricted(self, names: Sequence[str]) -> "ScoreSource":
         """Return the source with these of its candidates only, in this order."""
+        raise NotImplementedError
 
-    @abstractmethod
     def check(self, sampling: Sampling) -> None:
         """Raise a `FiestaError` if this way of drawing cannot work here."""
+        return
 
     @abstractmethod
     def draw(

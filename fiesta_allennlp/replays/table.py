@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.errors import DataError, visible
+from fiesta_allennlp.files import shortened
 from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, History, Request
 from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.selection.summary import count_text
@@ -140,12 +141,6 @@ def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, o
     if not is_number or not abs(value) <= LARGEST_SCORE:
         raise DataError(
             f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
-            f"{value if is_number else as_json(value)}. {remedy}"
+            f"{shortened(json.dumps(value))}. {remedy}"
         )
     return float(value)
-
-
-def as_json(value: Any) -> str:
-    """Return a value as JSON, cut to fit a message."""
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."

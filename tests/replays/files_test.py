@@ -63,8 +63,8 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
     [
         ("s.json", "", "JSON"),
         ("s.json", '{"a": [0.1]}', "at least 2 candidates but has 1: a"),
-        ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' appears more than once"),
-        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* nan"),
+        ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
+        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* NaN"),
         ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* true"),
         ("s.csv", "candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
         ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
