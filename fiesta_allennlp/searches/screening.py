@@ -170,21 +170,16 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
     return strategy
 
 
-def check_number(number: int, settings: SearchSettings, most: float) -> None:
-    """Refuse more points than the searcher can choose among."""
-    if number > most:
-        raise ConfigError(
-            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
-            f"{most:,} points but got {number:,}. Use --searcher random, or reduce --pool or --configs."
-        )
-
-
 def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str, Candidate]:
     """Return the candidates that a template is at the points of the pool, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
-    check_number(len(pool.points), settings, most)
+    if len(pool.points) > most:
+        raise ConfigError(
+            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
+            f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
+        )
     specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
     candidate_of(specs[0], staged)  # reports an error that all of them share only once
     made: Dict[str, Candidate] = {}
