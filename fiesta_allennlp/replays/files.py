@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean
 from fiesta_allennlp.files import distinct, shortened
-from fiesta_allennlp.replays.rows import read_csv, text_of
+from fiesta_allennlp.replays.rows import read_rows, rows_of, text_of
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
-from fiesta_allennlp.replays.table import Entry, ScoreTable, score_of, table_from
+from fiesta_allennlp.replays.table import ScoreTable, table_from
 from fiesta_allennlp.selection.options import flag
 
 SCORE_ENDINGS = (".json", ".csv")
@@ -56,11 +56,11 @@ def read_scores(
     *,
     least_candidates: int = 2,
 ) -> ScoreTable:
-    """Read the table in a `.json` or `.csv` file."""
+    """Read the table in a `.json` or `.csv` file. Unfinished and `failed` runs are skipped."""
     if path.suffix == ".json":
         return read_json(path, evaluations_per_split or 1, least_candidates)
     _refuse_blocks(str(path), evaluations_per_split)
-    return read_csv(path, least_candidates, columns)
+    return table_from(read_rows(path, columns), path, least_candidates)
 
 
 def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
@@ -94,10 +94,14 @@ def table_of(
     content: Mapping[str, Any], evaluations_per_split: int, path: Path, least_candidates: int = 2
 ) -> ScoreTable:
     """Make a table of candidates and their scores, as `read_json` does. Messages call it `path`."""
-    return table_from(_entries(content, evaluations_per_split, path), path, least_candidates)
+    return table_from(
+        rows_of(_cells(content, evaluations_per_split, path), path, has_splits=True), path, least_candidates
+    )
 
 
-def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path) -> Iterator[Entry]:
+def _cells(
+    content: Mapping[str, Any], evaluations_per_split: int, path: Path
+) -> Iterator[Tuple[str, Mapping[str, Any]]]:
     for candidate, scores in content.items():
         if not isinstance(scores, list) or not scores:
             raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but got {shortened(scores)}.")
@@ -107,5 +111,6 @@ def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path)
                 f"--evaluations-per-split {evaluations_per_split}. Complete the last split or change the option."
             )
         for number, score in enumerate(scores):
-            where = f"candidate '{candidate}', score {number + 1} of {len(scores)}"
-            yield candidate, number // evaluations_per_split, score_of(score, path, where), where
+            seed = f"score {number + 1} of {len(scores)}"
+            cells = {"candidate": candidate, "split": number // evaluations_per_split, "seed": seed, "score": score}
+            yield f"candidate '{candidate}', {seed}", cells

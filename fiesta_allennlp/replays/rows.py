@@ -1,16 +1,16 @@
-"""The rows of a table of scores, one for each run: from a CSV file, or from Python."""
+"""The rows of a table of scores, one for each run: from a file, or from Python."""
 
 import csv
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError, near
-from fiesta_allennlp.files import from_csv
+from fiesta_allennlp.files import from_csv, shortened
+from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.settings import COLUMNS
-from fiesta_allennlp.replays.table import ScoreTable, score_of, table_from
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import count_text
 
 FAILED = "failed"
 """The text that stands for the score of a failed run."""
@@ -61,26 +61,11 @@ class Rows:
         return (NOT_SHARED,) if are_apart and len({row.candidate for row in self.rows}) > 1 else ()
 
 
-def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
-    """Read a table with the columns candidate, seed, score and, unless all runs share one official split, split.
+def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
+    """Read the rows of a CSV file. Its columns are candidate, seed, score and, without official splits, split.
 
     A metric column with `-NAME` means that lower scores are better; other columns are ignored. Columns can also be
-    separated by tabs, or by semicolons with decimal commas. Unfinished and `failed` runs are skipped. `columns` maps
-    these names to the file's own."""
-    found = read_rows(path, columns)
-    scored = [row for row in found.rows if row.score not in ("", FAILED)]
-    entries = (
-        (row.candidate, row.split if found.has_splits else row.where, number_in(row, path), row.where) for row in scored
-    )
-    table = table_from(entries, path, least_candidates, minimise=is_minimised(scored, path))
-    skipped = len(found.rows) - len(scored)
-    without = (f"Skipped {count_text(skipped, 'run')} without a score.",) if skipped else ()
-    return replace(table, on_official_splits=not found.has_splits, notes=(*found.notes, *without))
-
-
-def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
-    """Read the rows of a table as `read_csv` does, including runs without a score. A later row of such a run replaces
-    it."""
+    separated by tabs, or by semicolons with decimal commas. `columns` maps these names to the file's own."""
     text = text_of(path)
     header = text.partition("\n")[0]
     delimiter = max((",", ";", "\t"), key=header.count)
@@ -99,7 +84,8 @@ def rows_of(
     *,
     has_splits: bool,
 ) -> Rows:
-    """Make rows from mappings of column names, each with its place for messages."""
+    """Make rows from mappings of column names, each with its place for messages. A later row of a run that has no score
+    yet replaces the earlier one."""
     called, needed = _called(columns), _needed(has_splits=has_splits)
     found: Dict[Tuple[str, str, str], Row] = {}
     for where, cells in given:
@@ -174,10 +160,15 @@ def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> No
 
 def number_in(row: Row, path: Path) -> float:
     try:
-        value: Any = float(row.score)
+        value = float(row.score)
     except ValueError:
-        value = row.score
-    return score_of(value, path, row.where, remedy=f"Correct it, or write {FAILED} for a run without a score.")
+        value = math.nan
+    if not abs(value) <= LARGEST_SCORE:
+        raise DataError(
+            f"{path}, {row.where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
+            f"'{shortened(row.score)}'. Correct it, or write {FAILED} for a run without a score."
+        )
+    return value
 
 
 def is_minimised(rows: Sequence[Row], path: Path) -> bool:

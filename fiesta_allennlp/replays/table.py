@@ -1,20 +1,16 @@
 """Released scores of several candidates, drawn from at random."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.errors import DataError, visible
-from fiesta_allennlp.files import shortened
-from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, History, Request
+from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, number_in
 from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.selection.summary import count_text
-
-Entry = Tuple[str, Any, float, str]
-"""A candidate, its split, its score, and the place of the score for messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,32 +111,31 @@ def history_of(table: ScoreTable) -> History:
     return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
 
 
-def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
-    """Make a table of its scores in any order. Messages call it `path`."""
-    rows: Dict[str, List[Tuple[int, float]]] = {}
-    positions: Dict[Any, int] = {}
-    for candidate, split, score, where in entries:
-        if visible(candidate) != candidate:
+def table_from(table: Rows, path: Path, least_candidates: int) -> ScoreTable:
+    """Make a table of the rows that have a score, in any order. Messages call it `path`."""
+    scored = [row for row in table.rows if row.score not in ("", FAILED)]
+    positions: Dict[str, int] = {}
+    found: Dict[str, List[Tuple[int, float]]] = {}
+    for row in scored:
+        if visible(row.candidate) != row.candidate:
             raise DataError(
-                f"{path}, {where}: the name '{visible(candidate)}' contains an invisible character. Rename it."
+                f"{path}, {row.where}: the name '{visible(row.candidate)}' contains an invisible character. Rename it."
             )
-        rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
-    if len(rows) < least_candidates:
+        split = positions.setdefault(row.split if table.has_splits else row.where, len(positions))
+        found.setdefault(row.candidate, []).append((split, number_in(row, path)))
+    if len(found) < least_candidates:
         raise DataError(
             f"{path}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
-            f"{len(rows)}: {', '.join(rows) or 'none'}."
+            f"{len(found)}: {', '.join(found) or 'none'}."
         )
-    ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}
-    splits = {name: np.array([split for split, _ in found]) for name, found in ordered.items()}
-    scores = {name: np.array([score for _, score in found], dtype=float) for name, found in ordered.items()}
-    return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
-
-
-def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or remove the run.") -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= LARGEST_SCORE:
-        raise DataError(
-            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
-            f"{shortened(json.dumps(value))}. {remedy}"
-        )
-    return float(value)
+    ordered = {name: sorted(runs, key=lambda run: run[0]) for name, runs in found.items()}
+    skipped = len(table.rows) - len(scored)
+    return ScoreTable(
+        str(path),
+        list(positions),
+        {name: np.array([split for split, _ in runs]) for name, runs in ordered.items()},
+        {name: np.array([score for _, score in runs], dtype=float) for name, runs in ordered.items()},
+        minimise=is_minimised(scored, path),
+        on_official_splits=not table.has_splits,
+        notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
+    )

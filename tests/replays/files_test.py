@@ -4,9 +4,8 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.replays.files import open_scores
+from fiesta_allennlp.replays.files import open_scores, read_scores
 from fiesta_allennlp.replays.replay import replay
-from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.replays.table import ScoreTable
@@ -65,7 +64,7 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
         ("s.json", '{"a": [0.1]}', "at least 2 candidates but has 1: a"),
         ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
         ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* NaN"),
-        ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* true"),
+        ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* 'True'"),
         ("s.csv", "candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
         ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
         ("s.csv", HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
@@ -105,7 +104,7 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
     path = tmp_path / "s.csv"
     path.write_text("Name,params.model,seed,metrics.f1\nx,a,1,.5\ny,a,2,.6\nz,b,1,.4\n")
     columns = {"candidate": "params.model", "score": "metrics.f1"}
-    read = read_csv(path, columns=columns)
+    read = read_scores(path, columns=columns)
     assert read.on_official_splits and read.true_means() == pytest.approx({"a": 0.55, "b": 0.4})
     assert [list(read.splits[name]) for name in "ab"] == [[0, 1], [2]]
     found = replay(ReplaySettings(scores=str(path), columns=columns, repetitions=1, with_replacement=True))
