@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
@@ -49,6 +49,7 @@ class Workplace:
     packages: Sequence[str] = ()
 
 
+@dataclass(kw_only=True, eq=False)
 class System(Registrable):
     """A trained system that answers questions about documents.
 
@@ -65,31 +66,30 @@ class System(Registrable):
         parallel: the number of queries that the system accepts at once.
     """
 
-    keeps_answers = True
+    keeps_answers: ClassVar[bool] = True
     """False where the answers are in a file already."""
 
-    def __init__(
-        self,
-        *,
-        each: str = "document",
-        body: Any = None,
-        answer: Optional[str] = None,
-        labels: Optional[Dict[str, str]] = None,
-        cost: float = 0.0,
-        version: str = "",
-        time_limit: Optional[float] = None,
-        parallel: int = 1,
-    ) -> None:
-        if each not in EACH:
-            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{each}'.")
-        check_number("cost", cost)
-        check_number("parallel", parallel, least=1)
-        if time_limit is not None:
-            check_number("time_limit", time_limit, above=True)
-        self.each, self.body, self.cost, self.version = each, body, cost, version
-        self.time_limit, self.parallel = time_limit, parallel
-        self._answer = answer.split(".") if answer else []
-        self._labels = labels or {}
+    each: str = "document"
+    body: Any = None
+    answer: Optional[str] = None
+    labels: Optional[Dict[str, str]] = None
+    cost: float = 0.0
+    version: str = ""
+    time_limit: Optional[float] = None
+    parallel: int = 1
+
+    def __post_init__(self) -> None:
+        if self.each not in EACH:
+            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{self.each}'.")
+        check_number("cost", self.cost)
+        check_number("parallel", self.parallel, least=1)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=True)
+
+    @property
+    def steps(self) -> List[str]:
+        """The keys and positions that lead to the annotation."""
+        return self.answer.split(".") if self.answer else []
 
     def identity(self) -> Dict[str, Any]:
         """Return all settings that determine the answers, as plain data without secrets.
@@ -103,7 +103,7 @@ class System(Registrable):
 
         Such systems answer alike, get the same questions, and have their answers read in the same way.
         """
-        about = [self.identity(), self.body, self.each, self._answer, self._labels]
+        about = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
         text = json.dumps(about, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -169,11 +169,11 @@ class System(Registrable):
 
     def _located(self, answer: Any) -> Any:
         value = answer
-        for step in self._answer:
+        for step in self.steps:
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Unanswered(f"'{'.'.join(self._answer)}' not found in {shortened(answer)}") from None
+                raise Unanswered(f"'{self.answer}' not found in {shortened(answer)}") from None
         with suppress(ValueError):
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 return json.loads(value)
@@ -186,7 +186,7 @@ class System(Registrable):
                 raise Unanswered(f"expected an object with '{task.gold_fields[0]}' but it answered {shortened(value)}")
             value = value[keys[0]]
         if isinstance(value, str):
-            value = self._labels.get(value.strip(), value)
+            value = (self.labels or {}).get(value.strip(), value)
         try:
             return task.answer(value, gold)
         except DataError as error:

@@ -5,6 +5,7 @@ import random
 import socket
 import threading
 import time
+from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Set, Tuple, Type
 from urllib.parse import urlsplit
 
@@ -38,6 +39,7 @@ CHUNK = 2**16
 
 
 @System.register("http")
+@dataclass(kw_only=True, eq=False)
 class Http(System):
     """An endpoint that gets a JSON body by POST and answers with JSON.
 
@@ -65,33 +67,25 @@ class Http(System):
         per_minute: the most requests in a minute, including repeated ones.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        headers: Optional[Dict[str, str]] = None,
-        key_variable: Optional[str] = None,
-        key_header: str = "Authorization",
-        key_prefix: Optional[str] = None,
-        retries: int = 5,
-        wait: float = 1.0,
-        max_wait: float = 120.0,
-        per_minute: Optional[float] = None,
-        parallel: int = 4,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(parallel=parallel, **kwargs)
-        self._host, self._port = _host_and_port(url)
-        self._url, self._headers = url, headers or {}
-        self._key = _read_key(key_variable)
-        prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
-        self._secret_headers = {key_header: prefix + self._key} if self._key else {}
-        for name, value in (("retries", retries), ("wait", wait), ("max_wait", max_wait)):
-            check_number(name, value)
-        if per_minute is not None:
-            check_number("per_minute", per_minute, above=True)
-        self._retries, self._wait, self._max_wait = retries, wait, max_wait
-        self._interval = 60.0 / per_minute if per_minute else 0.0
+    url: str = field(kw_only=False)
+    headers: Optional[Dict[str, str]] = None
+    key_variable: Optional[str] = None
+    key_header: str = "Authorization"
+    key_prefix: Optional[str] = None
+    retries: int = 5
+    wait: float = 1.0
+    max_wait: float = 120.0
+    per_minute: Optional[float] = None
+    parallel: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._host, self._port = _host_and_port(self.url)
+        self._key = _read_key(self.key_variable)
+        for name in ("retries", "wait", "max_wait"):
+            check_number(name, getattr(self, name))
+        if self.per_minute is not None:
+            check_number("per_minute", self.per_minute, above=True)
         self._next_request = 0.0
         self._lock = threading.Lock()
         self._num_answered = 0
@@ -100,24 +94,22 @@ class Http(System):
         self._of_thread = threading.local()
 
     def identity(self) -> Dict[str, Any]:
-        return {**super().identity(), "type": "http", "url": self._url, "headers": self._headers, "body": self.body}
+        return {**super().identity(), "type": "http", "url": self.url, "headers": self.headers or {}, "body": self.body}
 
     def open(self, workplace: Workplace) -> None:
         """Connect once, without a query."""
         self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
-        if get_environ_proxies(self._url):
+        if get_environ_proxies(self.url):
             return
         try:
             socket.create_connection((self._host, self._port), timeout=SECONDS_TO_CONNECT).close()
         except OSError as error:
-            raise ConfigError(
-                f"{self._url} cannot be reached: {error}. Start the server or correct the URL."
-            ) from error
+            raise ConfigError(f"{self.url} cannot be reached: {error}. Start the server or correct the URL.") from error
 
     def ask(self, question: Any) -> Any:
-        for number in range(self._retries + 1):
-            if self._interval:
-                self._stopped.wait(self._seconds_to_turn())
+        for number in range(self.retries + 1):
+            if self.per_minute is not None:
+                self._stopped.wait(self._seconds_to_turn(60.0 / self.per_minute))
             if self._stopped.is_set():
                 break
             try:
@@ -126,10 +118,10 @@ class Http(System):
                 again, after = error, f", {number + 1} times" if number else ""
             pause = again.seconds
             if pause is None:
-                pause = min(self._max_wait, self._wait * 2**number * random.uniform(0.5, 1.5))
-            elif pause > self._max_wait:
-                after = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self._max_wait:g}"
-            if number == self._retries or pause > self._max_wait:
+                pause = min(self.max_wait, self.wait * 2**number * random.uniform(0.5, 1.5))
+            elif pause > self.max_wait:
+                after = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
+            if number == self.retries or pause > self.max_wait:
                 if again.error is Unavailable and self._fails_alone(question):
                     raise Unanswered(f"{again}{after}, while it answered other questions")
                 raise again.error(f"{again}{after}")
@@ -140,12 +132,12 @@ class Http(System):
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
-    def _seconds_to_turn(self) -> float:
-        """Let requests pass one by one, at the distance of `per_minute`."""
+    def _seconds_to_turn(self, interval: float) -> float:
+        """Let requests pass one by one, at this distance."""
         with self._lock:
             now = time.monotonic()
             mine = max(now, self._next_request)
-            self._next_request = mine + self._interval
+            self._next_request = mine + interval
         return mine - now
 
     def _fails_alone(self, question: Any) -> bool:
@@ -161,9 +153,9 @@ class Http(System):
         pieces = []
         try:
             with self._session().post(
-                self._url,
+                self.url,
                 json=question,
-                headers={**self._headers, **self._secret_headers},
+                headers=self._all_headers(),
                 timeout=(min(SECONDS_TO_CONNECT, self._limit), self._limit),
                 allow_redirects=False,
                 stream=True,
@@ -205,6 +197,14 @@ class Http(System):
             return json.loads(text)
         except (ValueError, RecursionError):
             return {"text": text}
+
+    def _all_headers(self) -> Dict[str, str]:
+        if not self._key:
+            return self.headers or {}
+        prefix = (
+            ("Bearer " if self.key_header == "Authorization" else "") if self.key_prefix is None else self.key_prefix
+        )
+        return {**(self.headers or {}), self.key_header: prefix + self._key}
 
     def _session(self) -> requests.Session:
         """Return the session of this thread: connections are used again, and sessions are not made to be shared."""

@@ -55,7 +55,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
 
 def options_of(system: Archive, directory: Path, *packages: str) -> Any:
     """The options of the process that answers."""
-    return json.loads(system.command(packages)[-1])
+    return json.loads(system.start_command(packages)[0][-1])
 
 
 def test_what_an_archive_is_and_answers(
