@@ -60,13 +60,9 @@ class AnswerStore:
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
             )
+            self._prepare()
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
-        try:
-            self._prepare()
-        except StoreError:
-            self._database.close()
-            raise
 
     def close(self) -> None:
         with self._lock:
@@ -135,18 +131,17 @@ class AnswerStore:
 
     def _prepare(self) -> None:
         """Create the tables in a new file; refuse any other file."""
-        with self._using() as database:
-            version = database.execute("PRAGMA user_version").fetchone()[0]
-            tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-            if version != VERSION and (version or tables):
-                raise StoreError(
-                    f"{self._path} is not an answers file, or is from another version of this package. Pass another "
-                    "file with --answers."
-                )
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-            database.executescript(SCHEMA)
-            database.execute(f"PRAGMA user_version = {VERSION}")
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if version != VERSION and (version or tables):
+            raise StoreError(
+                f"{self._path} is not an answers file, or is from another version of this package. Pass another file "
+                "with --answers."
+            )
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.executescript(SCHEMA)
+        self._database.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:

@@ -3,11 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
 from joblib import cpu_count
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.document_file import DocumentFile
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
@@ -23,9 +25,6 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
-    for text in texts:
-        if text.startswith(WEB):
-            raise ConfigError(f"system '{text}': put a name in front: NAME={text}.")
     places = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
     check_names(places, what="system", least=2, remedy=f"Pass each as {FORMS}.")
     return {name: Candidate(name, source, _config(name, source)) for name, source in places}
@@ -52,18 +51,14 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile, task:
 
 @contextmanager
 def open_systems(
-    systems: Mapping[str, System],
-    given: Mapping[str, Candidate],
-    *,
-    log: Callable[[str], Path],
-    time_limit: float,
-    packages: Sequence[str],
+    systems: Mapping[str, System], given: Mapping[str, Candidate], settings: DocumentSettings, place: RunDirectory
 ) -> Iterator[None]:
-    """Open all systems, and close them at the end. If one does not open, raise a `ConfigError` with its name."""
+    """Open all systems, with logs in `place`, and close them at the end. If one does not open, raise a `ConfigError`
+    with its name."""
 
     def open_one(name: str) -> None:
         with _naming(name, given[name]):
-            systems[name].open(Workplace(log(name), time_limit, packages))
+            systems[name].open(Workplace(place.system_log(name), settings.time_limit, settings.include_package))
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:

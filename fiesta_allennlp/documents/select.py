@@ -86,13 +86,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
         console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
-        with open_systems(
-            checked.systems,
-            checked.given,
-            log=place.system_log,
-            time_limit=checked.settings.time_limit,
-            packages=checked.settings.include_package,
-        ):
+        with open_systems(checked.systems, checked.given, checked.settings, place):
             yield checked
 
     def rows(self, prepared: PreparedDocuments) -> Sequence[Candidate]:
@@ -108,12 +102,6 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
     @contextmanager
     def work(self, prepared: PreparedDocuments, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         settings, choice = prepared.settings, prepared.choice
-        if not any(system.keeps_answers for system in prepared.systems.values()):
-            console.print(
-                "Note: all answers are in files already, so stopping early saves no cost.",
-                highlight=False,
-                soft_wrap=True,
-            )
         every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
         with closing(AnswerStore(prepared.answers, run=prepared.run)) as answers:
             stations = {name: Station(name, system, answers) for name, system in prepared.systems.items()}
