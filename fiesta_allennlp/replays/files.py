@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean
 from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.replays.rows import read_rows, rows_of, text_of
+from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable, table_from
 from fiesta_allennlp.selection.options import flag
@@ -35,36 +36,30 @@ def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -
             )
 
 
-def open_scores(
-    scores: str, evaluations_per_split: Optional[int] = None, columns: Optional[Mapping[str, str]] = None
-) -> ScoreSource:
+def open_scores(settings: ReplaySettings) -> ScoreSource:
     """Return the preset of this name, the table in this file, or that of the selection in this directory."""
+    scores = settings.scores
     if scores in PRESETS:
-        _refuse_blocks(scores, evaluations_per_split)
+        _refuse_blocks(scores, settings)
         return PRESETS[scores]
     path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
     if path.suffix in SCORE_ENDINGS:
-        return read_scores(path, evaluations_per_split, columns)
+        return read_scores(path, settings)
     hint = did_you_mean(scores, PRESETS)
     raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
 
 
-def read_scores(
-    path: Path,
-    evaluations_per_split: Optional[int] = None,
-    columns: Optional[Mapping[str, str]] = None,
-    *,
-    least_candidates: int = 2,
-) -> ScoreTable:
-    """Read the table in a `.json` or `.csv` file. Unfinished and `failed` runs are skipped."""
+def read_scores(path: Path, settings: Any, *, least_candidates: int = 2) -> ScoreTable:
+    """Read the table in a `.json` or `.csv` file, as the settings of a command say. Unfinished and `failed` runs are
+    skipped."""
     if path.suffix == ".json":
-        return read_json(path, evaluations_per_split or 1, least_candidates)
-    _refuse_blocks(str(path), evaluations_per_split)
-    return table_from(read_rows(path, columns), path, least_candidates)
+        return read_json(path, settings.evaluations_per_split or 1, least_candidates)
+    _refuse_blocks(str(path), settings)
+    return table_from(read_rows(path, settings.columns), path, least_candidates)
 
 
-def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
-    if evaluations_per_split is not None:
+def _refuse_blocks(scores: str, settings: Any) -> None:
+    if settings.evaluations_per_split is not None:
         raise ConfigError(
             f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
             "the option."

@@ -61,21 +61,26 @@ class Replay:
 
 @dataclass(frozen=True)
 class Replayer:
-    """Everything that one repetition needs; sent to the worker processes. `margin` is how far from the best true mean a
-    candidate is right to recommend."""
+    """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
+    `margin` is how far from the best true mean a candidate is right to recommend."""
 
+    settings: ReplaySettings
     strategy: Strategy
     source: ScoreSource
     sampling: Sampling
-    candidates: Tuple[str, ...]
-    batch_size: int
-    seed: int
-    margin: float = 0.0
-    minimise: bool = False
+    margin: float
+
+    @cached_property
+    def candidates(self) -> Tuple[str, ...]:
+        return tuple(self.source.true_means())
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed or 0
 
     @cached_property
     def best(self) -> Tuple[str, ...]:
-        return best_within(self.source.true_means(), self.margin, minimise=self.minimise)
+        return best_within(self.source.true_means(), self.margin, minimise=self.settings.minimise)
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
@@ -98,13 +103,13 @@ class Replayer:
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
         history = self.source.start or History(self.candidates)
         yield history
-        while names := self.strategy.propose(history, self.batch_size, rng):
+        while names := self.strategy.propose(history, self.settings.batch_size, rng):
             history = history.after(_evaluate(scores, history, names))
             yield history
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
         means = scores.true_means
-        best = self.best if means is None else best_within(means, self.margin, minimise=self.minimise)
+        best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
         begun = 0 if self.source.start is None else len(self.source.start.evaluations)
         return Repetition(
             best=decision.best,
@@ -155,12 +160,10 @@ def replay(
     seed = fresh_seed() if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
-    splits = OFFICIAL if replayer.source.on_official_splits else settings.splits
-    settings = replace(settings, minimise=replayer.minimise, splits=splits)
+    settings, source = replayer.settings, replayer.source
     repetitions, interrupted = in_chunks(
         replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
     )
-    source = replayer.source
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
     return Replay(settings, source.true_means(), tuple(repetitions), seconds, interrupted, fewest, source.notes)
@@ -169,31 +172,21 @@ def replay(
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
     """Read and check everything. `settings.seed` is given."""
     if source is None:
-        source = open_scores(settings.scores, settings.evaluations_per_split, settings.columns)
+        source = open_scores(settings)
     if source.on_official_splits:
         settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()
-    minimise = settings.minimise or source.minimise
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
+    settings = replace(settings, minimise=settings.minimise or source.minimise)
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_beliefs([strategy])
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
-    margin = settings.strategy_params().get("margin", margin)
-    return Replayer(
-        strategy=strategy,
-        source=source,
-        sampling=sampling,
-        candidates=tuple(means),
-        batch_size=settings.batch_size,
-        seed=settings.seed or 0,
-        margin=margin,
-        minimise=minimise,
-    )
+    return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
 
 
 QUANTILES = (5, 25, 50, 75, 95)

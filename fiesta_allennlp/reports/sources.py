@@ -30,7 +30,7 @@ def read_source(path: Path, settings: ReportSettings, *, least_candidates: int =
 
 def read_table(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
-    table = read_scores(path, settings.evaluations_per_split, settings.columns, least_candidates=least_candidates)
+    table = read_scores(path, settings, least_candidates=least_candidates)
     default = "unpaired" if table.on_official_splits else "split_paired"
     params = registered(settings.belief or default, "--belief")
     try:

@@ -4,7 +4,7 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.replays.files import open_scores, read_scores
+from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.replay import replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
@@ -16,7 +16,7 @@ METRIC_HEADER = "candidate,split,seed,score,metric\n"
 
 def table(path: Path, text: str, **options: Any) -> ScoreTable:
     path.write_text(text, encoding="utf-8")
-    return open_scores(str(path), **options)  # type: ignore[return-value]
+    return open_scores(ReplaySettings(scores=str(path), **options))  # type: ignore[return-value]
 
 
 def test_json_blocks_share_a_split(tmp_path: Path) -> None:
@@ -50,10 +50,10 @@ def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: 
 def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Path) -> None:
     said = f"does not contain report/scores.csv. Create it with fiesta report {tmp_path}"
     with pytest.raises(ConfigError, match=said):
-        open_scores(str(tmp_path))
+        open_scores(ReplaySettings(scores=str(tmp_path)))
     (tmp_path / "report").mkdir()
     table(tmp_path / "report" / "scores.csv", METRIC_HEADER + "a,0,0,0.5,-loss\nb,0,0,0.6,-loss\n")
-    read = open_scores(str(tmp_path))
+    read = open_scores(ReplaySettings(scores=str(tmp_path)))
     assert read.true_means() == {"a": 0.5, "b": 0.6} and read.minimise
 
 
@@ -104,7 +104,7 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
     path = tmp_path / "s.csv"
     path.write_text("Name,params.model,seed,metrics.f1\nx,a,1,.5\ny,a,2,.6\nz,b,1,.4\n")
     columns = {"candidate": "params.model", "score": "metrics.f1"}
-    read = read_scores(path, columns=columns)
+    read = open_scores(ReplaySettings(scores=str(path), columns=columns))
     assert read.on_official_splits and read.true_means() == pytest.approx({"a": 0.55, "b": 0.4})
     assert [list(read.splits[name]) for name in "ab"] == [[0, 1], [2]]
     found = replay(ReplaySettings(scores=str(path), columns=columns, repetitions=1, with_replacement=True))
@@ -114,10 +114,10 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
 def test_a_missing_or_binary_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     with pytest.raises(ConfigError, match="none.csv: no such file"):
-        open_scores(str(path))
+        open_scores(ReplaySettings(scores=str(path)))
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="none.csv cannot be read as text"):
-        open_scores(str(path))
+        open_scores(ReplaySettings(scores=str(path)))
 
 
 def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_
 
 def test_the_released_table_is_read_whole(shared_data: Path) -> None:
     path = shared_data / "scores" / "fiesta_tdsa_test_f1.json"
-    read = open_scores(str(path), 5)
+    read = open_scores(ReplaySettings(scores=str(path), evaluations_per_split=5))
     assert len(read.split_names) == 100
     means = {name: round(mean, 4) for name, mean in read.true_means().items()}
     assert means == pytest.approx(PRESETS["tdsa-12"].true_means())
