@@ -9,11 +9,10 @@ import numpy as np
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
-from fiesta_allennlp.replays.table import history_of
+from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.records import Decision, Evaluation, History
-from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
+from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
     REPLAY_SPLITS_STREAM,

@@ -1,15 +1,20 @@
-"""Released scores of several candidates, drawn from at random."""
+"""Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import DataError, visible
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, visible
+from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.records import Evaluation, History, Request
-from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, number_in
-from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, read_rows, rows_of_lists, text_of
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import METRIC, PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.summary import count_text
 
 
@@ -111,7 +116,7 @@ def history_of(table: ScoreTable) -> History:
     return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
 
 
-def table_from(table: Rows, path: Path, least_candidates: int) -> ScoreTable:
+def table_from(table: Rows, path: Path, least_candidates: int = 2) -> ScoreTable:
     """Make a table of the rows that have a score, in any order. Messages call it `path`."""
     scored = [row for row in table.rows if row.score not in ("", FAILED)]
     positions: Dict[str, int] = {}
@@ -119,10 +124,10 @@ def table_from(table: Rows, path: Path, least_candidates: int) -> ScoreTable:
     for row in scored:
         if visible(row.candidate) != row.candidate:
             raise DataError(
-                f"{path}, {row.where}: the name '{visible(row.candidate)}' contains an invisible character. Rename it."
+                f"{row.where}: the name '{visible(row.candidate)}' contains an invisible character. Rename it."
             )
         split = positions.setdefault(row.split if table.has_splits else row.where, len(positions))
-        found.setdefault(row.candidate, []).append((split, number_in(row, path)))
+        found.setdefault(row.candidate, []).append((split, row.number))
     if len(found) < least_candidates:
         raise DataError(
             f"{path}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
@@ -135,7 +140,74 @@ def table_from(table: Rows, path: Path, least_candidates: int) -> ScoreTable:
         list(positions),
         {name: np.array([split for split, _ in runs]) for name, runs in ordered.items()},
         {name: np.array([score for _, score in runs], dtype=float) for name, runs in ordered.items()},
-        minimise=is_minimised(scored, path),
+        minimise=is_minimised(scored),
         on_official_splits=not table.has_splits,
         notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
     )
+
+
+SCORE_ENDINGS = (".json", ".csv")
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse any other path."""
+    if path.is_dir():
+        return True
+    if path.suffix in SCORE_ENDINGS and path.is_file():
+        return False
+    what = "is neither a directory nor a .json or .csv file" if path.exists() else "does not exist"
+    raise ConfigError(f"{path} {what}. Pass the directory of a selection, or a table of scores.")
+
+
+def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
+    """Refuse options for tables of scores if the scores come from a selection."""
+    for name in names:
+        if getattr(settings, name):
+            raise ConfigError(
+                f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
+                f"Remove {flag(name)}."
+            )
+
+
+def open_scores(settings: ReplaySettings) -> ScoreSource:
+    """Return the preset of this name, the table in this file, or that of the selection in this directory."""
+    scores = settings.scores
+    if scores in PRESETS:
+        _refuse_blocks(scores, settings)
+        return PRESETS[scores]
+    path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
+    if path.suffix in SCORE_ENDINGS:
+        return read_scores(path, settings)
+    hint = did_you_mean(scores, PRESETS)
+    raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
+
+
+def read_scores(path: Path, settings: Any, *, least_candidates: int = 2) -> ScoreTable:
+    """Read the table in a `.json` or `.csv` file, as the settings of a command say. Unfinished and `failed` runs are
+    skipped."""
+    if path.suffix != ".json":
+        _refuse_blocks(str(path), settings)
+        return table_from(read_rows(path, settings.columns), path, least_candidates)
+    try:
+        content = json.loads(text_of(path), object_pairs_hook=distinct)
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(content, dict):
+        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {shortened(content)}.')
+    return table_from(rows_of_lists(content, settings.evaluations_per_split or 1, path), path, least_candidates)
+
+
+def _refuse_blocks(scores: str, settings: Any) -> None:
+    if settings.evaluations_per_split is not None:
+        raise ConfigError(
+            f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
+            "the option."
+        )
+
+
+def _table_in(directory: Path) -> Path:
+    path = RunDirectory(directory).report / "scores.csv"
+    if path.is_file():
+        return path
+    remedy = f"Create it with {command('report')} {directory} and try again, or pass a table of scores."
+    raise ConfigError(f"{directory} does not contain {path.relative_to(directory)}. {remedy}")

@@ -8,10 +8,9 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import Decision, History, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.settings import done_note
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.replays.table import history_of
+from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES

@@ -13,8 +13,8 @@ from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import read_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.table import read_scores
 from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import report

@@ -4,11 +4,10 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.replay import replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
-from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.replays.table import ScoreTable, open_scores
 
 HEADER = "candidate,split,seed,score\n"
 METRIC_HEADER = "candidate,split,seed,score,metric\n"
@@ -63,7 +62,7 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
         ("s.json", "", "JSON"),
         ("s.json", '{"a": [0.1]}', "at least 2 candidates but has 1: a"),
         ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
-        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* NaN"),
+        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* 'nan'"),
         ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* 'True'"),
         ("s.csv", "candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
         ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
@@ -71,14 +70,14 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
         ("s.csv", HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields"),
         ("s.csv", HEADER + "a,0,0,good\n", "line 2: .* .good."),
         ("s.csv", HEADER + "a\x1b,0,0,1\n", r"'a\\x1b' contains an invisible character"),
-        ("s.csv", HEADER + "a,0,7,0.1\na,0,7,0.2\n", "line 3: candidate 'a', split 0, seed 7 .* on line 2"),
-        ("s.csv", METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: the metric .* on line 3"),
+        ("s.csv", HEADER + "a,0,7,0.1\na,0,7,0.2\n", "line 3: candidate 'a', split 0, seed 7 .* in .*s.csv, line 2"),
+        ("s.csv", METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: the metric .*, line 3"),
     ],
 )
 def test_bad_tables_are_named_with_file_place_and_value(tmp_path: Path, name: str, text: str, named: str) -> None:
     with pytest.raises(DataError, match=f"{name}.*{named}"):
         table(tmp_path / name, text)
-    with pytest.raises(DataError, match="'b' has 3 scores, .* --evaluations-per-split 2"):
+    with pytest.raises(DataError, match="'b': the number of scores, 3, .* --evaluations-per-split 2"):
         table(tmp_path / "s.json", '{"a": [1, 2], "b": [1, 2, 3]}', evaluations_per_split=2)
 
 
