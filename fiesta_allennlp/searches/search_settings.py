@@ -46,7 +46,7 @@ class SearchSettings(Settings):
     )
     space: Any = option(
         None,
-        "the search space as JSON, or a space of allennlp-optuna or AllenTune; not used with --points",
+        "the search space as JSON, or a space of allennlp-optuna; not used with --points",
         metavar="SPACE.json",
         is_fixed=True,
     )

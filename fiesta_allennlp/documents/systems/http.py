@@ -1,4 +1,3 @@
-import email.utils
 import json
 import os
 import random
@@ -44,8 +43,8 @@ class Http(System):
     """An endpoint that gets a JSON body by POST and answers with JSON.
 
     The system sends a query again after status 408, 425, 429, 500, 502, 503 or 504, and after no reply at all. It waits
-    for the seconds of `Retry-After`. Without this header it waits for `wait` seconds, twice as long before each further
-    try, times a random number between 1/2 and 3/2.
+    for the seconds of `Retry-After`. Without a number in this header it waits for `wait` seconds, twice as long before
+    each further try, times a random number between 1/2 and 3/2.
 
     The endpoint is down if the last try finds no connection, or status 429, 502, 503 or 504. `ask` then raises
     `Unavailable`. The endpoint is not down if it answers other questions between the failures of one.
@@ -179,11 +178,9 @@ class Http(System):
         status = response.status_code
         said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
         if status in AGAIN:
-            raise _Again(
-                said,
-                seconds=_retry_after(response.headers.get("Retry-After")),
-                error=Unavailable if status in DOWN else Unanswered,
-            )
+            wait = response.headers.get("Retry-After", "").strip()
+            error = Unavailable if status in DOWN else Unanswered
+            raise _Again(said, seconds=float(wait) if wait.isdigit() else None, error=error)
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
@@ -250,14 +247,3 @@ def _host_and_port(url: str) -> Tuple[str, int]:
     except (KeyError, ValueError) as error:
         raise ConfigError(f"'url' must start with http:// or https:// and have a valid port but is {url}.") from error
     return parts.hostname or "", port
-
-
-def _retry_after(value: Optional[str]) -> Optional[float]:
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
