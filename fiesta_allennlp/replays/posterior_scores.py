@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Dict, Mapping, Tuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.beliefs.split_paired import Standardised
@@ -66,9 +67,7 @@ class PosteriorScores(ScoreSource):
         """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
         return self.standardised.unit * self.posterior.noise_sd
 
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         effects, fit, length = self.posterior.draw(split_rng), self.standardised, sampling.length
         new = split_rng.normal(0, effects.split_sd, length)
         splits, scores = {}, {}

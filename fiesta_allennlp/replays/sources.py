@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.random import Generator
 
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.executors.base import Evaluator
@@ -97,9 +98,7 @@ class ScoreSource(ABC):
         return
 
     @abstractmethod
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         """Draw the scores of one repetition. Shared effects come from `split_rng`, and those of one candidate from its
         own generator, so that its scores do not depend on the other candidates."""
 
@@ -170,13 +169,11 @@ class ScorePreset(ScoreSource):
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
 
-    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
+    def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
         return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
 
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         length = sampling.length
         shared = split_rng.normal(0, self.split_sd, length)
         scores: Dict[str, np.ndarray] = {}

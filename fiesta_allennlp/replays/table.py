@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.random import Generator
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, visible
@@ -60,9 +61,7 @@ class ScoreTable(ScoreSource):
         columns = self.splits.values()
         return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
 
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in
         the first n passes over all splits, each time with other seeds."""
         if sampling.shared_splits:
@@ -76,12 +75,12 @@ class ScoreTable(ScoreSource):
     def _counts(self, candidate: str) -> np.ndarray:
         return np.bincount(self.splits[candidate], minlength=len(self.split_names))
 
-    def _any_rows(self, candidate: str, sampling: Sampling, rng: np.random.Generator) -> np.ndarray:
+    def _any_rows(self, candidate: str, sampling: Sampling, rng: Generator) -> np.ndarray:
         num_rows = len(self.scores[candidate])
         return rng.integers(num_rows, size=sampling.length) if sampling.with_replacement else rng.permutation(num_rows)
 
     def _rows_of_shared_splits(
-        self, sampling: Sampling, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+        self, sampling: Sampling, split_rng: Generator, score_rngs: Mapping[str, Generator]
     ) -> Dict[str, np.ndarray]:
         """Return rows such that the k-th ones of all candidates are of one split."""
         counts = self._counts(next(iter(self.splits)))
@@ -96,9 +95,7 @@ class ScoreTable(ScoreSource):
         positions = split_rng.permuted(np.tile(np.arange(len(counts)), (counts.max(), 1)), axis=1)
         return {name: self._in_passes(name, starts, positions, rng) for name, rng in score_rngs.items()}
 
-    def _in_passes(
-        self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
+    def _in_passes(self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: Generator) -> np.ndarray:
         """Return the rows of a candidate: the seeds of a split in random order, one in each pass over the splits."""
         splits = self.splits[candidate]
         shuffled = np.lexsort((rng.random(len(splits)), splits))
