@@ -81,10 +81,8 @@ class System(Registrable):
     def __post_init__(self) -> None:
         if self.each not in EACH:
             raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{self.each}'.")
-        check_number("cost", self.cost)
-        check_number("parallel", self.parallel, least=1)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=True)
+        if self.parallel < 1:
+            raise ConfigError(f"'parallel' must be at least 1 but is {self.parallel}.")
 
     @property
     def steps(self) -> List[str]:
@@ -200,12 +198,6 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
     if not isinstance(value, list) or len(value) != num_items:
         raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shortened(value)}")
     return value
-
-
-def check_number(key: str, value: float, *, least: float = 0, above: bool = False) -> None:
-    """Check that an option of a system is at least, or above, `least`."""
-    if not (value > least if above else value >= least):
-        raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {value}.")
 
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:

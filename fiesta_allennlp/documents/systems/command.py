@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace, check_number
+from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace
 from fiesta_allennlp.documents.systems.line_process import LineProcess
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import digest_of, shortened
@@ -33,8 +33,6 @@ class ProcessSystem(System):
         super().__post_init__()
         if self.parallel != 1:
             raise ConfigError("'parallel' must be 1, because a program answers one question at a time.")
-        check_number("tries", self.tries, least=1)
-        check_number("start_time_limit", self.start_time_limit)
         self._process: Optional[LineProcess] = None
         self._is_new = True
         self._is_closed = False

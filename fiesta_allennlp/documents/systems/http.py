@@ -12,15 +12,7 @@ import requests
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import ReadTimeoutError
 
-from fiesta_allennlp.documents.systems.base import (
-    STOPPED,
-    OutOfTime,
-    System,
-    Unanswered,
-    Unavailable,
-    Workplace,
-    check_number,
-)
+from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import shortened
 
@@ -81,10 +73,6 @@ class Http(System):
         super().__post_init__()
         self._host, self._port = _host_and_port(self.url)
         self._key = _read_key(self.key_variable)
-        for name in ("retries", "wait", "max_wait"):
-            check_number(name, getattr(self, name))
-        if self.per_minute is not None:
-            check_number("per_minute", self.per_minute, above=True)
         self._next_request = 0.0
         self._lock = threading.Lock()
         self._num_answered = 0
@@ -154,7 +142,6 @@ class Http(System):
             with self._session().post(
                 self.url,
                 json=question,
-                headers=self._all_headers(),
                 timeout=(min(SECONDS_TO_CONNECT, self._limit), self._limit),
                 allow_redirects=False,
                 stream=True,
@@ -195,18 +182,14 @@ class Http(System):
         except (ValueError, RecursionError):
             return {"text": text}
 
-    def _all_headers(self) -> Dict[str, str]:
-        if not self._key:
-            return self.headers or {}
-        prefix = (
-            ("Bearer " if self.key_header == "Authorization" else "") if self.key_prefix is None else self.key_prefix
-        )
-        return {**(self.headers or {}), self.key_header: prefix + self._key}
-
     def _session(self) -> requests.Session:
         """Return the session of this thread: connections are used again, and sessions are not made to be shared."""
         if not hasattr(self._of_thread, "session"):
-            self._of_thread.session = requests.Session()
+            session = self._of_thread.session = requests.Session()
+            session.headers.update(self.headers or {})
+            if self._key:
+                default = "Bearer " if self.key_header == "Authorization" else ""
+                session.headers[self.key_header] = (default if self.key_prefix is None else self.key_prefix) + self._key
         return self._of_thread.session
 
     def _without_key(self, text: str) -> str:
