@@ -74,6 +74,10 @@ class Replayer:
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.source.true_means())
 
+    @cached_property
+    def begin(self) -> History:
+        return self.source.start or History(self.candidates)
+
     @property
     def seed(self) -> int:
         return self.settings.seed or 0
@@ -101,7 +105,7 @@ class Replayer:
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
-        history = self.source.start or History(self.candidates)
+        history = self.begin
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
             history = history.after(_evaluate(scores, history, names))
@@ -110,14 +114,13 @@ class Replayer:
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
         means = scores.true_means
         best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
-        begun = 0 if self.source.start is None else len(self.source.start.evaluations)
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by or "",
             correct=decision.best in best,
             num_evaluations=len(history.evaluations),
             num_rounds=num_rounds,
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations[begun:]),
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
         )
 
     def draw(self, repetition: int) -> DrawnScores:
