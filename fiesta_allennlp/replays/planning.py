@@ -12,7 +12,7 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
-from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, side_by_side
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
@@ -155,7 +155,8 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
     first = nested.replayers[0]
-    prepare_beliefs([replayer.strategy for replayer in nested.replayers])
+    for replayer in nested.replayers:  # each history has one posterior for all margins
+        rule_of(replayer.strategy).belief = rule_of(first.strategy).belief
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
     begun = Forecast(

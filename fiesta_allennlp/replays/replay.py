@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.seeding import (
@@ -185,7 +185,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
-    prepare_beliefs([strategy])
+    prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)

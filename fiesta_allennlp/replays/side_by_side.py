@@ -38,17 +38,12 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
     return [found[number] for number in range(len(runs))]
 
 
-def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
-    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`. A strategy for a budget
-    asks for one posterior, at its end, so nothing is prepared for it."""
-    plain = [unwrapped(strategy) for strategy in strategies]
-    belief = plain[0].belief
-    margins = {0.0, *(strategy.margin for strategy in plain if isinstance(strategy, FixedConfidence))}
-    if not isinstance(belief, PreparedBelief):
-        belief = PreparedBelief(belief, sorted(margins))
-    for strategy in plain:
-        if isinstance(strategy, FixedConfidence):
-            strategy.belief = belief
+def prepare_belief(strategy: Strategy) -> None:
+    """Let the posteriors of a strategy be computed together. A strategy for a budget asks for one posterior, at its
+    end, so nothing is prepared for it."""
+    plain = unwrapped(strategy)
+    if isinstance(plain, FixedConfidence):
+        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.margin}))
 
 
 class PreparedBelief(Belief):
