@@ -10,7 +10,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
@@ -54,21 +54,21 @@ class AnswerStore:
         self._run = run
         self._lock = threading.Lock()
         self._taken: Set[Tuple[str, str]] = set()
-        self._locks: Optional[BinaryIO] = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
             )
             self._prepare()
+            path = path.resolve()  # one file of locks for one of answers, whatever it is called
+            self._locks = path.with_name(f"{path.name}-asking").open("ab")
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            if self._locks is not None:
-                self._locks.close()
+            self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         key = key_of(identity)
@@ -98,7 +98,7 @@ class AnswerStore:
         finally:
             with self._lock:
                 self._taken -= {key} if taken else set()
-                if taken and self._locks is not None and not self._locks.closed:
+                if taken and not self._locks.closed:
                     fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
@@ -118,9 +118,6 @@ class AnswerStore:
             if key in self._taken:
                 return False
             try:
-                if self._locks is None:
-                    path = self._path.resolve()  # one file of locks for one of answers, whatever it is called
-                    self._locks = path.with_name(f"{path.name}-asking").open("ab")
                 fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
