@@ -104,7 +104,7 @@ class ScoreSource(ABC):
 
 
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
-    """Return `source.restricted` of names that are there, each once."""
+    """Return `source.restricted` of names that are there."""
     known = list(source.true_means())
     for name in names:
         if name not in known:
@@ -112,8 +112,6 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
             raise ConfigError(
                 f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(known)}."
             )
-        if list(names).count(name) > 1:
-            raise ConfigError(f"--candidates: '{name}' appears more than once. List every candidate once.")
     return source.restricted(names)
 
 
