@@ -3,11 +3,11 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import List, Optional, Sequence
 
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import not_through_links, shortened
 from fiesta_allennlp.isolation import process_tree
 
@@ -42,9 +42,6 @@ class LineProcess:
                     pass_fds=[reading],
                     start_new_session=True,
                 )
-        except OSError as error:
-            os.close(self._alive)
-            raise ConfigError(f"cannot start {command[0]}: {error}.") from error
         finally:
             os.close(reading)
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -64,20 +61,15 @@ class LineProcess:
         Raise `OutOfTime` if no line came in time, after killing the program so that no later question gets the late
         answer; `Died` if the program ended; and `Unanswered` if it printed a line without a question.
         """
-        out_of_time = threading.Event()
-
-        def give_up() -> None:
-            out_of_time.set()
-            self.kill()
-
-        timer = threading.Timer(time_limit, give_up)
+        end = time.monotonic() + time_limit
+        timer = threading.Timer(time_limit, self.kill)
         timer.daemon = True
         timer.start()
         try:
             self._send(line)
             return self._receive()
         except (OSError, EOFError) as error:
-            if out_of_time.is_set():
+            if time.monotonic() >= end:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
             raise Died(f"it exited without an answer{self._last_words()}") from error
         finally:
