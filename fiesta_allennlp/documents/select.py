@@ -47,7 +47,7 @@ class PreparedDocuments:
 
     @property
     def answers(self) -> Path:
-        return answers_path(self.settings, self.directory.root) or self.directory.answers
+        return answers_path(self.settings, self.directory)
 
 
 class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
@@ -177,9 +177,9 @@ def plan_documents(settings: DocumentSettings, directory: Optional[Path], consol
     """Check everything and open every system once, without asking or keeping anything."""
     with rehearsed(DOCUMENTS, settings, console) as prepared:
         pass  # every system has been opened
-    path = answers_path(settings, directory)
+    path = answers_path(settings, prepared.directory if directory is None else RunDirectory(directory))
     kept: Dict[str, int] = {}
-    if path is not None and path.exists():
+    if path.exists():
         with closing(AnswerStore(path, run="")) as answers:
             kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
     least, most = prepared.choice.strategy.bounds(len(prepared.systems))
