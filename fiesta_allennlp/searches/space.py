@@ -106,7 +106,11 @@ class Space:
 
     def __post_init__(self) -> None:
         for name in self.dimensions:
-            check_no_seed(name)
+            if name.rpartition(".")[2].endswith("seed"):
+                raise ConfigError(
+                    f"'{name}' is a seed, not a hyperparameter: the best seed is only lucky, and every run gets fresh "
+                    "seeds anyway. Remove it from the space."
+                )
         Point(dict.fromkeys(self.dimensions))
 
     @property
@@ -121,44 +125,30 @@ class Space:
         if number is not None and number <= size:
             grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
             points = [Point(dict(zip(self.dimensions, values, strict=True))) for values in grid]
-            return self._pool([points[row] for row in rng.permutation(len(points))])
+            return self.with_inputs([points[row] for row in rng.permutation(len(points))])
         drawn: Dict[str, Point] = {}
         for _ in range(TRIES_PER_POINT * size):
             point = Point({name: dimension.draw(rng) for name, dimension in self.dimensions.items()})
             drawn.setdefault(point.identity, point)
             if len(drawn) == size:
                 break
-        return self._pool(list(drawn.values()))
+        return self.with_inputs(list(drawn.values()))
 
-    def _pool(self, points: Sequence[Point]) -> CandidatePoints:
+    def with_inputs(self, points: Sequence[Point]) -> CandidatePoints:
+        """Return points of this space with their inputs. A name that a point lacks has the value None."""
         columns = [
-            dimension.scaled([point.values[name] for point in points]) for name, dimension in self.dimensions.items()
+            dimension.scaled([point.values.get(name) for point in points])
+            for name, dimension in self.dimensions.items()
         ]
         return CandidatePoints(tuple(points), np.concatenate(columns, axis=1))
-
-
-def check_no_seed(name: str) -> None:
-    """Refuse the name of a seed."""
-    if name.rpartition(".")[2].endswith("seed"):
-        raise ConfigError(
-            f"'{name}' is a seed, not a hyperparameter: the best seed is only lucky, and every run gets fresh seeds "
-            "anyway. Remove it from the space."
-        )
 
 
 def given_pool(points: Any) -> CandidatePoints:
     """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category."""
     given = read_points(points)
-    names = list(dict.fromkeys(name for point in given for name in point.values))
-    for name in names:
-        check_no_seed(name)
-    columns = [_column([point.values.get(name) for point in given]) for name in names]
-    return CandidatePoints(tuple(given), np.concatenate(columns, axis=1))
-
-
-def _column(values: List[Any]) -> np.ndarray:
-    distinct = {json.dumps(value): value for value in values}
-    return Choices(list(distinct.values())).scaled(values)
+    names = dict.fromkeys(name for point in given for name in point.values)
+    distinct = {name: {json.dumps(value): value for value in (p.values.get(name) for p in given)} for name in names}
+    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).with_inputs(given)
 
 
 def read_space(given: Any) -> Space:
