@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, command
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.names import values_in
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
@@ -81,10 +81,6 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 
 def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Resume the second stage."""
-    if not directory.screening.store.is_file():
-        raise StoreError(
-            f"{directory.root} has a selection that was started with {command('select')}. Resume it with that command."
-        )
     meta = _first_stage(directory).meta
     late = sorted(given.keys() - {f.name for f in fields(Settings)})
     if late:
