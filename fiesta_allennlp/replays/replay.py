@@ -142,7 +142,7 @@ def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = F
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     started = {name: history.num_started(name) for name in names}
     for name in names:
-        yield scores.evaluate(scores.request(name, started[name]))
+        yield scores.run(name, started[name])
         started[name] += 1
 
 

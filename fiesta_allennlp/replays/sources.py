@@ -1,16 +1,14 @@
-"""Scores for a replay: their sources, the scores of one repetition as an evaluator, and presets that draw normally
-distributed scores with known means."""
+"""Scores for a replay: their sources, the scores of one repetition, and presets that draw normally distributed scores
+with known means."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
-from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, History, Request
 
 METRIC = "score"
@@ -28,7 +26,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnScores(Evaluator):
+class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
     `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` is None unless each repetition has
@@ -40,20 +38,17 @@ class DrawnScores(Evaluator):
     true_means: Optional[Mapping[str, float]] = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def request(self, candidate: str, replicate: int) -> Request:
-        """Return the request for a replicate. The split's number stands for its seed, and no other seed plays a
-        part."""
+    def run(self, candidate: str, replicate: int) -> Evaluation:
+        """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
             raise DataError(
                 f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
                 "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
             )
-        return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
-
-    def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
-        score = float(self.scores[request.candidate][request.replicate])
-        return Evaluation(request, score, METRIC, seconds=self.seconds.get(request.candidate, 0.0))
+        request = Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
+        score = float(self.scores[candidate][replicate])
+        return Evaluation(request, score, METRIC, seconds=self.seconds.get(candidate, 0.0))
 
 
 class ScoreSource(ABC):

@@ -32,7 +32,7 @@ def drawn(
 
 def asked(scores: DrawnScores, count: int) -> Dict[str, List[Tuple[Request, float]]]:
     """The first requests of every candidate, with their scores."""
-    evaluations = {n: [scores.evaluate(scores.request(n, k)) for k in range(count)] for n in scores.scores}
+    evaluations = {n: [scores.run(n, k) for k in range(count)] for n in scores.scores}
     return {name: [(e.request, e.score) for e in done] for name, done in evaluations.items()}
 
 
@@ -77,7 +77,7 @@ def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> Non
 def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     scores = drawn(table(), shared=shared)
     with pytest.raises(DataError, match="made.json: candidate 'b' ran out .* 21 .*--with-replacement"):
-        scores.request("b", 21)
+        scores.run("b", 21)
     requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
     for name in "ab":
         assert {score for _, score in requests[name]} == set(table().scores[name].tolist())
