@@ -95,7 +95,7 @@ class Http(System):
 
     def ask(self, question: Any) -> Any:
         for number in range(self.retries + 1):
-            if self.per_minute is not None:
+            if self.per_minute:
                 self._stopped.wait(self._seconds_to_turn(60.0 / self.per_minute))
             if self._stopped.is_set():
                 break
