@@ -81,7 +81,7 @@ def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
         if not content.strip():
             continue
         try:
-            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=_distinct)
+            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=distinct)
             json.dumps(record, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
@@ -96,7 +96,8 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed in JSON")
 
 
-def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+def distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Make an object of JSON, but refuse a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

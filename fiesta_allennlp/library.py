@@ -12,13 +12,14 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.next_runs import next_runs as ask
 from fiesta_allennlp.replays.planning import FEWEST, forecast
 from fiesta_allennlp.replays.replay import replay as run_replay
+from fiesta_allennlp.replays.rows import rows_of_lists
 from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
+from fiesta_allennlp.replays.table import table_from
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
@@ -255,7 +256,7 @@ def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[Sc
         return scores
     if isinstance(scores, Mapping):
         lists = {name: np.asarray(column).tolist() for name, column in scores.items()}
-        return table_of(lists, evaluations_per_split or 1, Path("scores"))
+        return table_from(rows_of_lists(lists, evaluations_per_split or 1, Path("scores")), Path("scores"))
     return None
 
 

@@ -21,8 +21,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.replay import wilson_interval
+from fiesta_allennlp.replays.rows import rows_of_lists
+from fiesta_allennlp.replays.table import table_from
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -154,8 +155,8 @@ def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: 
     """The cells of as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
-        content = {name: scores[name].ravel().tolist() for name in TAGGERS}
-        source = table_of(content, scores["cnn"].shape[1], Path(f"table {number}"))
+        content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
+        source = table_from(rows_of_lists(content, scores["cnn"].shape[1], path), path)
         results.append(Row(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]
     correct, wrong, undecided = np.mean([(each.correct, each.wrong, each.undecided) for each in results], axis=0)

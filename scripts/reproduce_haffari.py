@@ -22,7 +22,7 @@ from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
-from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.reports.results import ReplayResult
 
@@ -128,10 +128,10 @@ class DrawnDocuments(DrawnScores):
 
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
-        row = self.counts[request.candidate][request.replicate]
+    def run(self, candidate: str, replicate: int) -> Evaluation:
+        row = self.counts[candidate][replicate]
         metrics = {f"count:{kind}": int(number) for kind, number in zip(KINDS, row, strict=True)}
-        return replace(super().evaluate(request), metrics=metrics)
+        return replace(super().run(candidate, replicate), metrics=metrics)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
@@ -54,25 +54,21 @@ class AnswerStore:
         self._run = run
         self._lock = threading.Lock()
         self._taken: Set[Tuple[str, str]] = set()
-        self._locks: Optional[BinaryIO] = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
             )
+            self._prepare()
+            path = path.resolve()  # one file of locks for one of answers, whatever it is called
+            self._locks = path.with_name(f"{path.name}-asking").open("ab")
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
-        try:
-            self._prepare()
-        except StoreError:
-            self._database.close()
-            raise
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            if self._locks is not None:
-                self._locks.close()
+            self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         key = key_of(identity)
@@ -102,7 +98,7 @@ class AnswerStore:
         finally:
             with self._lock:
                 self._taken -= {key} if taken else set()
-                if taken and self._locks is not None and not self._locks.closed:
+                if taken and not self._locks.closed:
                     fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
@@ -111,11 +107,6 @@ class AnswerStore:
         row = (system, key_of(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-    def charges(self) -> Dict[str, Charge]:
-        """Return the questions that this selection asked and their cost, by asker. Kept answers do not count."""
-        with self._using() as database:
-            return _charges(database, self._run)
 
     def num_kept(self, system: str) -> int:
         with self._using() as database:
@@ -127,9 +118,6 @@ class AnswerStore:
             if key in self._taken:
                 return False
             try:
-                if self._locks is None:
-                    path = self._path.resolve()  # one file of locks for one of answers, whatever it is called
-                    self._locks = path.with_name(f"{path.name}-asking").open("ab")
                 fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
@@ -140,18 +128,17 @@ class AnswerStore:
 
     def _prepare(self) -> None:
         """Create the tables in a new file; refuse any other file."""
-        with self._using() as database:
-            version = database.execute("PRAGMA user_version").fetchone()[0]
-            tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-            if version != VERSION and (version or tables):
-                raise StoreError(
-                    f"{self._path} is not an answers file, or is from another version of this package. Pass another "
-                    "file with --answers."
-                )
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-            database.executescript(SCHEMA)
-            database.execute(f"PRAGMA user_version = {VERSION}")
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if version != VERSION and (version or tables):
+            raise StoreError(
+                f"{self._path} is not an answers file, or is from another version of this package. Pass another file "
+                "with --answers."
+            )
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.executescript(SCHEMA)
+        self._database.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -169,19 +156,16 @@ class AnswerStore:
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
-    """Return the charges of a selection, finished or running, without changing the file; None if it cannot be read."""
+    """Return how many questions a selection, finished or running, asked and their cost, by asker, without changing the
+    file; None if it cannot be read. Kept answers do not count."""
     if not path.is_file():
         return None
     try:
         with closing(connect_to_read(path)) as database:
-            return _charges(database, run)
+            query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
+            return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
     except sqlite3.Error:
         return None
-
-
-def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
-    query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
-    return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
 
 
 def _canonical(value: Any) -> str:

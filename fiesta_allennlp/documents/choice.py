@@ -198,11 +198,8 @@ def task_of(settings: DocumentSettings) -> Task:
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 
-def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """Return the file of answers; None while there is no directory for it."""
-    if settings.answers is not None:
-        return Path(settings.answers)
-    return None if directory is None else RunDirectory(directory).answers
+def answers_path(settings: DocumentSettings, directory: RunDirectory) -> Path:
+    return directory.answers if settings.answers is None else Path(settings.answers)
 
 
 def _fixed_size(history: History, orders: Mapping[str, np.ndarray], size: int) -> Any:

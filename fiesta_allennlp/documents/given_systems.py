@@ -3,11 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
 from joblib import cpu_count
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.document_file import DocumentFile
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
@@ -23,22 +25,19 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
-    for text in texts:
-        if text.startswith(WEB):
-            raise ConfigError(f"system '{text}': put a name in front: NAME={text}.")
     places = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
     check_names(places, what="system", least=2, remedy=f"Pass each as {FORMS}.")
     return {name: Candidate(name, source, _config(name, source)) for name, source in places}
 
 
-def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
+def build_systems(given: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
     """Build the systems and check them for these documents, without opening them."""
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in given.items():
         with _naming(name, system):
             systems[name] = build(System, system.config)
-            systems[name].check(documents)
+            systems[name].check(documents, task)
             identity = systems[name].fingerprint()
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
@@ -50,42 +49,25 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
     return systems
 
 
-def check_answers(
-    systems: Mapping[str, System], given: Mapping[str, Candidate], documents: DocumentFile, task: Task
-) -> None:
-    """Refuse systems whose existing answers cannot be read."""
-    for name, system in systems.items():
-        with _naming(name, given[name]):
-            system.check_answers(documents, task)
-
-
+@contextmanager
 def open_systems(
-    systems: Mapping[str, System],
-    given: Mapping[str, Candidate],
-    *,
-    log: Callable[[str], Path],
-    time_limit: float,
-    packages: Sequence[str],
-) -> None:
-    """Open all systems. If one fails, close all again and raise a `ConfigError` with its name."""
+    systems: Mapping[str, System], given: Mapping[str, Candidate], settings: DocumentSettings, place: RunDirectory
+) -> Iterator[None]:
+    """Open all systems, with logs in `place`, and close them at the end. If one does not open, raise a `ConfigError`
+    with its name."""
 
     def open_one(name: str) -> None:
         with _naming(name, given[name]):
-            systems[name].open(Workplace(log(name), time_limit, packages))
+            systems[name].open(Workplace(place.system_log(name), settings.time_limit, settings.include_package))
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
-            for _ in pool.map(open_one, systems):
-                pass
-        except BaseException:
+            list(pool.map(open_one, systems))
+            yield
+        finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            close_systems(systems)
-            raise
-
-
-def close_systems(systems: Mapping[str, System]) -> None:
-    for system in systems.values():
-        system.close()
+            for system in systems.values():
+                system.close()
 
 
 @contextmanager

@@ -13,13 +13,7 @@ from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
-from fiesta_allennlp.documents.given_systems import (
-    build_systems,
-    check_answers,
-    close_systems,
-    given_systems,
-    open_systems,
-)
+from fiesta_allennlp.documents.given_systems import build_systems, given_systems, open_systems
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.errors import ConfigError
@@ -53,7 +47,7 @@ class PreparedDocuments:
 
     @property
     def answers(self) -> Path:
-        return answers_path(self.settings, self.directory.root) or self.directory.answers
+        return answers_path(self.settings, self.directory)
 
 
 class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
@@ -78,12 +72,10 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
-        systems = importing(settings.include_package, lambda: build_systems(given, file))
+        systems = importing(settings.include_package, lambda: build_systems(given, file, task))
         run = stored.meta.run or secrets.token_hex(16)
         prepared = PreparedDocuments(choice, file, given, systems, stored.directory, run)
         _check_unchanged(prepared, stored)
-        joining = {name: system for name, system in prepared.systems.items() if name not in order}
-        check_answers(joining, given, file, task)
         return prepared
 
     @contextmanager
@@ -94,17 +86,8 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
         console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
-        open_systems(
-            checked.systems,
-            checked.given,
-            log=place.system_log,
-            time_limit=checked.settings.time_limit,
-            packages=checked.settings.include_package,
-        )
-        try:
+        with open_systems(checked.systems, checked.given, checked.settings, place):
             yield checked
-        finally:
-            close_systems(checked.systems)
 
     def rows(self, prepared: PreparedDocuments) -> Sequence[Candidate]:
         return [
@@ -119,12 +102,6 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
     @contextmanager
     def work(self, prepared: PreparedDocuments, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         settings, choice = prepared.settings, prepared.choice
-        if not any(system.keeps_answers for system in prepared.systems.values()):
-            console.print(
-                "Note: all answers are in files already, so stopping early saves no cost.",
-                highlight=False,
-                soft_wrap=True,
-            )
         every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
         with closing(AnswerStore(prepared.answers, run=prepared.run)) as answers:
             stations = {name: Station(name, system, answers) for name, system in prepared.systems.items()}
@@ -200,9 +177,9 @@ def plan_documents(settings: DocumentSettings, directory: Optional[Path], consol
     """Check everything and open every system once, without asking or keeping anything."""
     with rehearsed(DOCUMENTS, settings, console) as prepared:
         pass  # every system has been opened
-    path = answers_path(settings, directory)
+    path = answers_path(settings, prepared.directory if directory is None else RunDirectory(directory))
     kept: Dict[str, int] = {}
-    if path is not None and path.exists():
+    if path.exists():
         with closing(AnswerStore(path, run="")) as answers:
             kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
     least, most = prepared.choice.strategy.bounds(len(prepared.systems))

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, number_in, read_rows, rows_of, text_in
+from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_rows, rows_of, text_in
 from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
@@ -67,7 +67,7 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
         split = (settings.columns or {}).get("split", "split")
         has_any = not rows or any(text_in(cells, split) for cells in rows)
         given = ((f"row {number}", cells) for number, cells in enumerate(rows, start=1))
-        table = rows_of(given, path, settings.columns, has_splits=has_any and not settings.on_official_splits)
+        table = rows_of(given, settings.columns, has_splits=has_any and not settings.on_official_splits)
     settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
     return _answer(settings, table, path)
 
@@ -80,9 +80,9 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
             f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Use "
             "--candidates to add candidates that have no row yet."
         )
-    minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
+    minimise = settings.minimise or is_minimised([row for row in rows if row.metric])
     strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = history_of(rows, names, path).withdrawing(max_failures=settings.max_failures)
+    history = history_of(rows, names).withdrawing(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
@@ -98,7 +98,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     )
 
 
-def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> History:
+def history_of(rows: Sequence[Row], candidates: Sequence[str]) -> History:
     """Return the history that the rows of a table tell, in their order."""
     numbers: Dict[str, int] = {}
     made: Dict[str, int] = defaultdict(int)
@@ -112,9 +112,9 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> Hi
         if not row.score:
             pending.append(request)
         elif row.score == FAILED:
-            failures.append(Failure(request, "error", f"{path}, {row.where}"))
+            failures.append(Failure(request, "error", row.where))
         else:
-            evaluations.append(Evaluation(request, number_in(row, path), METRIC))
+            evaluations.append(Evaluation(request, row.number, METRIC))
     return History(tuple(candidates), tuple(evaluations), tuple(pending), tuple(failures))
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
-from fiesta_allennlp.replays.table import history_of
+from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
@@ -73,16 +72,15 @@ def _by_numbers(settings: PlanSettings) -> Problem:
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
-    table = read_scores(path, settings.evaluations_per_split, settings.columns)
+    table = read_scores(path, settings)
     if table.on_official_splits:
         settings = replace(settings, splits=OFFICIAL)
     if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
         lengths = {name: len(scores) for name, scores in table.scores.items()}
         table = replace(table, splits=numbered_apart(list(lengths), lengths))
     minimise = settings.minimise or table.minimise
-    history, choice = history_of(table), _choice(settings, {})
-    problem = _from_pilot(settings, str(path), history, choice, {}, minimise=minimise)
-    return replace(problem, notes=(*table.notes, *problem.notes))
+    source = PosteriorScores(str(path), history_of(table), minimise=minimise)
+    return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
@@ -98,24 +96,19 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise
     build_strategy(choice, list(history.candidates))
-    return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)
+    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
 
 
 def _from_pilot(
-    settings: PlanSettings,
-    name: str,
-    history: History,
-    choice: ReplaySettings,
-    seconds: Mapping[str, float],
-    *,
-    minimise: bool,
+    settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings, notes: Tuple[str, ...] = ()
 ) -> Problem:
+    names, seconds = list(pilot.start.candidates), pilot.seconds
     if settings.seconds is not None:
-        seconds = dict.fromkeys(history.candidates, settings.seconds)
-    takes_logits = _takes_logits(choice, list(history.candidates))
-    source = PosteriorScores(name, renumbered(history), seconds, takes_logits, minimise)
+        seconds = dict.fromkeys(names, settings.seconds)
+    takes_logits = _takes_logits(choice, names)
+    source = replace(pilot, start=renumbered(pilot.start), seconds=seconds, takes_logits=takes_logits)
     source.check_runs()
-    return Problem(source, choice, source.noise_sd, any(seconds.values()), done_note(settings.done))
+    return Problem(source, choice, source.noise_sd, any(seconds.values()), (*notes, *done_note(settings.done)))
 
 
 def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:

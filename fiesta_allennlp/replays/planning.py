@@ -1,7 +1,6 @@
 """Estimates the runs of a selection by simulating it, and compares other ways to choose."""
 
 import time
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, cast
 
@@ -9,13 +8,14 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
-from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, side_by_side
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
@@ -34,12 +34,8 @@ class NestedMargins:
     def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
         return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
 
-    def _is_unsure(self, decision: Decision) -> bool:
-        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `problem_of`
-        return strategy.stop.stops_at_probability and (decision.confidence or 0.0) < strategy.confidence
-
     def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
-        first = self.replayers[0]
+        first, rule = self.replayers[0], rule_of(self.replayers[0].strategy)
         scores = first.draw(repetition)
         outcomes: Dict[int, Repetition] = {}
         for num_rounds, history in enumerate(first.histories(scores, repetition)):
@@ -51,14 +47,17 @@ class NestedMargins:
                 decision = replayer.strategy.recommend(history)
                 if decision.stopped_by is not None:
                     outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
-                is_unsure = is_unsure or self._is_unsure(decision)
+                is_unsure |= rule.stop.stops_at_probability and (decision.confidence or 0.0) < rule.confidence
         return tuple(outcomes.get(place, outcomes[0]) for place in range(len(self.replayers)))
+
+
+def rule_of(strategy: Strategy) -> FixedConfidence:
+    return cast(FixedConfidence, unwrapped(strategy))  # checked by `problem_of`
 
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
     """Return the requested margin, and larger ones: parts of the run-to-run sd, rounded to one digit."""
-    # `problem_of` has checked the kind of strategy
-    strategy = cast(FixedConfidence, build_strategy(problem.choice, list(problem.source.true_means())))
+    strategy = rule_of(build_strategy(problem.choice, list(problem.source.true_means())))
     if not strategy.belief.has_margin:
         return (strategy.margin,)
     larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
@@ -155,13 +154,15 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
             )
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
-    prepare_beliefs([replayer.strategy for replayer in nested.replayers])
+    first = nested.replayers[0]
+    for replayer in nested.replayers:  # each history has one posterior for all margins
+        rule_of(replayer.strategy).belief = rule_of(first.strategy).belief
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
     begun = Forecast(
         settings=settings,
         problem=problem,
-        limit=_limit(nested.replayers[0]),
+        limit=rule_of(first.strategy).limit_of(first.begin),
         default=default,
         margins=dict(zip(margins[1:], larger, strict=True)),
         budget=settings.budget or max(round(default.mean_runs), least),
@@ -193,28 +194,24 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
     return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
 
 
-def _limit(replayer: Replayer) -> int:
-    """Return the most runs that the stopping rule allows."""
-    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
-    return strategy.limit_of(replayer.source.start or History(replayer.candidates))
-
-
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
     """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
     passed on."""
-    done: Dict[int, Tuple[Repetition, ...]] = {}
-    try:
-        while len(done) < (total := _repetitions(settings, list(done.values()))):
-            told(0, 3 * total)
-            numbers = range(len(done), total)
-            with closing(in_chunks(nested.run_all, numbers, num_processes=settings.processes)) as chunks:
-                for chunk, results in chunks:
-                    done.update(zip(chunk, results, strict=True))
-                    told(len(results), None)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-    return [done[number] for number in sorted(done)]
+    done: List[Tuple[Repetition, ...]] = []
+    while len(done) < (total := _repetitions(settings, done)):
+        told(0, 3 * total)
+        found, interrupted = in_chunks(
+            nested.run_all,
+            range(len(done), total),
+            num_processes=settings.processes,
+            told=lambda number: told(number, None),
+        )
+        done += found
+        if interrupted:
+            break
+    if not done:
+        raise KeyboardInterrupt
+    return done
 
 
 def _repetitions(settings: PlanSettings, done: Sequence[Tuple[Repetition, ...]]) -> int:

@@ -1,10 +1,11 @@
 """Scores drawn from the posterior given a pilot: each repetition has its own true means and sds."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Tuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.beliefs.split_paired import Standardised
@@ -30,9 +31,6 @@ class PosteriorScores(ScoreSource):
     seconds: Mapping[str, float] = field(default_factory=dict)
     takes_logits: bool = False
     minimise: bool = False
-
-    def check(self, sampling: Sampling) -> None:
-        """They never run out."""
 
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
@@ -69,13 +67,7 @@ class PosteriorScores(ScoreSource):
         """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
         return self.standardised.unit * self.posterior.noise_sd
 
-    def restricted(self, names: Sequence[str]) -> "PosteriorScores":
-        others = frozenset(self.start.candidates) - set(names)
-        return replace(self, start=replace(self.start, withdrawn=others, removed=others))
-
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         effects, fit, length = self.posterior.draw(split_rng), self.standardised, sampling.length
         new = split_rng.normal(0, effects.split_sd, length)
         splits, scores = {}, {}

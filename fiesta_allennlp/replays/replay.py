@@ -3,7 +3,6 @@
 import math
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
@@ -12,10 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.records import Decision, Evaluation, History
-from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
+from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
     REPLAY_SPLITS_STREAM,
@@ -62,21 +61,30 @@ class Replay:
 
 @dataclass(frozen=True)
 class Replayer:
-    """Everything that one repetition needs; sent to the worker processes. `margin` is how far from the best true mean a
-    candidate is right to recommend."""
+    """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
+    `margin` is how far from the best true mean a candidate is right to recommend."""
 
+    settings: ReplaySettings
     strategy: Strategy
     source: ScoreSource
     sampling: Sampling
-    candidates: Tuple[str, ...]
-    batch_size: int
-    seed: int
-    margin: float = 0.0
-    minimise: bool = False
+    margin: float
+
+    @cached_property
+    def candidates(self) -> Tuple[str, ...]:
+        return tuple(self.source.true_means())
+
+    @cached_property
+    def begin(self) -> History:
+        return self.source.start or History(self.candidates)
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed or 0
 
     @cached_property
     def best(self) -> Tuple[str, ...]:
-        return best_within(self.source.true_means(), self.margin, minimise=self.minimise)
+        return best_within(self.source.true_means(), self.margin, minimise=self.settings.minimise)
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
@@ -97,23 +105,22 @@ class Replayer:
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
-        history = self.source.start or History(self.candidates)
+        history = self.begin
         yield history
-        while names := self.strategy.propose(history, self.batch_size, rng):
+        while names := self.strategy.propose(history, self.settings.batch_size, rng):
             history = history.after(_evaluate(scores, history, names))
             yield history
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
         means = scores.true_means
-        best = self.best if means is None else best_within(means, self.margin, minimise=self.minimise)
-        begun = 0 if self.source.start is None else len(self.source.start.evaluations)
+        best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by or "",
             correct=decision.best in best,
             num_evaluations=len(history.evaluations),
             num_rounds=num_rounds,
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations[begun:]),
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
         )
 
     def draw(self, repetition: int) -> DrawnScores:
@@ -135,7 +142,7 @@ def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = F
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     started = {name: history.num_started(name) for name in names}
     for name in names:
-        yield scores.evaluate(scores.request(name, started[name]))
+        yield scores.run(name, started[name])
         started[name] += 1
 
 
@@ -156,52 +163,33 @@ def replay(
     seed = fresh_seed() if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
-    splits = OFFICIAL if replayer.source.on_official_splits else settings.splits
-    settings = replace(settings, minimise=replayer.minimise, splits=splits)
-    done: Dict[int, Repetition] = {}
-    interrupted = False
-    try:
-        numbers = range(settings.repetitions)
-        with closing(in_chunks(replayer.run_all, numbers, num_processes=settings.num_processes)) as chunks:
-            for chunk, results in chunks:
-                done.update(zip(chunk, results, strict=True))
-                on_repetitions(len(results))
-    except KeyboardInterrupt:
-        interrupted = True
-    repetitions, source = tuple(done[number] for number in sorted(done)), replayer.source
+    settings, source = replayer.settings, replayer.source
+    repetitions, interrupted = in_chunks(
+        replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
+    )
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    return Replay(settings, source.true_means(), repetitions, seconds, interrupted, fewest, source.notes)
+    return Replay(settings, source.true_means(), tuple(repetitions), seconds, interrupted, fewest, source.notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
     """Read and check everything. `settings.seed` is given."""
     if source is None:
-        source = open_scores(settings.scores, settings.evaluations_per_split, settings.columns)
+        source = open_scores(settings)
     if source.on_official_splits:
         settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()
-    minimise = settings.minimise or source.minimise
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
+    settings = replace(settings, minimise=settings.minimise or source.minimise)
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
-    prepare_beliefs([strategy])
+    prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
-    margin = settings.strategy_params().get("margin", margin)
-    return Replayer(
-        strategy=strategy,
-        source=source,
-        sampling=sampling,
-        candidates=tuple(means),
-        batch_size=settings.batch_size,
-        seed=settings.seed or 0,
-        margin=margin,
-        minimise=minimise,
-    )
+    return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
 
 
 QUANTILES = (5, 25, 50, 75, 95)

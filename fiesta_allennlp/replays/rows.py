@@ -1,16 +1,16 @@
-"""The rows of a table of scores, one for each run: from a CSV file, or from Python."""
+"""The rows of a table of scores, one for each run: from a CSV file, from lists of scores, or from Python."""
 
 import csv
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError, near
-from fiesta_allennlp.files import from_csv
+from fiesta_allennlp.files import from_csv, shortened
+from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.settings import COLUMNS
-from fiesta_allennlp.replays.table import ScoreTable, score_of, table_from
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import count_text
 
 FAILED = "failed"
 """The text that stands for the score of a failed run."""
@@ -31,7 +31,7 @@ NOT_SHARED = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table of scores, as text. `where` names it in messages."""
+    """A row of a table of scores, as text. `where` names the table and the row in messages."""
 
     candidate: str
     split: str
@@ -39,6 +39,20 @@ class Row:
     score: str
     metric: str
     where: str
+
+    @property
+    def number(self) -> float:
+        """The score of a run that has one."""
+        try:
+            value = float(self.score)
+        except ValueError:
+            value = math.nan
+        if not abs(value) <= LARGEST_SCORE:
+            raise DataError(
+                f"{self.where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
+                f"'{shortened(self.score)}'. Correct it, or write {FAILED} for a run without a score."
+            )
+        return value
 
 
 @dataclass(frozen=True)
@@ -54,33 +68,16 @@ class Rows:
             return (NO_SPLITS,)
         if self.rows and all(row.split == row.seed for row in self.rows):
             return (SPLITS_ARE_SEEDS,)
-        by_split: Dict[str, Set[str]] = {}
-        for row in self.rows:
-            by_split.setdefault(row.split, set()).add(row.candidate)
-        are_apart = all(len(names) == 1 for names in by_split.values())
-        return (NOT_SHARED,) if are_apart and len({row.candidate for row in self.rows}) > 1 else ()
-
-
-def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
-    """Read a table with the columns candidate, seed, score and, unless all runs share one official split, split.
-
-    A metric column with `-NAME` means that lower scores are better; other columns are ignored. Columns can also be
-    separated by tabs, or by semicolons with decimal commas. Unfinished and `failed` runs are skipped. `columns` maps
-    these names to the file's own."""
-    found = read_rows(path, columns)
-    scored = [row for row in found.rows if row.score not in ("", FAILED)]
-    entries = (
-        (row.candidate, row.split if found.has_splits else row.where, number_in(row, path), row.where) for row in scored
-    )
-    table = table_from(entries, path, least_candidates, minimise=is_minimised(scored, path))
-    skipped = len(found.rows) - len(scored)
-    without = (f"Skipped {count_text(skipped, 'run')} without a score.",) if skipped else ()
-    return replace(table, on_official_splits=not found.has_splits, notes=(*found.notes, *without))
+        pairs = {(row.split, row.candidate) for row in self.rows}
+        are_apart = len(pairs) == len({split for split, _ in pairs})
+        return (NOT_SHARED,) if are_apart and len({candidate for _, candidate in pairs}) > 1 else ()
 
 
 def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
-    """Read the rows of a table as `read_csv` does, including runs without a score. A later row of such a run replaces
-    it."""
+    """Read the rows of a CSV file. Its columns are candidate, seed, score and, without official splits, split.
+
+    A metric column with `-NAME` means that lower scores are better; other columns are ignored. Columns can also be
+    separated by tabs, or by semicolons with decimal commas. `columns` maps these names to the file's own."""
     text = text_of(path)
     header = text.partition("\n")[0]
     delimiter = max((",", ";", "\t"), key=header.count)
@@ -89,37 +86,31 @@ def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_off
     called = _called(columns)
     has_splits = not is_official and ("split" in (columns or {}) or bool(near("split", named)))
     _check_header(named, {column: called[column] for column in (*_needed(has_splits=has_splits), "score")}, path)
-    return rows_of(_lines(reader, called, path), path, columns, has_splits=has_splits)
+    return rows_of(_lines(reader, called, path), columns, has_splits=has_splits)
 
 
 def rows_of(
-    given: Iterable[Tuple[str, Mapping[str, Any]]],
-    path: Path,
-    columns: Optional[Mapping[str, str]] = None,
-    *,
-    has_splits: bool,
+    given: Iterable[Tuple[str, Mapping[str, Any]]], columns: Optional[Mapping[str, str]] = None, *, has_splits: bool
 ) -> Rows:
-    """Make rows from mappings of column names, each with its place for messages."""
+    """Make rows from mappings of column names, each with its place for messages. A later row of a run that has no score
+    yet replaces the earlier one."""
     called, needed = _called(columns), _needed(has_splits=has_splits)
     found: Dict[Tuple[str, str, str], Row] = {}
     for where, cells in given:
         values = {column: text_in(cells, name) for column, name in called.items()}
-        if is_nan(cells.get(called["score"])):
-            raise DataError(
-                f"{path}, {where}: the score is NaN. Use '{FAILED}' for a run that ended without a score, or None for "
-                "an unfinished run."
-            )
+        if _is_nan(cells.get(called["score"])):
+            values["score"] = "nan"  # to be refused where a score is read: only None is a run that has not finished
         missing = [called[column] for column in needed if not values[column]]
         if missing:
             names = ", ".join(called[column] for column in needed)
-            raise DataError(f"{path}, {where}: '{missing[0]}' is empty. Every row needs {names} and {called['score']}.")
+            raise DataError(f"{where}: '{missing[0]}' is empty. Every row needs {names} and {called['score']}.")
         row = Row(**{**values, "split": values["split"] if has_splits else ""}, where=where)
         run = (row.candidate, row.split, row.seed)
         before = found.pop(run, None)
         if before is not None and before.score:
             split = f", split {row.split}" if row.split else ""
             raise DataError(
-                f"{path}, {where}: candidate '{row.candidate}'{split}, seed {row.seed} already appears on "
+                f"{where}: candidate '{row.candidate}'{split}, seed {row.seed} already appears in "
                 f"{before.where}. Remove one of the rows, or change a seed."
             )
         found[run] = row
@@ -137,10 +128,10 @@ def _needed(*, has_splits: bool) -> Tuple[str, ...]:
 def text_in(cells: Mapping[str, Any], column: str) -> str:
     """Return a value of a row as text, which is empty for None and NaN."""
     value = cells.get(column)
-    return "" if value is None or is_nan(value) else str(value)
+    return "" if value is None or _is_nan(value) else str(value)
 
 
-def is_nan(value: Any) -> bool:
+def _is_nan(value: Any) -> bool:
     return bool(value != value)
 
 
@@ -150,9 +141,9 @@ def _lines(
     """Yield the lines that are not empty, with decimal points and with names as before `to_csv`."""
     score, names = called["score"], (called["candidate"], called["metric"])
     for cells in reader:
-        where = f"line {reader.line_num}"
+        where = f"{path}, line {reader.line_num}"
         if None in cells:
-            raise DataError(f"{path}, {where}: the line has more fields than the header.")
+            raise DataError(f"{where}: the line has more fields than the header.")
         if any(cells.values()):
             if reader.reader.dialect.delimiter == ";" and cells[score]:
                 cells[score] = cells[score].replace(",", ".")
@@ -163,8 +154,7 @@ def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> No
     missing = next((column for column in needed if needed[column] not in named), None)
     if missing is not None:
         called = needed[missing]
-        others = [name for name in named if name not in needed.values()]
-        likely = (near(called, others) or others or ["NAME"])[0]
+        likely = (near(called, named) or ["NAME"])[0]
         raise DataError(
             f"{path}, line 1: the column '{called}' is missing. The header must include {', '.join(needed.values())} "
             f"but is {','.join(named) or 'empty'}. If another column holds the {missing}, map it with --columns "
@@ -172,23 +162,39 @@ def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> No
         )
 
 
-def number_in(row: Row, path: Path) -> float:
-    try:
-        value: Any = float(row.score)
-    except ValueError:
-        value = row.score
-    return score_of(value, path, row.where, remedy=f"Correct it, or write {FAILED} for a run without a score.")
-
-
-def is_minimised(rows: Sequence[Row], path: Path) -> bool:
+def is_minimised(rows: Sequence[Row]) -> bool:
     """Return whether lower scores of the rows are better."""
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
-            f"{path}, {directions[True]}: the metric starts with a minus (lower is better), but not on "
+            f"{directions[True]}: the metric starts with a minus (lower is better), but not on "
             f"{directions[False]}. Use one metric for all rows."
         )
     return True in directions
+
+
+def rows_of_lists(content: Mapping[str, Any], evaluations_per_split: int, path: Path) -> Rows:
+    """Make rows of `{candidate: [scores]}`: each `evaluations_per_split` consecutive scores of a candidate share a
+    split. Messages call the table `path`."""
+    return rows_of(_listed(content, evaluations_per_split, path), has_splits=True)
+
+
+def _listed(
+    content: Mapping[str, Any], evaluations_per_split: int, path: Path
+) -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    for candidate, scores in content.items():
+        where = f"{path}, candidate '{candidate}'"
+        if not isinstance(scores, list) or not scores:
+            raise DataError(f"{where}: must have a list of scores but has {shortened(scores)}.")
+        if len(scores) % evaluations_per_split:
+            raise DataError(
+                f"{where}: the number of scores, {len(scores)}, is not a multiple of --evaluations-per-split "
+                f"{evaluations_per_split}. Complete the last split or change the option."
+            )
+        for number, score in enumerate(scores):
+            seed = f"score {number + 1} of {len(scores)}"
+            cells = {"candidate": candidate, "split": number // evaluations_per_split, "seed": seed, "score": score}
+            yield f"{where}, {seed}", cells
 
 
 def text_of(path: Path) -> str:

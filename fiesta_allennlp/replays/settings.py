@@ -2,10 +2,8 @@
 
 import argparse
 import csv
-import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
@@ -78,10 +76,6 @@ def blocks_option(group: str) -> Any:
     return option(None, typed, group=group, metavar="N", least=1)
 
 
-def processes_option(default: Optional[int], described: str) -> Any:
-    return option(default, f"number of processes (default{described})", group=RESOURCES, least=1)
-
-
 def seed_option() -> Any:
     typed = "master random seed, to repeat the simulation (default: random, recorded)"
     return option(None, typed, group=RESOURCES, metavar="N", least=0)
@@ -112,7 +106,7 @@ class ReplaySettings(ChoiceSettings):
     batch_size: int = option(
         1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
     )
-    processes: Optional[int] = processes_option(None, ": one per core")
+    processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
     seed: Optional[int] = seed_option()
 
     @property
@@ -152,14 +146,6 @@ class NextSettings(ChoiceSettings):
         metavar="N",
         least=0,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.scores and Path(self.scores).suffix != ".csv":
-            raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Pass the table to which you add a row after each run. To start, "
-                "create it with the line candidate,split,seed,score and name the candidates with --candidates."
-            )
 
     @property
     def on_official_splits(self) -> bool:
@@ -211,15 +197,11 @@ class PlanSettings(ChoiceSettings):
     repetitions: Optional[int] = option(
         None, "number of selections to simulate (default: 20 to 200, about 5 seconds)", group=RESOURCES, least=1
     )
-    processes: int = processes_option(1, " 1")
+    processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
     seed: Optional[int] = seed_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("gap", "sd", "split_sd", "seconds", "margin"):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise ConfigError(f"{flag(name)} must be a finite number but got {value}.")
         given = next((flag(name) for name in OF_NUMBERS if getattr(self, name) is not None), None)
         if self.source is not None and given is not None:
             raise ConfigError(f"{given} cannot be combined with {self.source}, which already defines it. Use only one.")

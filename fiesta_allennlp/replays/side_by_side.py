@@ -2,7 +2,7 @@
 
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
@@ -38,17 +38,12 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
     return [found[number] for number in range(len(runs))]
 
 
-def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
-    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`. A strategy for a budget
-    asks for one posterior, at its end, so nothing is prepared for it."""
-    plain = [unwrapped(strategy) for strategy in strategies]
-    belief = plain[0].belief
-    margins = {0.0, *(strategy.margin for strategy in plain if isinstance(strategy, FixedConfidence))}
-    if not isinstance(belief, PreparedBelief):
-        belief = PreparedBelief(belief, sorted(margins))
-    for strategy in plain:
-        if isinstance(strategy, FixedConfidence):
-            strategy.belief = belief
+def prepare_belief(strategy: Strategy) -> None:
+    """Let the posteriors of a strategy be computed together. A strategy for a budget asks for one posterior, at its
+    end, so nothing is prepared for it."""
+    plain = unwrapped(strategy)
+    if isinstance(plain, FixedConfidence):
+        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.margin}))
 
 
 class PreparedBelief(Belief):
@@ -73,22 +68,31 @@ class PreparedBelief(Belief):
 
 
 def in_chunks(
-    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, told: Callable[[int], None]
+) -> Tuple[List[Outcome], bool]:
+    """Return the results that belong to these numbers, in their order, and whether an interrupt (`KeyboardInterrupt`)
+    came before the last one. `told` is called with the number of results that are new."""
     share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
     size = min(LARGEST_CHUNK, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
-    if num_processes == 1:
-        for chunk in chunks:
-            yield chunk, run_all(chunk)
-        return
-    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+    done: Dict[int, Outcome] = {}
+    try:
+        with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
+            for chunk, found in results:
+                done.update(zip(chunk, found, strict=True))
+                told(len(found))
+    except KeyboardInterrupt:
+        return [done[number] for number in sorted(done)], True
+    return [done[number] for number in numbers], False
 
 
-def _in_processes(
+def _results(
     run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    if num_processes == 1:
+        yield from ((chunk, run_all(chunk)) for chunk in chunks)
+        return
     from concurrent.futures import as_completed
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context

@@ -1,15 +1,14 @@
-"""Scores for a replay: their sources, the scores of one repetition as an evaluator, and presets that draw normally
-distributed scores with known means."""
+"""Scores for a replay: their sources, the scores of one repetition, and presets that draw normally distributed scores
+with known means."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.random import Generator
 
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
-from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, History, Request
 
 METRIC = "score"
@@ -27,7 +26,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnScores(Evaluator):
+class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
     `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` is None unless each repetition has
@@ -39,20 +38,17 @@ class DrawnScores(Evaluator):
     true_means: Optional[Mapping[str, float]] = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def request(self, candidate: str, replicate: int) -> Request:
-        """Return the request for a replicate. The split's number stands for its seed, and no other seed plays a
-        part."""
+    def run(self, candidate: str, replicate: int) -> Evaluation:
+        """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
             raise DataError(
                 f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
                 "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
             )
-        return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
-
-    def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
-        score = float(self.scores[request.candidate][request.replicate])
-        return Evaluation(request, score, METRIC, seconds=self.seconds.get(request.candidate, 0.0))
+        request = Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
+        score = float(self.scores[candidate][replicate])
+        return Evaluation(request, score, METRIC, seconds=self.seconds.get(candidate, 0.0))
 
 
 class ScoreSource(ABC):
@@ -88,24 +84,22 @@ class ScoreSource(ABC):
         never run out."""
         return None
 
-    @abstractmethod
     def restricted(self, names: Sequence[str]) -> "ScoreSource":
         """Return the source with these of its candidates only, in this order."""
+        raise NotImplementedError
 
-    @abstractmethod
     def check(self, sampling: Sampling) -> None:
         """Raise a `FiestaError` if this way of drawing cannot work here."""
+        return
 
     @abstractmethod
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         """Draw the scores of one repetition. Shared effects come from `split_rng`, and those of one candidate from its
         own generator, so that its scores do not depend on the other candidates."""
 
 
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
-    """Return `source.restricted` of names that are there, each once."""
+    """Return `source.restricted` of names that are there."""
     known = list(source.true_means())
     for name in names:
         if name not in known:
@@ -113,8 +107,6 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
             raise ConfigError(
                 f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(known)}."
             )
-        if list(names).count(name) > 1:
-            raise ConfigError(f"--candidates: '{name}' appears more than once. List every candidate once.")
     return source.restricted(names)
 
 
@@ -170,13 +162,11 @@ class ScorePreset(ScoreSource):
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
 
-    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
+    def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
         return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
 
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         length = sampling.length
         shared = split_rng.normal(0, self.split_sd, length)
         scores: Dict[str, np.ndarray] = {}

@@ -1,4 +1,4 @@
-"""Released scores of several candidates, drawn from at random."""
+"""Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
 
 import json
 from dataclasses import dataclass, replace
@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
+from numpy.random import Generator
 
-from fiesta_allennlp.errors import DataError, visible
-from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, History, Request
-from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, visible
+from fiesta_allennlp.files import distinct, shortened
+from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, read_rows, rows_of_lists, text_of
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import METRIC, PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.summary import count_text
-
-Entry = Tuple[str, Any, float, str]
-"""A candidate, its split, its score, and the place of the score for messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +61,7 @@ class ScoreTable(ScoreSource):
         columns = self.splits.values()
         return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
 
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in
         the first n passes over all splits, each time with other seeds."""
         if sampling.shared_splits:
@@ -74,12 +75,12 @@ class ScoreTable(ScoreSource):
     def _counts(self, candidate: str) -> np.ndarray:
         return np.bincount(self.splits[candidate], minlength=len(self.split_names))
 
-    def _any_rows(self, candidate: str, sampling: Sampling, rng: np.random.Generator) -> np.ndarray:
+    def _any_rows(self, candidate: str, sampling: Sampling, rng: Generator) -> np.ndarray:
         num_rows = len(self.scores[candidate])
         return rng.integers(num_rows, size=sampling.length) if sampling.with_replacement else rng.permutation(num_rows)
 
     def _rows_of_shared_splits(
-        self, sampling: Sampling, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+        self, sampling: Sampling, split_rng: Generator, score_rngs: Mapping[str, Generator]
     ) -> Dict[str, np.ndarray]:
         """Return rows such that the k-th ones of all candidates are of one split."""
         counts = self._counts(next(iter(self.splits)))
@@ -94,9 +95,7 @@ class ScoreTable(ScoreSource):
         positions = split_rng.permuted(np.tile(np.arange(len(counts)), (counts.max(), 1)), axis=1)
         return {name: self._in_passes(name, starts, positions, rng) for name, rng in score_rngs.items()}
 
-    def _in_passes(
-        self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
+    def _in_passes(self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: Generator) -> np.ndarray:
         """Return the rows of a candidate: the seeds of a split in random order, one in each pass over the splits."""
         splits = self.splits[candidate]
         shuffled = np.lexsort((rng.random(len(splits)), splits))
@@ -114,38 +113,98 @@ def history_of(table: ScoreTable) -> History:
     return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
 
 
-def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
-    """Make a table of its scores in any order. Messages call it `path`."""
-    rows: Dict[str, List[Tuple[int, float]]] = {}
-    positions: Dict[Any, int] = {}
-    for candidate, split, score, where in entries:
-        if visible(candidate) != candidate:
+def table_from(table: Rows, path: Path, least_candidates: int = 2) -> ScoreTable:
+    """Make a table of the rows that have a score, in any order. Messages call it `path`."""
+    scored = [row for row in table.rows if row.score not in ("", FAILED)]
+    positions: Dict[str, int] = {}
+    found: Dict[str, List[Tuple[int, float]]] = {}
+    for row in scored:
+        if visible(row.candidate) != row.candidate:
             raise DataError(
-                f"{path}, {where}: the name '{visible(candidate)}' contains an invisible character. Rename it."
+                f"{row.where}: the name '{visible(row.candidate)}' contains an invisible character. Rename it."
             )
-        rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
-    if len(rows) < least_candidates:
+        split = positions.setdefault(row.split if table.has_splits else row.where, len(positions))
+        found.setdefault(row.candidate, []).append((split, row.number))
+    if len(found) < least_candidates:
         raise DataError(
             f"{path}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
-            f"{len(rows)}: {', '.join(rows) or 'none'}."
+            f"{len(found)}: {', '.join(found) or 'none'}."
         )
-    ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}
-    splits = {name: np.array([split for split, _ in found]) for name, found in ordered.items()}
-    scores = {name: np.array([score for _, score in found], dtype=float) for name, found in ordered.items()}
-    return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
+    ordered = {name: sorted(runs, key=lambda run: run[0]) for name, runs in found.items()}
+    skipped = len(table.rows) - len(scored)
+    return ScoreTable(
+        str(path),
+        list(positions),
+        {name: np.array([split for split, _ in runs]) for name, runs in ordered.items()},
+        {name: np.array([score for _, score in runs], dtype=float) for name, runs in ordered.items()},
+        minimise=is_minimised(scored),
+        on_official_splits=not table.has_splits,
+        notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
+    )
 
 
-def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or remove the run.") -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= LARGEST_SCORE:
-        raise DataError(
-            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
-            f"{value if is_number else as_json(value)}. {remedy}"
+SCORE_ENDINGS = (".json", ".csv")
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse any other path."""
+    if path.is_dir():
+        return True
+    if path.suffix in SCORE_ENDINGS and path.is_file():
+        return False
+    what = "is neither a directory nor a .json or .csv file" if path.exists() else "does not exist"
+    raise ConfigError(f"{path} {what}. Pass the directory of a selection, or a table of scores.")
+
+
+def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
+    """Refuse options for tables of scores if the scores come from a selection."""
+    for name in names:
+        if getattr(settings, name):
+            raise ConfigError(
+                f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
+                f"Remove {flag(name)}."
+            )
+
+
+def open_scores(settings: ReplaySettings) -> ScoreSource:
+    """Return the preset of this name, the table in this file, or that of the selection in this directory."""
+    scores = settings.scores
+    if scores in PRESETS:
+        _refuse_blocks(scores, settings)
+        return PRESETS[scores]
+    path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
+    if path.suffix in SCORE_ENDINGS:
+        return read_scores(path, settings)
+    hint = did_you_mean(scores, PRESETS)
+    raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
+
+
+def read_scores(path: Path, settings: Any, *, least_candidates: int = 2) -> ScoreTable:
+    """Read the table in a `.json` or `.csv` file, as the settings of a command say. Unfinished and `failed` runs are
+    skipped."""
+    if path.suffix != ".json":
+        _refuse_blocks(str(path), settings)
+        return table_from(read_rows(path, settings.columns), path, least_candidates)
+    try:
+        content = json.loads(text_of(path), object_pairs_hook=distinct)
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(content, dict):
+        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {shortened(content)}.')
+    return table_from(rows_of_lists(content, settings.evaluations_per_split or 1, path), path, least_candidates)
+
+
+def _refuse_blocks(scores: str, settings: Any) -> None:
+    if settings.evaluations_per_split is not None:
+        raise ConfigError(
+            f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
+            "the option."
         )
-    return float(value)
 
 
-def as_json(value: Any) -> str:
-    """Return a value as JSON, cut to fit a message."""
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _table_in(directory: Path) -> Path:
+    path = RunDirectory(directory).report / "scores.csv"
+    if path.is_file():
+        return path
+    remedy = f"Create it with {command('report')} {directory} and try again, or pass a table of scores."
+    raise ConfigError(f"{directory} does not contain {path.relative_to(directory)}. {remedy}")

@@ -224,7 +224,7 @@ def _by_documents(stored: Stored) -> Reading:
         metric=Metric.of(task.metric),
         max_failures=settings.max_failures,
     )
-    charges = read_charges(answers_path(settings, root) or stored.directory.answers, run=str(stored.meta.run))
+    charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))
     return replace(
         read,
         given=choice,

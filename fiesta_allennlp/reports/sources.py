@@ -8,10 +8,9 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import Decision, History, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.replays.files import is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.replays.settings import done_note
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.replays.table import history_of
+from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
@@ -30,7 +29,7 @@ def read_source(path: Path, settings: ReportSettings, *, least_candidates: int =
 
 def read_table(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
-    table = read_scores(path, settings.evaluations_per_split, settings.columns, least_candidates=least_candidates)
+    table = read_scores(path, settings, least_candidates=least_candidates)
     default = "unpaired" if table.on_official_splits else "split_paired"
     params = registered(settings.belief or default, "--belief")
     try:

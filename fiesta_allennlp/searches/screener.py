@@ -1,5 +1,6 @@
 """The sampling rule of the first stage of a search: one run of each config that a searcher chooses."""
 
+from dataclasses import dataclass
 from typing import List, Set
 
 import numpy as np
@@ -19,19 +20,17 @@ def failed_configs(history: History) -> List[str]:
     return sorted({failure.request.candidate for failure in history.failures} - finished)
 
 
+@dataclass(eq=False)
 class Screener(Strategy):
     """Runs each config at most once, as a searcher chooses. The history's candidates are the points, in their order.
 
     With `in_little_time`, the seconds of a run are a second objective, to minimise."""
 
-    def __init__(
-        self, searcher: Searcher, points: Points, *, configs: int, sign: int = 1, in_little_time: bool = False
-    ) -> None:
-        self.searcher = searcher
-        self.points = points
-        self.configs = configs
-        self.sign = sign
-        self.in_little_time = in_little_time
+    searcher: Searcher
+    points: Points
+    configs: int
+    sign: int = 1
+    in_little_time: bool = False
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         known = self.searched(history)

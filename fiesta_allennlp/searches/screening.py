@@ -4,7 +4,6 @@ import json
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
 
@@ -13,8 +12,9 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.names import NUMBER, values_in
-from fiesta_allennlp.records import Candidate, Decision, Failure, History, Outcome
+from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
@@ -23,7 +23,6 @@ from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_spa
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
-from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
@@ -102,13 +101,14 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
             highlight=False,
             soft_wrap=True,
         )
-        history = store.history(max_failures=settings.max_failures)
-        with told_of_jobs(prepared.executor, prepared.directory, console):
+        num_before = len(store.history(max_failures=settings.max_failures).evaluations)
+        showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
+        with told_of_jobs(prepared.executor, prepared.directory, console), showing as progress:
             yield LoopParts(
                 strategy=screener,
                 evaluator=prepared.evaluator(),
                 executor=prepared.executor,
-                listeners=[ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history)],
+                listeners=[progress],
                 shared_splits=False,
                 max_hours=settings.max_hours,
             )
@@ -134,34 +134,20 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         }
 
 
-class ScreeningProgress(Listener):
-    """A line for every run: its score, the best so far, how many are left and about how long that takes."""
+class ScreeningProgress(Progress):
+    """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
-    def __init__(self, console: Console, metric: Metric, *, configs: int, history: History) -> None:
-        self._console = console
-        self._metric = metric
-        self._configs = configs
-        self._start = time.monotonic()
-        self._scored = list(history.evaluations)
-        self._num_before = len(self._scored)
+    def __init__(self, console: Console, metric: Metric, *, configs: int, num_before: int) -> None:
+        super().__init__(console, metric.name, remaining=self._standing)
+        self._live = None  # a table would have a row for every point
+        self._sign, self._configs, self._num_before = metric.sign, configs, num_before
 
-    def on_outcome(self, outcome: Outcome) -> None:
-        name, seconds = outcome.request.candidate, time.monotonic() - self._start
-        if isinstance(outcome, Failure):
-            later = " (will be retried)" if outcome.kind in ("machine", "killed") else ""
-            self._say(f"{name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}{later}")
-            return
-        self._scored.append(outcome)
-        best, done = max(self._scored, key=lambda each: self._metric.sign * each.score), len(self._scored)
-        score = f"{name} {self._metric.name} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
-        to_come = seconds / (done - self._num_before) * (self._configs - done)
-        left = f"; about {duration_text(round(to_come))} left" if self._configs > done else ""
-        text = f"{done} of {self._configs}: {score}; best {number_text(best.score)}, {best.request.candidate}{left}"
-        self._say(text)
-
-    def _say(self, text: str) -> None:
-        elapsed = timedelta(seconds=int(time.monotonic() - self._start))
-        self._console.print(f"[{elapsed}] {text}", markup=False, highlight=False, soft_wrap=True)
+    def _standing(self, history: History) -> str:
+        done, best = len(history.evaluations), max(history.evaluations, key=lambda each: self._sign * each.score)
+        seconds_per_run = (time.monotonic() - self._start) / max(1, done - self._num_before)
+        left = f"; about {duration_text(round(seconds_per_run * (self._configs - done)))} left"
+        text = f"; {done} of {self._configs}, best {number_text(best.score)}, {best.request.candidate}"
+        return text + (left if self._configs > done else "")
 
 
 def screener_of(prepared: PreparedTrainings) -> Screener:
@@ -170,21 +156,16 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
     return strategy
 
 
-def check_number(number: int, settings: SearchSettings, most: float) -> None:
-    """Refuse more points than the searcher can choose among."""
-    if number > most:
-        raise ConfigError(
-            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
-            f"{most:,} points but got {number:,}. Use --searcher random, or reduce --pool or --configs."
-        )
-
-
 def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str, Candidate]:
     """Return the candidates that a template is at the points of the pool, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
-    check_number(len(pool.points), settings, most)
+    if len(pool.points) > most:
+        raise ConfigError(
+            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
+            f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
+        )
     specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
     candidate_of(specs[0], staged)  # reports an error that all of them share only once
     made: Dict[str, Candidate] = {}

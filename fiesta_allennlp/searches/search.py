@@ -11,15 +11,14 @@ from typing import Any, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, command
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.names import values_in
-from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, check_number, screener_of
-from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, MOST_DRAWN, SearchSettings, stored_search
+from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
+from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
-from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
@@ -57,9 +56,6 @@ def search(
         return _resume_selecting(given, directory, console)
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
-    if not recover and (given.get("configs") or 0) > MOST_DRAWN:
-        number = f"{given['configs']:,}"
-        console.print(f"Drawing {number} points, and evaluating the template with each ...", highlight=False)
     screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
     if screened["stopped_by"] != DONE:
         return SearchSummary(screened)
@@ -85,18 +81,10 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 
 def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Resume the second stage."""
-    if not directory.screening.store.is_file():
-        raise StoreError(
-            f"{directory.root} has a selection that was started with {command('select')}. Resume it with that command."
-        )
     meta = _first_stage(directory).meta
-    known = {f.name for f in fields(Settings)}
-    late = [name for name in overlay(given, of=SearchSettings) if name not in known]
+    late = sorted(given.keys() - {f.name for f in fields(Settings)})
     if late:
-        raise ConfigError(
-            f"{directory.root}: the screening is over, so {flag(late[0])} no longer has an effect. Remove it, or "
-            "start over in another directory."
-        )
+        raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
     selected = run_selection(TRAININGS, given, directory.root, console=console, recover=True)
     return SearchSummary(json.loads(directory.screening.selection_json.read_text(encoding="utf-8")), selected)
@@ -124,8 +112,6 @@ class SearchPlan:
 
 
 NUM_EXAMPLES = 3
-MOST_CHECKED = 100
-"""The points that a dry run checks of a very large search: each is an evaluation of Jsonnet."""
 
 
 def plan_search(settings: SearchSettings, console: Console, directory: RunDirectory) -> SearchPlan:
@@ -133,18 +119,11 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     be."""
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
-    is_large = settings.space is not None and (settings.configs or 0) > MOST_DRAWN
-    checked = replace(settings, configs=MOST_CHECKED, pool=MOST_CHECKED) if is_large else settings
-    with rehearsed(SCREENING, checked, console) as prepared:
-        given = prepared.checked.roster.given
-        num_points, configs = len(given), screener_of(prepared).configs
-        if is_large:
-            num_points, configs = settings.num_drawn, settings.configs or 0
-            check_number(num_points, settings, screener_of(prepared).searcher.most_points)
-            console.print(f"Checked {len(given)} of {num_points:,} points.", highlight=False, soft_wrap=True)
+    with rehearsed(SCREENING, settings, console) as prepared:
+        given, configs = prepared.checked.roster.given, screener_of(prepared).configs
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
         name, first = next(iter(given.items()))
         run = directory.screening.evaluation(f"{name}-0")
         typed = example_command(first.config, prepared.checked.roster.division, run) if is_program(first.config) else ""
-        return SearchPlan(num_points, configs, num_finalists, examples, prepared, typed)
+        return SearchPlan(len(given), configs, num_finalists, examples, prepared, typed)

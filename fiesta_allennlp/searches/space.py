@@ -106,10 +106,12 @@ class Space:
 
     def __post_init__(self) -> None:
         for name in self.dimensions:
-            check_no_seed(name)
+            if name.rpartition(".")[2].endswith("seed"):
+                raise ConfigError(
+                    f"'{name}' is a seed, not a hyperparameter: the best seed is only lucky, and every run gets fresh "
+                    "seeds anyway. Remove it from the space."
+                )
         Point(dict.fromkeys(self.dimensions))
-        if self.num_points == 1:
-            raise ConfigError("the space contains only one point. Use a range, or a list of at least two values.")
 
     @property
     def num_points(self) -> Optional[int]:
@@ -123,51 +125,34 @@ class Space:
         if number is not None and number <= size:
             grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
             points = [Point(dict(zip(self.dimensions, values, strict=True))) for values in grid]
-            return self._pool([points[row] for row in rng.permutation(len(points))])
+            return self.with_inputs([points[row] for row in rng.permutation(len(points))])
         drawn: Dict[str, Point] = {}
         for _ in range(TRIES_PER_POINT * size):
             point = Point({name: dimension.draw(rng) for name, dimension in self.dimensions.items()})
             drawn.setdefault(point.identity, point)
             if len(drawn) == size:
                 break
-        return self._pool(list(drawn.values()))
+        return self.with_inputs(list(drawn.values()))
 
-    def _pool(self, points: Sequence[Point]) -> CandidatePoints:
+    def with_inputs(self, points: Sequence[Point]) -> CandidatePoints:
+        """Return points of this space with their inputs. A name that a point lacks has the value None."""
         columns = [
-            dimension.scaled([point.values[name] for point in points]) for name, dimension in self.dimensions.items()
+            dimension.scaled([point.values.get(name) for point in points])
+            for name, dimension in self.dimensions.items()
         ]
         return CandidatePoints(tuple(points), np.concatenate(columns, axis=1))
-
-
-def check_no_seed(name: str) -> None:
-    """Refuse the name of a seed."""
-    if name.rpartition(".")[2].endswith("seed"):
-        raise ConfigError(
-            f"'{name}' is a seed, not a hyperparameter: the best seed is only lucky, and every run gets fresh seeds "
-            "anyway. Remove it from the space."
-        )
 
 
 def given_pool(points: Any) -> CandidatePoints:
     """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category."""
     given = read_points(points)
-    names = list(dict.fromkeys(name for point in given for name in point.values))
-    for name in names:
-        check_no_seed(name)
-    if len(given) < 2:
-        raise ConfigError(f"--points: a search needs at least 2 points but got {len(given)}.")
-    columns = [_column([point.values.get(name) for point in given]) for name in names]
-    return CandidatePoints(tuple(given), np.concatenate(columns, axis=1))
-
-
-def _column(values: List[Any]) -> np.ndarray:
-    distinct = {json.dumps(value): value for value in values}
-    return Choices(list(distinct.values())).scaled(values)
+    names = dict.fromkeys(name for point in given for name in point.values)
+    distinct = {name: {json.dumps(value): value for value in (p.values.get(name) for p in given)} for name in names}
+    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).with_inputs(given)
 
 
 def read_space(given: Any) -> Space:
-    """Return the space in a JSON file, or as plain data: our own form, allennlp-optuna's list, or AllenTune's
-    object."""
+    """Return the space in a JSON file, or as plain data: our own form, or allennlp-optuna's list."""
     is_file = isinstance(given, (str, Path))
     try:
         return Space(_dimensions(_content(Path(given)) if is_file else given))
@@ -186,13 +171,6 @@ def _content(path: Path) -> Any:
 
 EXAMPLE = '{"lr": {"low": 1e-4, "high": 0.1, "log": true}, "layers": [1, 2]}'
 OWN_KEYS = {"low", "high", "log", "step", "type"}
-
-ALLENTUNE: Mapping[str, Mapping[str, Any]] = {
-    "uniform": {"type": "float"},
-    "loguniform": {"type": "float", "log": True},
-    "integer": {"type": "int"},
-}
-"""Ranges by AllenTune's sampling strategy."""
 
 
 def _dimensions(content: Any) -> Dict[str, Values]:
@@ -219,11 +197,6 @@ def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
 def _values(name: str, entry: Any) -> Values:
     if not isinstance(entry, dict):
         return _choices(name, entry if isinstance(entry, list) else [entry])
-    sampling, ends = str(entry.get("sampling strategy")), entry.get("bounds")
-    if sampling == "choice":
-        return _choices(name, entry.get("choices"))
-    if sampling in ALLENTUNE and isinstance(ends, list) and len(ends) == 2:
-        entry = {**ALLENTUNE[sampling], "low": ends[0], "high": ends[1]}
     return _numbers(name, entry)
 
 
@@ -234,13 +207,12 @@ def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
     fits = (
         is_number(low) and is_number(high) and low <= high and log in (True, False) and kind in (None, "int", "float")
     )
-    if not fits or not OWN_KEYS.issuperset(entry) or (step is not None and (not is_number(step) or step <= 0 or log)):
+    steps = step is None or (is_number(step) and step > 0 and not log)
+    if not fits or not steps or not OWN_KEYS.issuperset(entry) or (log and low <= 0):
         raise ConfigError(
-            f"'{name}': a range needs the numbers 'low' and 'high', and optionally 'log' (true or false) or 'step' "
-            f"(above 0), and 'type' (int or float), but is {shortened(entry)}. Write a list for a choice of values."
+            f"'{name}': a range needs the numbers 'low' and 'high' (above 0 with 'log'), and optionally 'log' (true or "
+            f"false) or 'step' (above 0), and 'type' (int or float), but is {shortened(entry)}. Or list values."
         )
-    if log and low <= 0:
-        raise ConfigError(f"'{name}': 'log' requires 'low' above 0 but 'low' is {low}.")
     numbers = (low, high, step or 1)
     whole = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
     if whole and not all(float(value).is_integer() for value in numbers):

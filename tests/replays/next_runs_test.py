@@ -95,8 +95,8 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
 def test_rows_from_python_are_checked() -> None:
     with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
         next_runs([{"candidate": "a", "seed": 1, "score": None}, {"candidate": "b", "score": 1}])
-    with pytest.raises(FiestaError, match="row 1: the score is NaN"):
-        next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}])
+    with pytest.raises(FiestaError, match="row 1: a score must be a number .* 'nan'"):
+        next_runs([{"candidate": name, "seed": 1, "score": float("nan")} for name in "ab"])
 
 
 def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"candidates": ("ian", "ian")}, "'ian' appears more than once"),
+        ({"candidates": ("ian", "ina")}, "'ina' .* Did you mean 'ian'"),
         ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
         ({"evaluations_per_split": 5}, "--evaluations-per-split .* tdsa-8"),
     ],

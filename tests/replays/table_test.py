@@ -32,7 +32,7 @@ def drawn(
 
 def asked(scores: DrawnScores, count: int) -> Dict[str, List[Tuple[Request, float]]]:
     """The first requests of every candidate, with their scores."""
-    evaluations = {n: [scores.evaluate(scores.request(n, k)) for k in range(count)] for n in scores.scores}
+    evaluations = {n: [scores.run(n, k) for k in range(count)] for n in scores.scores}
     return {name: [(e.request, e.score) for e in done] for name, done in evaluations.items()}
 
 
@@ -77,7 +77,7 @@ def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> Non
 def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     scores = drawn(table(), shared=shared)
     with pytest.raises(DataError, match="made.json: candidate 'b' ran out .* 21 .*--with-replacement"):
-        scores.request("b", 21)
+        scores.run("b", 21)
     requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
     for name in "ab":
         assert {score for _, score in requests[name]} == set(table().scores[name].tolist())
@@ -100,21 +100,17 @@ def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
 LENGTH = 20_000
 
 
-def test_scores_have_the_means_and_standard_deviations_that_they_should() -> None:
-    scores = drawn(PRESETS["noisy"], shared=True, length=LENGTH)
-    for candidate, mean in PRESETS["noisy"].true_means().items():
-        expected = np.hypot(SPLIT_SD, 3 * NOISE_SD if candidate == "noisy" else NOISE_SD)
-        # Five standard errors, of the mean and of the standard deviation
-        assert np.mean(scores.scores[candidate]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
-        assert np.std(scores.scores[candidate]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)
-
-
-def test_shared_splits_correlate_and_independent_ones_do_not() -> None:
-    expected = SPLIT_SD**2 / (SPLIT_SD**2 + NOISE_SD**2)
-    for shared, correlation in ((True, expected), (False, 0.0)):
-        scores = drawn(PRESETS["tdsa-8"], shared=shared, length=LENGTH)
-        found = np.corrcoef(scores.scores["ian"], scores.scores["atae"])[0, 1]
+def test_scores_have_the_moments_that_they_should_and_correlate_on_shared_splits_alone() -> None:
+    """Within five standard errors, of the mean, the standard deviation and the correlation."""
+    sds = {name: 3 * NOISE_SD if name == "noisy" else NOISE_SD for name in PRESETS["noisy"].true_means()}
+    for shared in (True, False):
+        drawn_scores = drawn(PRESETS["noisy"], shared=shared, length=LENGTH)
+        for name, mean in PRESETS["noisy"].true_means().items():
+            expected = np.hypot(SPLIT_SD, sds[name])
+            assert np.mean(drawn_scores.scores[name]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
+            assert np.std(drawn_scores.scores[name]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)
+        correlation = SPLIT_SD**2 / (SPLIT_SD**2 + NOISE_SD**2) if shared else 0.0
+        found = np.corrcoef(drawn_scores.scores["best"], drawn_scores.scores["third"])[0, 1]
         assert found == pytest.approx(correlation, abs=5 / LENGTH**0.5)
-        same = scores.request("ian", 3).split_seed == scores.request("atae", 3).split_seed
-        assert same == shared
-        assert len(set(scores.splits["ian"].tolist())) == LENGTH
+        assert (drawn_scores.splits["best"] == drawn_scores.splits["third"]).all() == shared
+        assert len(set(drawn_scores.splits["best"].tolist())) == LENGTH

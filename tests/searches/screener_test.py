@@ -93,7 +93,6 @@ def test_stages_that_do_not_go_together_are_refused() -> None:
         ({}, "--configs"),
         ({"runs": 24, "budget": 5}, "--budget"),
         ({"runs": 11}, "12"),
-        ({"configs": 5, "finalists": 6}, "--finalists"),
     ):
         with pytest.raises(ConfigError, match=named):
             SearchSettings(template="t.jsonnet", space="space.json", **settings)  # type: ignore[arg-type]

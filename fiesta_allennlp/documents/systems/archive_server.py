@@ -1,4 +1,7 @@
-"""The process of an archive: loads the model, reports that, and answers one line of JSON after the other."""
+"""The process of an archive: loads the model, and answers one line of JSON after the other.
+
+The answer to null is empty, or has the reason why the model cannot be loaded.
+"""
 
 import json
 import os
@@ -19,11 +22,12 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         from fiesta_allennlp.errors import plainly
 
+        sys.stdin.readline()
         _say({"error": f"cannot load the archive {options['path']}: {plainly(error)}"}, answers)
         raise
-    _say({}, answers)
     for line in sys.stdin:
-        _say(answered(predictor, json.loads(line), options["key"]), answers)
+        fields = json.loads(line)
+        _say({} if fields is None else answered(predictor, fields, options["key"]), answers)
 
 
 def load(options: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
@@ -49,6 +49,7 @@ class Workplace:
     packages: Sequence[str] = ()
 
 
+@dataclass(kw_only=True, eq=False)
 class System(Registrable):
     """A trained system that answers questions about documents.
 
@@ -65,31 +66,28 @@ class System(Registrable):
         parallel: the number of queries that the system accepts at once.
     """
 
-    keeps_answers = True
+    keeps_answers: ClassVar[bool] = True
     """False where the answers are in a file already."""
 
-    def __init__(
-        self,
-        *,
-        each: str = "document",
-        body: Any = None,
-        answer: Optional[str] = None,
-        labels: Optional[Dict[str, str]] = None,
-        cost: float = 0.0,
-        version: str = "",
-        time_limit: Optional[float] = None,
-        parallel: int = 1,
-    ) -> None:
-        if each not in EACH:
-            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{each}'.")
-        check_number("cost", cost)
-        check_number("parallel", parallel, least=1)
-        if time_limit is not None:
-            check_number("time_limit", time_limit, above=True)
-        self.each, self.body, self.cost, self.version = each, body, cost, version
-        self.time_limit, self.parallel = time_limit, parallel
-        self._answer = answer.split(".") if answer else []
-        self._labels = labels or {}
+    each: str = "document"
+    body: Any = None
+    answer: Optional[str] = None
+    labels: Optional[Dict[str, str]] = None
+    cost: float = 0.0
+    version: str = ""
+    time_limit: Optional[float] = None
+    parallel: int = 1
+
+    def __post_init__(self) -> None:
+        if self.each not in EACH:
+            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{self.each}'.")
+        if self.parallel < 1:
+            raise ConfigError(f"'parallel' must be at least 1 but is {self.parallel}.")
+
+    @property
+    def steps(self) -> List[str]:
+        """The keys and positions that lead to the annotation."""
+        return self.answer.split(".") if self.answer else []
 
     def identity(self) -> Dict[str, Any]:
         """Return all settings that determine the answers, as plain data without secrets.
@@ -103,12 +101,13 @@ class System(Registrable):
 
         Such systems answer alike, get the same questions, and have their answers read in the same way.
         """
-        about = [self.identity(), self.body, self.each, self._answer, self._labels]
+        about = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
         text = json.dumps(about, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
-    def check(self, documents: DocumentFile) -> None:
-        """Check that the system can work with these documents. The check sends no query and costs nothing.
+    def check(self, documents: DocumentFile, task: Task) -> None:
+        """Check that the system can work with these documents. The check sends no query and costs nothing. Answers that
+        exist already must be readable by `answers`.
 
         Raises:
             FiestaError: if it cannot. The message gives the key and the remedy.
@@ -121,16 +120,6 @@ class System(Registrable):
                     self._query(question)
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
-
-    def check_answers(self, documents: DocumentFile, task: Task) -> None:
-        """Check existing answers, before any query, and reject those that `answers` cannot read.
-
-        Most systems have no existing answers.
-
-        Raises:
-            DataError: if an answer is unreadable. The message gives the first such document, its answer, and the
-                remedy.
-        """
 
     def open(self, workplace: Workplace) -> None:
         """Start the processes that the system needs, and check that they run.
@@ -178,11 +167,11 @@ class System(Registrable):
 
     def _located(self, answer: Any) -> Any:
         value = answer
-        for step in self._answer:
+        for step in self.steps:
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Unanswered(f"'{'.'.join(self._answer)}' not found in {shortened(answer)}") from None
+                raise Unanswered(f"'{self.answer}' not found in {shortened(answer)}") from None
         with suppress(ValueError):
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 return json.loads(value)
@@ -195,7 +184,7 @@ class System(Registrable):
                 raise Unanswered(f"expected an object with '{task.gold_fields[0]}' but it answered {shortened(value)}")
             value = value[keys[0]]
         if isinstance(value, str):
-            value = self._labels.get(value.strip(), value)
+            value = (self.labels or {}).get(value.strip(), value)
         try:
             return task.answer(value, gold)
         except DataError as error:
@@ -209,12 +198,6 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
     if not isinstance(value, list) or len(value) != num_items:
         raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shortened(value)}")
     return value
-
-
-def check_number(key: str, value: float, *, least: float = 0, above: bool = False) -> None:
-    """Check that an option of a system is at least, or above, `least`."""
-    if not (value > least if above else value >= least):
-        raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {value}.")
 
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:

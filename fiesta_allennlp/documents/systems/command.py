@@ -3,15 +3,18 @@
 import json
 import shutil
 import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace, check_number
+from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace
 from fiesta_allennlp.documents.systems.line_process import LineProcess
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import digest_of, shortened
 
 
+@dataclass(kw_only=True, eq=False)
 class ProcessSystem(System):
     """Asks a system in a separate process, which reads one line of JSON for each question and prints one line for each
     answer.
@@ -23,25 +26,19 @@ class ProcessSystem(System):
         tries: the total number of times that a question is asked if the process dies over it.
     """
 
-    speaks_first = False
-    """True if the program prints a line when it is ready: `{}`, or `{"error": ...}` if it cannot start."""
+    start_time_limit: float = 60.0
+    tries: int = 2
 
-    directory: Optional[str] = None
-    """The working directory of the program; None for the current directory."""
-
-    def __init__(self, *, start_time_limit: float = 60.0, tries: int = 2, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.parallel != 1:
             raise ConfigError("'parallel' must be 1, because a program answers one question at a time.")
-        check_number("tries", tries, least=1)
-        check_number("start_time_limit", start_time_limit)
-        self._start_time_limit = start_time_limit
-        self._tries = tries
         self._process: Optional[LineProcess] = None
         self._is_new = True
         self._is_closed = False
 
-    def command(self, packages: Sequence[str]) -> List[str]:
+    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
+        """Return the program with its arguments, and its working directory; None for the current one."""
         raise NotImplementedError
 
     def open(self, workplace: Workplace) -> None:
@@ -50,54 +47,43 @@ class ProcessSystem(System):
         self._start()
 
     def ask(self, question: Any) -> Any:
-        return self._ask(json.dumps(question, ensure_ascii=False), self._tries)
+        line = json.dumps(question, ensure_ascii=False)
+        for _ in range(self.tries - 1):
+            with suppress(Died):
+                return self._once(line)
+        return self._once(line)
 
     def close(self) -> None:
         self._is_closed = True
         if self._process is not None:
             self._process.close()
 
-    def _ask(self, line: str, tries: int) -> Any:
-        try:
-            return self._once(line)
-        except Died:
-            if tries == 1:
-                raise
-            return self._ask(line, tries - 1)
-
     def _once(self, line: str) -> Any:
         process = self._process
         if process is None or not process.is_running:
             process = self._start()
-        extra = self._start_time_limit if self._is_new else 0.0
+        extra = self.start_time_limit if self._is_new else 0.0
         answer = process.ask(line, time_limit=self._limit + extra)
         self._is_new = False
-        return self._parsed(answer, process)
+        try:
+            return json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            process.kill()  # what it prints next may still belong to this question
+            raise Unanswered(f"its answer is not JSON: {shortened(answer)}") from error
 
     def _start(self) -> LineProcess:
         if self._is_closed:
             raise Unanswered(STOPPED)
         if self._process is not None:
             self._process.close()
-        directory = None if self.directory is None else Path(self.directory)
-        command = self.command(self._workplace.packages)
-        self._process = process = LineProcess(command, directory=directory, log=self._workplace.log)
-        self._is_new = not self.speaks_first
-        if self.speaks_first:
-            said = self._parsed(process.ask(None, time_limit=self._limit + self._start_time_limit), process)
-            if "error" in said:
-                raise ConfigError(str(said["error"]))
-        return process
-
-    def _parsed(self, line: str, process: LineProcess) -> Any:
-        try:
-            return json.loads(line)
-        except (ValueError, RecursionError) as error:
-            process.kill()  # what it prints next may still belong to this question
-            raise Unanswered(f"its answer is not JSON: {shortened(line)}") from error
+        command, directory = self.start_command(self._workplace.packages)
+        self._process = LineProcess(command, directory=directory, log=self._workplace.log)
+        self._is_new = True
+        return self._process
 
 
 @System.register("command")
+@dataclass(kw_only=True, eq=False)
 class Command(ProcessSystem):
     """Asks a program that reads each question as a line of JSON on its standard input and prints each answer as a line.
 
@@ -112,25 +98,28 @@ class Command(ProcessSystem):
         directory: the working directory of the program (default: the current directory).
     """
 
-    def __init__(self, command: List[str], *, directory: Optional[str] = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._command, self.directory = command, directory
-        if directory is not None and not Path(directory).is_dir():
-            raise ConfigError(f"'directory' {directory} does not exist.")
+    command: List[str] = field(kw_only=False)
+    directory: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        command = self.command
+        if self.directory is not None and not Path(self.directory).is_dir():
+            raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._path(command[0]).is_file()):
             raise ConfigError(
                 f"'command' must start with an executable file or a program on the PATH but is {command}."
             )
 
-    def command(self, packages: Sequence[str]) -> List[str]:
-        return self._command
+    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
+        return self.command, self.directory
 
     def identity(self) -> Dict[str, Any]:
-        files = map(self._path, self._command)
+        files = map(self._path, self.command)
         return {
             **super().identity(),
             "type": "command",
-            "command": self._command,
+            "command": self.command,
             "directory": self.directory,
             "files": {str(path): digest_of(path) for path in files if path.is_file()},
         }
@@ -140,6 +129,7 @@ class Command(ProcessSystem):
 
 
 @System.register("archive")
+@dataclass(kw_only=True, eq=False)
 class Archive(ProcessSystem):
     """A model from `allennlp train` with its predictor, in a separate process. Each item is one question.
 
@@ -156,44 +146,41 @@ class Archive(ProcessSystem):
         num_threads: the number of torch threads.
     """
 
-    speaks_first = True
+    path: str = field(kw_only=False)
+    predictor: Optional[str] = None
+    inputs: Optional[Dict[str, str]] = None
+    overrides: str = ""
+    cuda_device: int = -1
+    num_threads: int = 1
+    start_time_limit: float = 300.0
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        predictor: Optional[str] = None,
-        inputs: Optional[Dict[str, str]] = None,
-        overrides: str = "",
-        cuda_device: int = -1,
-        num_threads: int = 1,
-        start_time_limit: float = 300.0,
-        **kwargs: Any,
-    ) -> None:
-        for key in ("each", "body"):
-            if key in kwargs:
-                raise ConfigError(f"'{key}' cannot be set for an archive, which takes one item at a time.")
-        body = None if inputs is None else {name: f"${{{field}}}" for name, field in inputs.items()}
-        super().__init__(start_time_limit=start_time_limit, each="item", body=body, **kwargs)
-        self._path = Path(path)
-        if not self._path.exists():
-            raise ConfigError(f"no archive found at {path}. Correct the path to its model.tar.gz.")
-        self._overrides = overrides
-        self._predictor = predictor
-        self._machine = {"cuda_device": cuda_device, "num_threads": num_threads}
-        self._key = self._answer[0] if self._answer else None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.each != "document" or self.body is not None:
+            raise ConfigError("'each' and 'body' cannot be set for an archive, which takes one item at a time.")
+        self.each = "item"
+        if self.inputs is not None:
+            self.body = {name: f"${{{field}}}" for name, field in self.inputs.items()}
+        if not Path(self.path).exists():
+            raise ConfigError(f"no archive found at {self.path}. Correct the path to its model.tar.gz.")
 
     def identity(self) -> Dict[str, Any]:
-        files = [self._path]
-        if self._path.is_dir():
-            files = [self._path / "config.json", self._path / "best.th"]
+        path = Path(self.path)
+        files = [path / "config.json", path / "best.th"] if path.is_dir() else [path]
         return {
             **super().identity(),
             "type": "archive",
-            "model": [digest_of(path) for path in files if path.is_file()],
-            "predictor": self._predictor,
-            "overrides": self._overrides,
+            "model": [digest_of(file) for file in files if file.is_file()],
+            "predictor": self.predictor,
+            "overrides": self.overrides,
         }
+
+    def open(self, workplace: Workplace) -> None:
+        """Load the model, which the process reports as its answer to null."""
+        super().open(workplace)
+        answer = super().ask(None)
+        if "error" in answer:
+            raise ConfigError(answer["error"])
 
     def ask(self, question: Any) -> Any:
         answer = super().ask(question)
@@ -201,13 +188,14 @@ class Archive(ProcessSystem):
             raise Unanswered(f"its predictor failed with {answer['error']}")
         return answer
 
-    def command(self, packages: Sequence[str]) -> List[str]:
+    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
         options = {
-            "path": str(self._path),
-            "predictor": self._predictor,
-            "overrides": self._overrides,
+            "path": self.path,
+            "predictor": self.predictor,
+            "overrides": self.overrides,
             "packages": list(packages),
-            "key": self._key,
-            **self._machine,
+            "key": self.steps[0] if self.steps else None,
+            "cuda_device": self.cuda_device,
+            "num_threads": self.num_threads,
         }
-        return [sys.executable, "-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)]
+        return [sys.executable, "-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)], None

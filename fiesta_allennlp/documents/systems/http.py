@@ -1,27 +1,18 @@
-import email.utils
 import json
 import os
 import random
 import socket
 import threading
 import time
-from collections import Counter
-from typing import Any, Dict, Optional, Tuple, Type
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Set, Tuple, Type
 from urllib.parse import urlsplit
 
 import requests
-from requests.utils import get_environ_proxies, should_bypass_proxies
+from requests.utils import get_environ_proxies
 from urllib3.exceptions import ReadTimeoutError
 
-from fiesta_allennlp.documents.systems.base import (
-    STOPPED,
-    OutOfTime,
-    System,
-    Unanswered,
-    Unavailable,
-    Workplace,
-    check_number,
-)
+from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import shortened
 
@@ -34,18 +25,18 @@ DOWN = (429, 502, 503, 504)
 MOST_OUTAGES = 2
 """The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
-LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0
 CHUNK = 2**16
 
 
 @System.register("http")
+@dataclass(kw_only=True, eq=False)
 class Http(System):
     """An endpoint that gets a JSON body by POST and answers with JSON.
 
     The system sends a query again after status 408, 425, 429, 500, 502, 503 or 504, and after no reply at all. It waits
-    for the seconds of `Retry-After`. Without this header it waits for `wait` seconds, twice as long before each further
-    try, times a random number between 1/2 and 3/2.
+    for the seconds of `Retry-After`. Without a number in this header it waits for `wait` seconds, twice as long before
+    each further try, times a random number between 1/2 and 3/2.
 
     The endpoint is down if the last try finds no connection, or status 429, 502, 503 or 504. `ask` then raises
     `Unavailable`. The endpoint is not down if it answers other questions between the failures of one.
@@ -67,75 +58,60 @@ class Http(System):
         per_minute: the most requests in a minute, including repeated ones.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        headers: Optional[Dict[str, str]] = None,
-        key_variable: Optional[str] = None,
-        key_header: str = "Authorization",
-        key_prefix: Optional[str] = None,
-        retries: int = 5,
-        wait: float = 1.0,
-        max_wait: float = 120.0,
-        per_minute: Optional[float] = None,
-        parallel: int = 4,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(parallel=parallel, **kwargs)
-        self._host, self._port = _host_and_port(url)
-        self._url, self._headers = url, headers or {}
-        self._key = _read_key(key_variable)
-        prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
-        self._secret_headers = {key_header: prefix + self._key} if self._key else {}
-        for name, value in (("retries", retries), ("wait", wait), ("max_wait", max_wait)):
-            check_number(name, value)
-        if per_minute is not None:
-            check_number("per_minute", per_minute, above=True)
-        self._retries, self._wait, self._max_wait = retries, wait, max_wait
-        self._interval = 60.0 / per_minute if per_minute else 0.0
+    url: str = field(kw_only=False)
+    headers: Optional[Dict[str, str]] = None
+    key_variable: Optional[str] = None
+    key_header: str = "Authorization"
+    key_prefix: Optional[str] = None
+    retries: int = 5
+    wait: float = 1.0
+    max_wait: float = 120.0
+    per_minute: Optional[float] = None
+    parallel: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._host, self._port = _host_and_port(self.url)
+        self._key = _read_key(self.key_variable)
         self._next_request = 0.0
         self._lock = threading.Lock()
-        self._outages = Outages()
+        self._num_answered = 0
+        self._answered_at_failures: Dict[str, Set[int]] = {}
         self._stopped = threading.Event()
         self._of_thread = threading.local()
 
     def identity(self) -> Dict[str, Any]:
-        return {**super().identity(), "type": "http", "url": self._url, "headers": self._headers, "body": self.body}
+        return {**super().identity(), "type": "http", "url": self.url, "headers": self.headers or {}, "body": self.body}
 
     def open(self, workplace: Workplace) -> None:
         """Connect once, without a query."""
         self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
-        if get_environ_proxies(self._url) and not should_bypass_proxies(self._url, no_proxy=None):
+        if get_environ_proxies(self.url):
             return
         try:
             socket.create_connection((self._host, self._port), timeout=SECONDS_TO_CONNECT).close()
         except OSError as error:
-            raise ConfigError(
-                f"{self._url} cannot be reached: {error}. Start the server or correct the URL."
-            ) from error
+            raise ConfigError(f"{self.url} cannot be reached: {error}. Start the server or correct the URL.") from error
 
     def ask(self, question: Any) -> Any:
-        for number in range(self._retries + 1):
-            if self._interval:
-                self._stopped.wait(self._seconds_to_turn())
+        for number in range(self.retries + 1):
+            if self.per_minute:
+                self._stopped.wait(self._seconds_to_turn(60.0 / self.per_minute))
             if self._stopped.is_set():
                 break
             try:
-                answer = self._once(question)
+                return self._once(question)
             except _Again as error:
-                again = error
-            else:
-                self._outages.note_answer()
-                return answer
+                again, after = error, f", {number + 1} times" if number else ""
             pause = again.seconds
-            if number == self._retries:
-                raise self._given_up(question, again, f", {number + 1} times" if number else "")
-            if pause is not None and pause > self._max_wait:
-                asked = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self._max_wait:g}"
-                raise self._given_up(question, again, asked)
             if pause is None:
-                pause = min(self._max_wait, self._wait * 2**number * random.uniform(0.5, 1.5))
+                pause = min(self.max_wait, self.wait * 2**number * random.uniform(0.5, 1.5))
+            elif pause > self.max_wait:
+                after = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
+            if number == self.retries or pause > self.max_wait:
+                if again.error is Unavailable and self._fails_alone(question):
+                    raise Unanswered(f"{again}{after}, while it answered other questions")
+                raise again.error(f"{again}{after}")
             self._stopped.wait(pause)
         raise Unanswered(STOPPED)
 
@@ -143,69 +119,64 @@ class Http(System):
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
-    def _seconds_to_turn(self) -> float:
-        """Let requests pass one by one, at the distance of `per_minute`."""
+    def _seconds_to_turn(self, interval: float) -> float:
+        """Let requests pass one by one, at this distance."""
         with self._lock:
             now = time.monotonic()
             mine = max(now, self._next_request)
-            self._next_request = mine + self._interval
+            self._next_request = mine + interval
         return mine - now
 
-    def _given_up(self, question: Any, again: "_Again", after: str) -> Unanswered:
-        if again.error is Unavailable and self._outages.is_of(json.dumps(question)):
-            return Unanswered(f"{again}{after}, while it answered other questions")
-        return again.error(f"{again}{after}")
+    def _fails_alone(self, question: Any) -> bool:
+        """Record that a question failed. Return whether the endpoint is up, because it keeps answering others."""
+        with self._lock:
+            answered = self._answered_at_failures.setdefault(json.dumps(question), set())
+            answered.add(self._num_answered)
+            return len(answered) > MOST_OUTAGES
 
     def _once(self, question: Any) -> Any:
         """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
         end = time.monotonic() + self._limit
+        pieces = []
         try:
             with self._session().post(
-                self._url,
+                self.url,
                 json=question,
-                headers={**self._headers, **self._secret_headers},
                 timeout=(min(SECONDS_TO_CONNECT, self._limit), self._limit),
                 allow_redirects=False,
                 stream=True,
             ) as response:
-                text = self._text(response, end)
-        except requests.ConnectTimeout as error:
-            raise _Again("connecting timed out", error=Unavailable) from error
+                for piece in response.iter_content(CHUNK):
+                    pieces.append(piece)
+                    if time.monotonic() > end:
+                        raise requests.ReadTimeout
         except requests.exceptions.InvalidHeader:
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
             stalls = error.args and isinstance(error.args[0], ReadTimeoutError)
-            if stalls or isinstance(error, requests.Timeout):
+            if stalls or isinstance(error, requests.ReadTimeout):
                 raise _Again(f"no answer within {self._limit:g} seconds", error=OutOfTime) from error
             down = isinstance(error, requests.ConnectionError)
             reason = f"no answer: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
-        return self._body(response, text)
-
-    def _text(self, response: requests.Response, end: float) -> str:
-        pieces, size = [], 0
-        for piece in response.iter_content(CHUNK):
-            pieces.append(piece)
-            size += len(piece)
-            if time.monotonic() > end:
-                raise requests.Timeout
-            if size > LONGEST_ANSWER:
-                raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
-        return self._without_key(b"".join(pieces).decode("utf-8", errors="replace"))
+        return self._body(response, self._without_key(b"".join(pieces).decode("utf-8", errors="replace")))
 
     def _body(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
         said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
         if status in AGAIN:
+            wait = response.headers.get("Retry-After", "").strip()
             error = Unavailable if status in DOWN else Unanswered
-            raise _Again(said, seconds=_retry_after(response.headers.get("Retry-After")), error=error)
+            raise _Again(said, seconds=float(wait) if wait.isdigit() else None, error=error)
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
             place = self._without_key(str(response.headers.get("Location")))
             raise Unanswered(f"{said}, and redirects to {place}. Use that URL")
-        if not 200 <= status < 300:
+        if not response.ok:
             raise Unanswered(said)
+        with self._lock:
+            self._num_answered += 1
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -214,33 +185,15 @@ class Http(System):
     def _session(self) -> requests.Session:
         """Return the session of this thread: connections are used again, and sessions are not made to be shared."""
         if not hasattr(self._of_thread, "session"):
-            self._of_thread.session = requests.Session()
+            session = self._of_thread.session = requests.Session()
+            session.headers.update(self.headers or {})
+            if self._key:
+                default = "Bearer " if self.key_header == "Authorization" else ""
+                session.headers[self.key_header] = (default if self.key_prefix is None else self.key_prefix) + self._key
         return self._of_thread.session
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
-
-
-class Outages:
-    """Distinguishes an endpoint that is down from one that fails over one question and answers others."""
-
-    def __init__(self) -> None:
-        self._num_answered = 0
-        self._answered_before: Dict[str, int] = {}
-        self._num_alone: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def note_answer(self) -> None:
-        with self._lock:
-            self._num_answered += 1
-
-    def is_of(self, question: str) -> bool:
-        """Record that a question failed, and return whether only this question fails."""
-        with self._lock:
-            before = self._answered_before.get(question, self._num_answered)
-            self._num_alone[question] += self._num_answered > before
-            self._answered_before[question] = self._num_answered
-            return self._num_alone[question] >= MOST_OUTAGES
 
 
 class _Again(Exception):
@@ -277,14 +230,3 @@ def _host_and_port(url: str) -> Tuple[str, int]:
     except (KeyError, ValueError) as error:
         raise ConfigError(f"'url' must start with http:// or https:// and have a valid port but is {url}.") from error
     return parts.hostname or "", port
-
-
-def _retry_after(value: Optional[str]) -> Optional[float]:
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None

@@ -3,15 +3,14 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import List, Optional, Sequence
 
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import not_through_links, shortened
 from fiesta_allennlp.isolation import process_tree
 
-LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
 """The number of bytes at the end of the log in which to look for the last line of a process."""
@@ -24,7 +23,7 @@ class LineProcess:
     any thread may call `kill`. The program's standard error is appended to `log`.
     """
 
-    def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
+    def __init__(self, command: Sequence[str], *, directory: Optional[str], log: Path) -> None:
         self._log = log
         self._lock = threading.Lock()
         self._unread = b""
@@ -43,9 +42,6 @@ class LineProcess:
                     pass_fds=[reading],
                     start_new_session=True,
                 )
-        except OSError as error:
-            os.close(self._alive)
-            raise ConfigError(f"cannot start {command[0]}: {error}.") from error
         finally:
             os.close(reading)
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -59,27 +55,21 @@ class LineProcess:
             return bool(self._unread)
         return self._alive >= 0
 
-    def ask(self, line: Optional[str], *, time_limit: float) -> str:
-        """Send a line, or None if the program speaks first, and return the next line of the program.
+    def ask(self, line: str, *, time_limit: float) -> str:
+        """Send a line, and return the next line of the program.
 
         Raise `OutOfTime` if no line came in time, after killing the program so that no later question gets the late
         answer; `Died` if the program ended; and `Unanswered` if it printed a line without a question.
         """
-        out_of_time = threading.Event()
-
-        def give_up() -> None:
-            out_of_time.set()
-            self.kill()
-
-        timer = threading.Timer(time_limit, give_up)
+        end = time.monotonic() + time_limit
+        timer = threading.Timer(time_limit, self.kill)
         timer.daemon = True
         timer.start()
         try:
-            if line is not None:
-                self._send(line)
+            self._send(line)
             return self._receive()
         except (OSError, EOFError) as error:
-            if out_of_time.is_set():
+            if time.monotonic() >= end:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
             raise Died(f"it exited without an answer{self._last_words()}") from error
         finally:
@@ -119,15 +109,10 @@ class LineProcess:
 
     def _receive(self) -> str:
         pieces: List[bytes] = [self._unread]
-        size = len(self._unread)
         while b"\n" not in pieces[-1]:
             piece = self._read()
             if not piece:
                 raise EOFError
-            size += len(piece)
-            if size > LONGEST_LINE:
-                self.kill()
-                raise Unanswered(f"its answer is longer than {LONGEST_LINE} bytes")
             pieces.append(piece)
         line, _, self._unread = b"".join(pieces).partition(b"\n")
         return line.decode("utf-8", errors="replace")

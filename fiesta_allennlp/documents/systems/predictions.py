@@ -1,3 +1,4 @@
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -9,6 +10,7 @@ from fiesta_allennlp.files import read_lines, shortened
 
 
 @System.register("predictions")
+@dataclass(kw_only=True, eq=False)
 class Predictions(System):
     """Existing answers from a JSONL file: one object in each line, with the document's `id`.
 
@@ -21,36 +23,36 @@ class Predictions(System):
 
     keeps_answers = False
 
-    def __init__(self, path: str, *, id: str = "id", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._path = Path(path)
+    path: str = field(kw_only=False)
+    id: str = "id"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._answers: Dict[str, Any] = {}
-        for line, record in read_lines(self._path):
-            key = record.pop(id, None)
+        for line, record in read_lines(Path(self.path)):
+            key = record.pop(self.id, None)
             if key is None:
-                raise DataError(f"{path}, line {line}: '{id}' is missing in {shortened(record)}.")
+                raise DataError(f"{self.path}, line {line}: '{self.id}' is missing in {shortened(record)}.")
             if str(key) in self._answers:
-                raise DataError(f"{path}, line {line}: the id '{key}' appears twice. Delete one of them.")
+                raise DataError(f"{self.path}, line {line}: the id '{key}' appears twice. Delete one of them.")
             self._answers[str(key)] = record
 
     def identity(self) -> Dict[str, Any]:
         return {**super().identity(), "type": "predictions", "answers": self._answers}
 
-    def check(self, documents: DocumentFile) -> None:
+    def check(self, documents: DocumentFile, task: Task) -> None:
         missing = [document.id for document in documents.documents if document.id not in self._answers]
         if missing:
             raise DataError(
-                f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents in "
+                f"{self.path} has no prediction for {len(missing)} of {len(documents.documents)} documents in "
                 f"{documents.path}, such as '{missing[0]}'. Add the predictions or delete the documents."
             )
-
-    def check_answers(self, documents: DocumentFile, task: Task) -> None:
         for document in documents.documents:
             try:
                 self.answers([self.ask(document.id)], document, task)
             except Unanswered as error:
                 raise DataError(
-                    f"{self._path}, document '{document.id}': {error}. If the answer has another key, use a config: "
+                    f"{self.path}, document '{document.id}': {error}. If the answer has another key, use a config: "
                     '{"type": "predictions", "path": "...", "answer": "KEY"}.'
                 ) from error
 

@@ -77,8 +77,11 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
 
 
-class OverKernel(GaussianProcess):
-    """A Gaussian process with variance 1 over a kernel.
+@Searcher.register("gp_ei")
+class GpEi(GaussianProcess):
+    """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
+
+    Start with this searcher. `docs/searching.md` compares the searchers. The process has variance 1 over a kernel.
 
     Args:
         kernel: `matern` (with nu = 5/2) or `rbf`.
@@ -96,10 +99,22 @@ class OverKernel(GaussianProcess):
         return kernel_matrix(points, self.kernel, self.length_scale)
 
 
-class OverGraph(GaussianProcess):
-    """The finite-set Gaussian process on a graph of near points (Zhang and Duh, 2020, section 5.3).
+@Searcher.register("gp_ehvi")
+class GpEhvi(GpEi):
+    """Bayesian optimisation of two objectives with a Gaussian process for each.
 
-    With Delta the graph's Laplacian, the covariance is (2 beta (Delta + I / sigma^2))^-1.
+    The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
+    """
+
+    num_objectives = 2
+
+
+@Searcher.register("graph_ei")
+class GraphEi(GaussianProcess):
+    """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020).
+
+    The process is on a graph of near points (section 5.3). With Delta the graph's Laplacian, the covariance is
+    (2 beta (Delta + I / sigma^2))^-1.
 
     Args:
         kernel: the kernel that weighs the edges, `matern` (with nu = 5/2) or `rbf`.
@@ -131,31 +146,8 @@ class OverGraph(GaussianProcess):
         return graph_covariance(points, *self.graph, self.beta, self.sigma)
 
 
-@Searcher.register("gp_ei")
-class GpEi(OverKernel):
-    """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
-
-    Start with this searcher. `docs/searching.md` compares the searchers.
-    """
-
-
-@Searcher.register("gp_ehvi")
-class GpEhvi(OverKernel):
-    """Bayesian optimisation of two objectives with a Gaussian process for each.
-
-    The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
-    """
-
-    num_objectives = 2
-
-
-@Searcher.register("graph_ei")
-class GraphEi(OverGraph):
-    """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020)."""
-
-
 @Searcher.register("graph_ehvi")
-class GraphEhvi(OverGraph):
+class GraphEhvi(GraphEi):
     """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
 
     This is GB of table 4 of Zhang and Duh (2020).

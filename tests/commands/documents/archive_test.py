@@ -55,7 +55,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
 
 def options_of(system: Archive, directory: Path, *packages: str) -> Any:
     """The options of the process that answers."""
-    return json.loads(system.command(packages)[-1])
+    return json.loads(system.start_command(packages)[0][-1])
 
 
 def test_what_an_archive_is_and_answers(
@@ -82,6 +82,7 @@ def test_an_archive_that_does_not_load_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(archive_server, "_own_output", lambda: answers)
     options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
     monkeypatch.setattr("sys.argv", ["archive_server", json.dumps(options)])
+    monkeypatch.setattr("sys.stdin", StringIO("null\n"))
     with pytest.raises(Exception, match="tar|gzip|archive|file could not"):
         archive_server.main()
     assert f"{tmp_path}/model.tar.gz" in json.loads(answers.getvalue())["error"]

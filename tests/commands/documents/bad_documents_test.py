@@ -54,7 +54,6 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
 @pytest.mark.parametrize(
     ("text", "content", "message"),
     [
-        ("https://host/label", None, "NAME=https://host/label"),
         ("c=model.tar.gz", None, r"'c' \(model.tar.gz\)"),
         ("c=answers.jsonl", None, r"'c' \(answers.jsonl\)"),
         ("c=c.jsonnet", {"command": ["x"]}, "c.jsonnet .*'type'"),
@@ -64,7 +63,7 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
         ("p.jsonl", '{"id": "d0"}\n{"id": "d0"}', "p.jsonl, line 2: .*'d0'"),
         ("p.jsonl", UNREADABLE, "document 'd0': .*'label'"),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_bad_systems(
     choices: Choices, systems: List[str], monkeypatch: pytest.MonkeyPatch, text: str, content: Any, message: str

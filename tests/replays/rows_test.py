@@ -4,12 +4,10 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.replay import replay
-from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
-from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.replays.table import ScoreTable, open_scores
 
 HEADER = "candidate,split,seed,score\n"
 METRIC_HEADER = "candidate,split,seed,score,metric\n"
@@ -17,7 +15,7 @@ METRIC_HEADER = "candidate,split,seed,score,metric\n"
 
 def table(path: Path, text: str, **options: Any) -> ScoreTable:
     path.write_text(text, encoding="utf-8")
-    return open_scores(str(path), **options)  # type: ignore[return-value]
+    return open_scores(ReplaySettings(scores=str(path), **options))  # type: ignore[return-value]
 
 
 def test_json_blocks_share_a_split(tmp_path: Path) -> None:
@@ -51,10 +49,10 @@ def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: 
 def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Path) -> None:
     said = f"does not contain report/scores.csv. Create it with fiesta report {tmp_path}"
     with pytest.raises(ConfigError, match=said):
-        open_scores(str(tmp_path))
+        open_scores(ReplaySettings(scores=str(tmp_path)))
     (tmp_path / "report").mkdir()
     table(tmp_path / "report" / "scores.csv", METRIC_HEADER + "a,0,0,0.5,-loss\nb,0,0,0.6,-loss\n")
-    read = open_scores(str(tmp_path))
+    read = open_scores(ReplaySettings(scores=str(tmp_path)))
     assert read.true_means() == {"a": 0.5, "b": 0.6} and read.minimise
 
 
@@ -63,23 +61,23 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
     [
         ("s.json", "", "JSON"),
         ("s.json", '{"a": [0.1]}', "at least 2 candidates but has 1: a"),
-        ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' appears more than once"),
-        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* nan"),
-        ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* true"),
+        ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
+        ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* 'nan'"),
+        ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* 'True'"),
         ("s.csv", "candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
         ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
         ("s.csv", HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
         ("s.csv", HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields"),
         ("s.csv", HEADER + "a,0,0,good\n", "line 2: .* .good."),
         ("s.csv", HEADER + "a\x1b,0,0,1\n", r"'a\\x1b' contains an invisible character"),
-        ("s.csv", HEADER + "a,0,7,0.1\na,0,7,0.2\n", "line 3: candidate 'a', split 0, seed 7 .* on line 2"),
-        ("s.csv", METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: the metric .* on line 3"),
+        ("s.csv", HEADER + "a,0,7,0.1\na,0,7,0.2\n", "line 3: candidate 'a', split 0, seed 7 .* in .*s.csv, line 2"),
+        ("s.csv", METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: the metric .*, line 3"),
     ],
 )
 def test_bad_tables_are_named_with_file_place_and_value(tmp_path: Path, name: str, text: str, named: str) -> None:
     with pytest.raises(DataError, match=f"{name}.*{named}"):
         table(tmp_path / name, text)
-    with pytest.raises(DataError, match="'b' has 3 scores, .* --evaluations-per-split 2"):
+    with pytest.raises(DataError, match="'b': the number of scores, 3, .* --evaluations-per-split 2"):
         table(tmp_path / "s.json", '{"a": [1, 2], "b": [1, 2, 3]}', evaluations_per_split=2)
 
 
@@ -105,7 +103,7 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
     path = tmp_path / "s.csv"
     path.write_text("Name,params.model,seed,metrics.f1\nx,a,1,.5\ny,a,2,.6\nz,b,1,.4\n")
     columns = {"candidate": "params.model", "score": "metrics.f1"}
-    read = read_csv(path, columns=columns)
+    read = open_scores(ReplaySettings(scores=str(path), columns=columns))
     assert read.on_official_splits and read.true_means() == pytest.approx({"a": 0.55, "b": 0.4})
     assert [list(read.splits[name]) for name in "ab"] == [[0, 1], [2]]
     found = replay(ReplaySettings(scores=str(path), columns=columns, repetitions=1, with_replacement=True))
@@ -115,10 +113,10 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
 def test_a_missing_or_binary_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     with pytest.raises(ConfigError, match="none.csv: no such file"):
-        open_scores(str(path))
+        open_scores(ReplaySettings(scores=str(path)))
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="none.csv cannot be read as text"):
-        open_scores(str(path))
+        open_scores(ReplaySettings(scores=str(path)))
 
 
 def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_path: Path) -> None:
@@ -129,7 +127,7 @@ def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_
 
 def test_the_released_table_is_read_whole(shared_data: Path) -> None:
     path = shared_data / "scores" / "fiesta_tdsa_test_f1.json"
-    read = open_scores(str(path), 5)
+    read = open_scores(ReplaySettings(scores=str(path), evaluations_per_split=5))
     assert len(read.split_names) == 100
     means = {name: round(mean, 4) for name, mean in read.true_means().items()}
     assert means == pytest.approx(PRESETS["tdsa-12"].true_means())
