@@ -16,9 +16,9 @@ from fiesta_allennlp.replays.side_by_side import in_chunks, side_by_side
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
-from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 
 MARGINS = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""

@@ -1,4 +1,4 @@
-"""When a selection for a fixed budget is over."""
+"""Strategies for a fixed budget, and the two to compare with, which evaluate every candidate equally often."""
 
 from dataclasses import dataclass, replace
 from typing import List, Tuple
@@ -8,7 +8,8 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, check_candidates, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, in_turn
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
 @dataclass(frozen=True)
@@ -83,3 +84,118 @@ class FixedBudget(Strategy):
         if all_finished(history, stage.contenders, 1):
             best = max(stage.contenders, key=lambda name: history.scores(name).mean())
         return replace(decision, best=best, stopped_by="budget" if over else None)
+
+
+@Strategy.register("sequential_halving")
+class SequentialHalving(FixedBudget):
+    """Spends an equal share of the budget in each round and keeps the better half (FIESTA, algorithm 1 and table 1).
+
+    With N candidates there are ceil(log2 N) rounds (Karnin et al., 2013). Round r gives each of its contenders S_r::
+
+        floor(budget / (|S_r| ceil(log2 N)))
+
+    new runs. It keeps the ``ceil(|S_r| / 2)`` contenders with the highest mean of all their scores so far. Among equal
+    means, the first in the candidates' order stays. Exactly the scores planned up to the round count, by replicate, so
+    the order in which runs finish has no influence.
+
+    Use it if the number of runs is fixed beforehand. It gives no guarantee about confidence.
+
+    A candidate that drops out after failures leaves all rounds. If it had survived a round, the best candidate that was
+    eliminated in that round takes its place and catches up, as far as the budget lasts. A candidate that the user
+    removed is not part of the plan: N counts the other candidates, and they share what it left of the budget.
+
+    The parameters are those of `FixedBudget`.
+    """
+
+    def least(self, num_candidates: int) -> int:
+        return num_candidates * _num_rounds(num_candidates)
+
+    def stage(self, history: History) -> Stage:
+        contenders = history.active
+        target = 0
+        for size in _sizes(history.num_planned):
+            num_new = _num_new(self.planned(history), size, history.num_planned)
+            target += num_new
+            if num_new == 0 or not all_finished(history, self.open(contenders), target):
+                break
+            means = {name: history.scores(name)[:target].mean() for name in contenders}
+            ranked = sorted(means, key=means.__getitem__, reverse=True)
+            contenders = tuple(name for name in contenders if name in ranked[: (size + 1) // 2])
+        return Stage(contenders, target)
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        """Return the plan's total twice.
+
+        If a candidate drops out, the selection can take fewer runs, or more within the budget.
+        """
+        planned = sum(size * _num_new(self.budget, size, num_candidates) for size in _sizes(num_candidates))
+        return planned, planned
+
+
+def _num_new(budget: int, size: int, num_candidates: int) -> int:
+    return budget // (size * _num_rounds(num_candidates))
+
+
+def _num_rounds(num_candidates: int) -> int:
+    return (num_candidates - 1).bit_length()
+
+
+def _sizes(num_candidates: int) -> List[int]:
+    """|S_r| of every round."""
+    sizes = [num_candidates]
+    for _ in range(_num_rounds(num_candidates) - 1):
+        sizes.append((sizes[-1] + 1) // 2)
+    return sizes
+
+
+@Strategy.register("non_adaptive_fc")
+class NonAdaptiveFixedConfidence(FixedConfidence):
+    """Runs every candidate once per round, until the target confidence is reached (FIESTA, section 5.2 and table 2).
+
+    The strategy stops only at complete rounds, from round `num_starts` on. It begins a round when the previous one is
+    complete, so more slots than active candidates stay empty. It does not begin a round that `max_evaluations` would
+    cut short.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+        started = history.started_by(self.open(history.active))
+        return in_turn(started, target=self._num_complete(history) + 1, slots=slots)
+
+    def may_stop(self, history: History, decision: Decision) -> bool:
+        started = history.started_by(self.open(history.active)).values()
+        return super().may_stop(history, decision) and max(started, default=0) <= self._num_complete(history)
+
+    def room(self, history: History) -> int:
+        started = list(history.started_by(self.open(history.active)).values())
+        to_start, room = started.count(self._num_complete(history)), super().room(history)
+        return room if room >= to_start else 0
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        rounds = max(self.num_starts, self.to_win)
+        return rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
+
+    def _num_complete(self, history: History) -> int:
+        """The number of complete rounds of the active candidates that get further runs."""
+        return min((history.num_finished(name) for name in self.open(history.active)), default=0)
+
+
+@Strategy.register("non_adaptive_fb")
+class NonAdaptiveFixedBudget(FixedBudget):
+    """Runs each of N candidates floor(budget / N) times, then takes the best mean score (FIESTA, section 5.1).
+
+    If a candidate drops out after failures or is removed by the user, its unused runs are not spent.
+
+    The parameters are those of `FixedBudget`.
+    """
+
+    def least(self, num_candidates: int) -> int:
+        return num_candidates
+
+    def stage(self, history: History) -> Stage:
+        return Stage(history.active, self.planned(history) // history.num_planned)
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        planned = self.budget // num_candidates * num_candidates
+        return planned, planned

@@ -1,11 +1,15 @@
+"""Strategies that draw from the posterior: Thompson sampling, its synchronous batches, and top-two rules."""
+
 from collections import Counter
-from typing import List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, in_turn
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History, Remaining
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
 
 
 class PosteriorSampling(FixedConfidence):
@@ -50,6 +54,156 @@ class Thompson(PosteriorSampling):
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         return draw(look.decision.prob_best, slots, rng)
+
+
+@Strategy.register("bts")
+class BatchThompson(PosteriorSampling):
+    """Batch Thompson sampling, synchronous (FIESTA, section 4.3 and table 3; Kandasamy et al., 2018).
+
+    The strategy draws a whole batch from the posterior at the start of the batch. The next batch begins when all runs
+    of this one have finished. With fewer slots than `batch_size`, it starts a batch in pieces, all drawn from the same
+    posterior. If a run fails, another draw replaces it within its batch. Use `thompson` if workers need not wait for
+    each other.
+
+    Args:
+        batch_size: number of runs in a batch. By default, a batch is as large as the number of slots that are free when
+            nothing is pending; failed runs are then not replaced.
+
+    The other parameters are those of `FixedConfidence`.
+    """
+
+    def __init__(self, *, batch_size: Optional[int] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.batch_size = batch_size
+        self._begin: Tuple[Optional[History], Mapping[str, float]] = (None, {})
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ConfigError(f"batch_size must be at least 1 but is {self.batch_size}.")
+
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+        position = self._position(history)
+        if position == 0 and history.pending:
+            return []
+        begin = history.first(history.total_started - position)
+        if position == 0:
+            self._begin = (begin, look.decision.prob_best)
+        elif self._begin[0] != begin:  # another history than at the last piece, as after a resumption
+            prob_best = believed(begin, self.belief).decision.prob_best  # empty where a candidate joined in the batch
+            self._begin = (begin, prob_best or look.decision.prob_best)
+        size = min(slots, (self.batch_size or slots) - position)
+        return draw(self._begin[1], size, rng)
+
+    def _position(self, history: History) -> int:
+        """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""
+        starts = sum(min(self.num_starts, history.num_started(name)) for name in history.candidates)
+        return (history.total_started - starts) % self.batch_size if self.batch_size else 0
+
+
+@Strategy.register("top_two")
+class TopTwo(PosteriorSampling):
+    """Top-two sampling with a challenger by transportation cost: the sampling rule to use for a fixed confidence.
+
+    With pi_i the probability that candidate i is the best, the rule draws a leader I from pi. The challenger J != I is
+    the candidate with the least evidence that separates it from I. The one of the two with fewer runs is run next, I if
+    they are equal. Every free slot gets its own pair.
+
+    The leader is that of Russo (2016), the challenger belongs to the family T3C (Shang et al., 2020). Let n_i be the
+    finished and pending runs of i, and z_ij = (mean_i - mean_j) / sqrt(v_i + v_j), with each posterior variance v
+    scaled by finished / n. J minimises::
+
+        sign(z_IJ) z_IJ^2 / 2 + log n_J
+
+    the improved transportation cost (Jourdan et al., 2022). Pending runs count as made, so that many workers do not all
+    choose the same pair. Equal numbers of runs keep scores on shared splits in pairs.
+
+    The paper's own rule is `ttts`, which needs more runs.
+
+    Args:
+        beta: probability that I is run instead of J, above 0 and at most 1; with 1, I always runs. By default, the one
+            with fewer runs is run.
+
+    The other parameters are those of `FixedConfidence`.
+    """
+
+    def __init__(self, *, beta: Optional[float] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.beta = beta
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if self.beta is not None and not 0 < self.beta <= 1:
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
+
+    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        look = self._look(history)
+        if look.posterior is None or look.decision.stopped_by is not None or not self.stop.stops_at_probability:
+            return None
+        return remaining(
+            look.posterior,
+            [history.num_finished(name) for name in history.active],
+            confidence=self.confidence,
+            margin=self.margin,
+            stop=self.stop,
+            room=self.room(history) + len(history.pending),
+            rng=rng,
+            is_open=[name not in self.done for name in history.active],
+        )
+
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+        started = history.started_by(look.decision.prob_best)
+        chosen: List[str] = []
+        for _ in range(slots):
+            one = leader = draw(look.decision.prob_best, 1, rng)[0]
+            if self.beta is None or rng.random() >= self.beta:
+                one = self.challenger(leader, history, look, started, rng)
+            if self.beta is None and started[leader] <= started[one]:
+                one = leader
+            started[one] += 1
+            chosen.append(one)
+        return chosen
+
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+    ) -> str:
+        """Return the challenger of a leader: the candidate of least transportation cost from it.
+
+        `started` counts the runs of each candidate, earlier slots included.
+        """
+        assert look.posterior is not None
+        names, num_started = list(started), np.array(list(started.values()), dtype=float)
+        finished = np.array([history.num_finished(name) for name in names])
+        location, variance = look.posterior.location, look.posterior.scale**2 * finished / num_started
+        first = names.index(leader)
+        cost = transportation_cost(location[first] - location, variance[first] + variance, num_started)
+        cost[first] = np.inf
+        return names[int(np.argmin(cost))]
+
+
+@Strategy.register("ttts")
+class TopTwoThompson(TopTwo):
+    """Top-two Thompson sampling as in the FIESTA paper (algorithm 2; Russo, 2016).
+
+    With pi_i the probability that candidate i is the best, the rule draws a leader I from pi and a challenger J != I
+    with probability pi_J / (1 - pi_I), or with equal probability if pi leaves nothing for the others. I is run with
+    probability `beta`, otherwise J. This is also the pure exploration Thompson sampling (PETS) of Haffari et al. (2017,
+    algorithms 1 and 2). With `beta` 1 it is their Thompson sampling. `top_two` needs fewer runs.
+
+    Args:
+        beta: probability that I is run instead of J, above 0 and at most 1.
+
+    The other parameters are those of `FixedConfidence`.
+    """
+
+    def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(beta=beta, **kwargs)
+
+    def challenger(
+        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+    ) -> str:
+        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
+        return draw(others if any(others.values()) else dict.fromkeys(others, 1.0), 1, rng)[0]
 
 
 def _without_pending(names: Sequence[str], history: History) -> List[str]:

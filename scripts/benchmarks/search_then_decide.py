@@ -168,7 +168,7 @@ def decide(screening: Screening, *, finalists: int, runs: int) -> Outcome:
 
 
 def halved(truth: np.ndarray, runs: int, noise: Callable[[Tuple[int, ...]], np.ndarray]) -> np.ndarray:
-    """The mean scores at the end of sequential halving, -inf for who dropped out: `strategies/sequential_halving.py`
+    """The mean scores at the end of sequential halving, -inf for who dropped out: `strategies/fixed_budget.py`
     for many repetitions at once. Shapes: `(num_repetitions, num_finalists)`."""
     size = truth.shape[1]
     num_rounds = (size - 1).bit_length()
