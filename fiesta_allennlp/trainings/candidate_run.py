@@ -6,10 +6,10 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, TypeVar
 
 from fiesta_allennlp.directory import OUTCOME
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import FiestaError, MetricError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Evaluation, Request
@@ -17,39 +17,46 @@ from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
+from fiesta_allennlp.trainings.programs.metrics import numbers_in, score_in
 
 Run = TypeVar("Run", bound="CandidateRun")
+
+REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
 
 @dataclass(frozen=True)
 class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
-    `places` maps files that the configs name to their places on this machine. `data` are the data of candidates as they
+    `places` maps files that the config names to their places on this machine. `data` are the candidate's data as they
     were when the selection began. `group_by` is the key of the groups that splits keep whole.
     """
 
-    configs: Mapping[str, Config]
+    config: Config
     metric: str
     group_by: Optional[str] = None
     places: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, DataMark] = field(default_factory=dict)
+    data: DataMark = field(default_factory=DataMark)
     division: Division = AT_OFFICIAL_RATIOS
 
     @abstractmethod
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
         """Make the run in `directory`, and return all metrics that it reports."""
 
+    @property
     @abstractmethod
-    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
-        score is missing or not a finite number."""
+    def metric_names(self) -> List[str]:
+        """The names under which a run may report the metric. Earlier ones win."""
+
+    @abstractmethod
+    def is_in(self, directory: Path, request: Request) -> bool:
+        """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
         changed."""
         started_at, start = datetime.now(timezone.utc), time.monotonic()
-        with unchanged(self.data.get(request.candidate, DataMark()), self.places):
+        with unchanged(self.data, self.places):
             metrics = self.metrics_of(request, directory)
         seconds = time.monotonic() - start
         reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
@@ -57,10 +64,33 @@ class CandidateRun(Evaluator):
         write_outcome(evaluation, directory)
         return evaluation
 
-    def for_request(self: Run, request: Request) -> Run:
-        name = request.candidate
-        data = {name: self.data[name]} if name in self.data else {}
-        return replace(self, configs={name: self.configs[name]}, data=data)
+    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
+        score is missing or not a finite number."""
+        metrics = reported["metrics"]
+        try:
+            score = score_in(metrics, self.metric_names)
+        except MetricError:  # the right name may be given later
+            with replacing(directory / REPORTED_NAME) as part:
+                part.write_text(json.dumps(reported), encoding="utf-8")
+            raise
+        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
+        metric of that time, but reported the present one."""
+        try:
+            if not self.is_in(directory, request):
+                return None
+            done = read_outcome(request, directory, self.metric)
+            if done is not None:
+                return done
+            reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
+            evaluation = self.scored(request, reported, directory)
+        except (OSError, ValueError, TypeError, KeyError, FiestaError):
+            return None
+        write_outcome(evaluation, directory)
+        return evaluation
 
     def reading(self: Run, places: Mapping[str, str]) -> Run:
         return replace(self, places=places)

@@ -82,9 +82,10 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
         names = prepared.metric_names(console)
-        evaluator = Measured(prepared.evaluator(is_trial=True))
+        evaluator = prepared.evaluator(is_trial=True)
         for name in prepared.checked.roster.given:
-            prepared.executor.submit(evaluator, make_request(seed, name, 0, shared_splits=settings.splits == "shared"))
+            request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
+            prepared.executor.submit(Measured(evaluator.for_request(request)), request)
         for outcome in prepared.executor.completed():
             names.on_outcome(outcome)
             yield outcome

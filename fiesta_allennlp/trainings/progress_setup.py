@@ -24,7 +24,7 @@ from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.programs.config import placeholders_of
-from fiesta_allennlp.trainings.programs.metrics import metric_in
+from fiesta_allennlp.trainings.programs.metrics import metric_in, names_of
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -99,15 +99,15 @@ class MetricNames(Listener):
     """Prints each name under which programs report the metric, once, if it differs from the metric's own name."""
 
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
-        self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
+        self._metric, self._configs, self._console = settings.scored_by.name, configs, console
+        self._names = names_of(self._metric, division)
         self._told: Set[str] = set()
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
         if not isinstance(outcome, Evaluation) or name not in self._configs:
             return
-        is_alone = not self._division.keeps_test
-        found = metric_in(outcome.metrics, self._metric, scored=self._division.scored, alone=is_alone)
+        found = metric_in(outcome.metrics, self._names)
         if found == self._metric or found in self._told:
             return
         self._told.add(found)

@@ -4,7 +4,7 @@ import inspect
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
@@ -14,8 +14,10 @@ from fiesta_allennlp.records import Candidate, Evaluation, Request
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.environment import gpus
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, with_absolute_paths
+from fiesta_allennlp.trainings.data_files import DataMark
 from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, executor_options
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
@@ -24,27 +26,16 @@ from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass(frozen=True)
-class EitherEvaluator(Evaluator):
-    """Runs the candidates of `programs` as programs, and trains all others with AllenNLP."""
+class EachRun(Evaluator):
+    """Runs each candidate as a program, or trains it with AllenNLP. `runs` are by candidate."""
 
-    training: Evaluator
-    programs: ProgramRun
+    runs: Mapping[str, CandidateRun]
 
     def for_request(self, request: Request) -> Evaluator:
-        owner = self.programs if request.candidate in self.programs.configs else self.training
-        return owner.for_request(request)
+        return self.runs[request.candidate]
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         return self.for_request(request).evaluate(request, directory)
-
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        return self.for_request(request).salvage(request, directory)
-
-    def files(self, request: Request) -> List[str]:
-        return self.for_request(request).files(request)
-
-    def made_files(self, request: Request) -> List[str]:
-        return self.for_request(request).made_files(request)
 
 
 # Workers import these modules first, and the fork server once for all of them.
@@ -62,9 +53,9 @@ TRIAL_RECORDS = 200  # of a program
 
 def of_one_epoch(config: Config) -> Config:
     """Return an AllenNLP config with one epoch, unless its trainer counts none."""
-    trainer = config.get("trainer", {})  # a program has none
+    trainer = config["trainer"]
     has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
-    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs and not is_program(config) else config
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
 
 
 def evaluator_of(
@@ -74,33 +65,33 @@ def evaluator_of(
     *,
     gives_devices: bool,
     is_trial: bool = False,
-) -> Evaluator:
+) -> EachRun:
     """Return the evaluator of these candidates, programs and AllenNLP configs alike. `preparations` include removed
     candidates. The runs of a trial have one epoch, or few records."""
-    configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
-    if is_trial:
-        configs = {name: of_one_epoch(config) for name, config in configs.items()}
-    programs = {name: config for name, config in configs.items() if is_program(config)}
-    shared: Dict[str, Any] = {
-        "metric": settings.scored_by.name,
-        "group_by": next(iter(preparations.values())).pool.group_by,
-        "data": roster.data,
-        "division": roster.division,
-    }
-    most_records = TRIAL_RECORDS if is_trial else None
-    run = ProgramRun(programs, keep_models=settings.keep != "none", most_records=most_records, **shared)
-    if len(programs) == len(configs):
-        return run
-    from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+    keeps_models = settings.keep != "none"
+    runs: Dict[str, CandidateRun] = {}
+    for name, given in roster.configs.items():
+        config = with_absolute_paths(given)
+        shared: Dict[str, Any] = {
+            "metric": settings.scored_by.name,
+            "group_by": preparations[name].pool.group_by,
+            "data": roster.data.get(name, DataMark()),
+            "division": roster.division,
+        }
+        if is_program(config):
+            most_records = TRIAL_RECORDS if is_trial else None
+            runs[name] = ProgramRun(config, keep_models=keeps_models, most_records=most_records, **shared)
+            continue
+        from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 
-    training = AllenNLPTraining(
-        configs={name: config for name, config in configs.items() if name not in programs},
-        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
-        keep_archives=settings.keep != "none",
-        free_device=gives_devices,
-        **shared,
-    )
-    return EitherEvaluator(training, run) if programs else training
+        runs[name] = AllenNLPTraining(
+            of_one_epoch(config) if is_trial else config,
+            vectors=dict(preparations[name].vectors),
+            keep_archives=keeps_models,
+            free_device=gives_devices,
+            **shared,
+        )
+    return EachRun(runs)
 
 
 def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:

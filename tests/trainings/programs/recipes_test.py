@@ -131,7 +131,7 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     options = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official", "--trial", "--metric"]
     status, said = fiesta("select", *given, *options, "f1")
     assert status == 1 and re.search(r"f1 +0\.5000 +\d+\.\d +0\.\d\d\n", said), said
-    assert "failed: em: the program did not report a metric named 'f1', 'test_f1'" in said
+    assert "failed: em: the run did not report a metric named 'f1', 'test_f1'" in said
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before
