@@ -40,9 +40,9 @@ class ProgramData:
 
     def fields(self) -> Dict[str, List[Hashable]]:
         """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        columns = [self.format.columns(file) for file in self.files.values()]
-        shared = [name for name in columns[0] if all(name in others for others in columns)]
-        return {name: [value for found in columns for value in found[name]] for name in shared}
+        named = [{name for record in file.records for name in record.fields} for file in self.files.values()]
+        records = self.records
+        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*named)}
 
 
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
