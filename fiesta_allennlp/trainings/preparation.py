@@ -103,7 +103,7 @@ def with_metric(
     metric = settings.scored_by
     refusals: List[str] = []
     for name, preparation in preparations.items():
-        reported = None if preparation.metrics is None else sorted(preparation.metrics | {LOSS})
+        reported = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS})
         if reported is not None and metric.name not in reported:
             refusals.append(
                 f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
@@ -116,13 +116,13 @@ def with_metric(
 
 
 def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
-    reported = [preparation.metrics for preparation in preparations.values() if preparation.metrics is not None]
+    reported = [set(made.metrics) for made in preparations.values() if made.metrics is not None]
     if len(reported) < len(preparations):
         raise ConfigError(
             "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
             "or --metric=-NAME if lower is better."
         )
-    shared = frozenset.intersection(*reported)
+    shared = set.intersection(*reported)
     if DEFAULT_METRIC in shared or len(shared) != 1:
         return DEFAULT_METRIC
     (found,) = shared

@@ -28,7 +28,6 @@ from fiesta_allennlp.trainings.pool import (
     Preparation,
     check_same_pool,
     facts_of,
-    note_on_labels,
     preparation_of,
     scored_on,
     vectors_are_there,
@@ -207,8 +206,6 @@ def prepared_trainings(
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
-            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)

@@ -135,7 +135,7 @@ def prepare_candidate(
     num_parameters, metrics = build_once(config, pool, vectors, division)
     check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))
-    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())), shares)
+    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
 
 
 def build_once(

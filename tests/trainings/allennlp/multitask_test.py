@@ -62,7 +62,7 @@ def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_p
     check_config(config, metric=Metric("hotels_accuracy"), division=OFFICIAL)
     config["trainer"]["validation_metric"] = "+hotels_accuracy"
     preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v", division=OFFICIAL)
-    assert preparation.metrics == {"food_accuracy", "hotels_accuracy"}
+    assert preparation.metrics == ["food_accuracy", "hotels_accuracy"]
     assert preparation.pool.official == {"train": 41, "validation": 12, "test": 20}
     assert "bedbugs" in preparation.pool.words
     evaluator = AllenNLPTraining(config, "hotels_accuracy", division=OFFICIAL)
