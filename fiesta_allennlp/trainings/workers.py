@@ -18,11 +18,10 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, with_absolute_paths
 from fiesta_allennlp.trainings.data_files import DataMark
-from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, executor_options
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import Settings, executor_options
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def evaluator_of(
     return EachRun(runs)
 
 
-def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     params = settings.executor_params()
     name = params["type"]
