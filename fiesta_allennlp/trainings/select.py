@@ -34,7 +34,7 @@ from fiesta_allennlp.trainings.pool import (
 )
 from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
 
@@ -137,7 +137,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with (
             told_of_jobs(executor, directory, console),
-            watching(settings, directory, store, console, remaining=remaining) as listener,
+            watching(settings, directory, console, remaining=remaining) as listener,
         ):
             yield LoopParts(
                 strategy=strategy,
@@ -166,7 +166,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         may_continue = decision.best is None or decision.stopped_by in UNDECIDED
         if prepared.checked.settings.keep == "best" and not may_continue:
             sign = prepared.checked.settings.scored_by.sign
-            BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
+            BestModels(prepared.directory, sign).keep_only([decision.best], history)
 
 
 Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
