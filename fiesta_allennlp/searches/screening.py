@@ -33,9 +33,13 @@ from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
 from fiesta_allennlp.trainings.candidates import Roster, candidate_of, check_variables, mark_of, read_roster
 from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
 from fiesta_allennlp.trainings.pool import Preparation, facts_of
-from fiesta_allennlp.trainings.preparation import prepare_all
+from fiesta_allennlp.trainings.preparation import (
+    CheckedTrainings,
+    PreparedTrainings,
+    prepare_all,
+    prepared_trainings,
+)
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
-from fiesta_allennlp.trainings.select import CheckedTrainings, PreparedTrainings, prepared_trainings
 from fiesta_allennlp.trainings.settings import Settings
 
 INPUTS = "inputs"

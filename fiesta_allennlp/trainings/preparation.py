@@ -1,14 +1,17 @@
 """The checks of candidates before the first run, which build each once, and the choice of the metric."""
 
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import (
     ConfigError,
+    DataChangedError,
+    DataError,
     FiestaError,
     ModelError,
     ReaderError,
@@ -17,21 +20,77 @@ from fiesta_allennlp.errors import (
     did_you_mean,
     plainly,
 )
-from fiesta_allennlp.executors.processes import num_workers, run_apart
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.strategy_building import importing
 from fiesta_allennlp.splits import Division
+from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.data_files import missing_file
-from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.data_files import found_again, missing_file
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    preparation_of,
+    scored_on,
+    vectors_are_there,
+)
+from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
+from fiesta_allennlp.trainings.progress_setup import MetricNames
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
-from fiesta_allennlp.trainings.workers import packages_of
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
+
+
+@dataclass(frozen=True)
+class CheckedTrainings:
+    """Settings that passed the checks of files and options."""
+
+    settings: Settings
+    roster: Roster
+    strategy: Strategy
+
+
+@dataclass(frozen=True)
+class PreparedTrainings:
+    """A checked selection after every model has been built. `preparations` include removed candidates."""
+
+    checked: CheckedTrainings
+    directory: RunDirectory
+    executor: Executor
+    preparations: Mapping[str, Preparation]
+
+    @property
+    def pool(self) -> Pool:
+        return next(iter(self.preparations.values())).pool
+
+    @property
+    def scored_on(self) -> str:
+        return scored_on(self.pool.official, self.checked.roster.division)
+
+    @property
+    def code(self) -> List[str]:
+        """The files that the commands of programs name."""
+        return sorted({file for config in self.programs.values() for file in code_of(config)})
+
+    @property
+    def programs(self) -> Dict[str, Config]:
+        """The configs of the candidates that are programs."""
+        given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
+        return {name: config for name, config in given.items() if is_program(config)}
+
+    def metric_names(self, console: Console) -> MetricNames:
+        return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
+
+    def evaluator(self, *, is_trial: bool = False) -> Evaluator:
+        given = (self.checked.settings, self.checked.roster, self.preparations)
+        return evaluator_of(*given, gives_devices=self.executor.gives_devices, is_trial=is_trial)
 
 
 def prepare_all(
@@ -131,3 +190,67 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
         check_direction(dict(candidate.config), Metric(found))
     console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
     return found
+
+
+Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
+
+
+@contextmanager
+def prepared_trainings(
+    checked: CheckedTrainings,
+    directory: RunDirectory,
+    place: RunDirectory,
+    console: Console,
+    *,
+    prepare: Prepare,
+    notes: Iterable[str] = (),
+) -> Iterator[PreparedTrainings]:
+    """Implement `SelectionFamily.prepared`. `notes` are printed before the first model is built."""
+    settings, roster = checked.settings, checked.roster
+    packages = packages_of(settings, roster)
+    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
+    with closing(built) as executor:
+        check_gpus(roster.given, executor)
+        room = num_workers("auto", settings.threads_per_worker)
+        if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
+            crowded = (
+                f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
+            )
+            notes = [crowded, *notes]
+        for note in notes:
+            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+        known = _known(roster)
+        fresh = {
+            name: candidate
+            for name, candidate in roster.given.items()
+            if name not in known or not vectors_are_there(known[name])
+        }
+        if fresh:
+            known.update(prepare(fresh, roster, settings, directory, place, console))
+            _check_data(roster)
+            check_same_pool({name: known[name].pool for name in roster.given})
+        taking_part = {name: known[name] for name in roster.given}
+        settings = with_metric(settings, roster.given, taking_part, console)
+        yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+
+
+def _known(roster: Roster) -> Dict[str, Preparation]:
+    """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
+    their current fingerprint, which older stores computed from names."""
+    known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
+    for name in roster.given.keys() & known.keys():
+        pool = replace(known[name].pool, data=roster.data[name].fingerprint)
+        known[name] = replace(known[name], pool=pool)
+    return known
+
+
+def _check_data(roster: Roster) -> None:
+    """Refuse data that changed while the candidates were being checked."""
+    for name, mark in roster.data.items():
+        try:
+            found_again(mark, {})
+        except (DataChangedError, OSError) as error:
+            raise DataError(
+                f"candidate '{name}': {', '.join(map(str, mark.data_paths))} changed during the check. Run the command "
+                "again once the files are complete."
+            ) from error
