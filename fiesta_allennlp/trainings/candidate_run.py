@@ -3,10 +3,10 @@
 import json
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TypeVar
+from typing import Any, List, Mapping, Optional
 
 from fiesta_allennlp.directory import OUTCOME
 from fiesta_allennlp.errors import FiestaError, MetricError
@@ -18,8 +18,6 @@ from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 from fiesta_allennlp.trainings.programs.metrics import numbers_in, score_in
-
-Run = TypeVar("Run", bound="CandidateRun")
 
 REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
@@ -92,29 +90,23 @@ class CandidateRun(Evaluator):
         write_outcome(evaluation, directory)
         return evaluation
 
-    def reading(self: Run, places: Mapping[str, str]) -> Run:
+    def reading(self, places: Mapping[str, str]) -> "CandidateRun":
         return replace(self, places=places)
 
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
+    outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
     with replacing(directory / OUTCOME) as part:
-        part.write_text(json.dumps(_recorded(evaluation)), encoding="utf-8")
+        part.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """Return the outcome that `write_outcome` left for this request; None if it is missing, has another metric, or is a
-    file of another form, which a model or a program may have written under this name."""
+    """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
     try:
         outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)
         usable(evaluation.score, OUTCOME)
     except (OSError, ValueError, TypeError, FiestaError):
         return None
-    is_whole = set(outcome) == set(_recorded(evaluation)) and isinstance(evaluation.metrics, dict)
-    return evaluation if is_whole and evaluation.metric == metric else None
-
-
-def _recorded(evaluation: Evaluation) -> Dict[str, Any]:
-    """Return the content of an outcome file: all of a run except its request."""
-    return {f.name: getattr(evaluation, f.name) for f in fields(Evaluation) if f.name != "request"}
+    return evaluation if evaluation.metric == metric else None
