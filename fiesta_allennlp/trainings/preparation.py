@@ -3,15 +3,13 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional
+from typing import Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import (
     ConfigError,
-    DataChangedError,
-    DataError,
     FiestaError,
     ModelError,
     ReaderError,
@@ -21,7 +19,7 @@ from fiesta_allennlp.errors import (
     plainly,
 )
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
+from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate
@@ -32,7 +30,7 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.data_files import found_again, missing_file
+from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -203,22 +201,13 @@ def prepared_trainings(
     console: Console,
     *,
     prepare: Prepare,
-    notes: Iterable[str] = (),
 ) -> Iterator[PreparedTrainings]:
-    """Implement `SelectionFamily.prepared`. `notes` are printed before the first model is built."""
+    """Implement `SelectionFamily.prepared`."""
     settings, roster = checked.settings, checked.roster
     packages = packages_of(settings, roster)
     built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
     with closing(built) as executor:
         check_gpus(roster.given, executor)
-        room = num_workers("auto", settings.threads_per_worker)
-        if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
-            crowded = (
-                f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
-            )
-            notes = [crowded, *notes]
-        for note in notes:
-            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         known = _known(roster)
         fresh = {
             name: candidate
@@ -227,7 +216,6 @@ def prepared_trainings(
         }
         if fresh:
             known.update(prepare(fresh, roster, settings, directory, place, console))
-            _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
@@ -242,15 +230,3 @@ def _known(roster: Roster) -> Dict[str, Preparation]:
         pool = replace(known[name].pool, data=roster.data[name].fingerprint)
         known[name] = replace(known[name], pool=pool)
     return known
-
-
-def _check_data(roster: Roster) -> None:
-    """Refuse data that changed while the candidates were being checked."""
-    for name, mark in roster.data.items():
-        try:
-            found_again(mark, {})
-        except (DataChangedError, OSError) as error:
-            raise DataError(
-                f"candidate '{name}': {', '.join(map(str, mark.data_paths))} changed during the check. Run the command "
-                "again once the files are complete."
-            ) from error

@@ -25,7 +25,6 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.config import SEED_KEYS
 from fiesta_allennlp.trainings.pool import facts_of
 from fiesta_allennlp.trainings.preparation import CheckedTrainings, PreparedTrainings, prepare_all, prepared_trainings
 from fiesta_allennlp.trainings.programs.config import example_command, is_program, notes_on_program
@@ -61,8 +60,9 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
     def prepared(
         self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[PreparedTrainings]:
-        notes = _notes_on_configs(checked.roster)
-        return prepared_trainings(checked, directory, place, console, prepare=prepare_all, notes=notes)
+        for note in _notes_on_configs(checked.roster):
+            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+        return prepared_trainings(checked, directory, place, console, prepare=prepare_all)
 
     def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
         return prepared.checked.settings
@@ -129,9 +129,6 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
             f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of runs "
             "separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
         )
-    seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
-    if seeded:
-        yield f"every run gets its own seeds, which replace the seeds in the config of {', '.join(seeded)}."
     for name, config in configs.items():
         if is_program(config):
             yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
