@@ -14,7 +14,6 @@ from fiesta_allennlp.errors import (
     ModelError,
     ReaderError,
     all_in_one,
-    describe,
     did_you_mean,
     plainly,
 )
@@ -30,7 +29,6 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -134,9 +132,7 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     log = place.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
-    plain = f"{plainly(error)}{where}"
-    text = missing_file(candidate.config, describe(error)) or plain
-    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
+    return f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}{where}"
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
