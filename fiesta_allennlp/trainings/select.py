@@ -45,9 +45,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         given = load_candidates(settings, least=least)
-        roster = read_roster(
-            given, stored, allow_removed=allow_removed, division=settings.division, points=settings.points
-        )
+        roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
         strategy = importing(
             settings.include_package,
             lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
