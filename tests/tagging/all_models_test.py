@@ -21,7 +21,7 @@ class TestTraining(ModelTraining):
     def test_train_save_and_load(self, name):
         found = [name for name in Model.list_available() if Model.by_name(name) in SequenceTagger.__subclasses__()]
         assert sorted(found) == NAMES, "every model is tried here"
-        config = self.config(READER, FIXTURE, {"type": name, **MODEL}, "adam")
+        config = self.config(READER, FIXTURE, {"type": name, **MODEL})
         metric = {"metric_to_check": "f1-measure-overall", "metric_terminal_value": 1.0}
         self.ensure_model_can_train_save_and_load(config, **metric)
 
