@@ -3,7 +3,7 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -21,14 +21,16 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
-from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.records import Candidate, Evaluation, Request
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.strategy_building import importing
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config
+from fiesta_allennlp.trainings.config import Config, with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_direction
+from fiesta_allennlp.trainings.data_files import DataMark
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -39,9 +41,33 @@ from fiesta_allennlp.trainings.pool import (
 )
 from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
+from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.progress_setup import MetricNames
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
+
+
+@dataclass(frozen=True)
+class EachRun(Evaluator):
+    """Runs each candidate as a program, or trains it with AllenNLP. `runs` are by candidate."""
+
+    runs: Mapping[str, CandidateRun]
+
+    def for_request(self, request: Request) -> Evaluator:
+        return self.runs[request.candidate]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return self.for_request(request).evaluate(request, directory)
+
+
+TRIAL_RECORDS = 200  # of a program
+
+
+def of_one_epoch(config: Config) -> Config:
+    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
+    trainer = config["trainer"]
+    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
 
 
 @dataclass(frozen=True)
@@ -84,9 +110,34 @@ class PreparedTrainings:
     def metric_names(self, console: Console) -> MetricNames:
         return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
 
-    def evaluator(self, *, is_trial: bool = False) -> Evaluator:
-        given = (self.checked.settings, self.checked.roster, self.preparations)
-        return evaluator_of(*given, gives_devices=self.executor.gives_devices, is_trial=is_trial)
+    def evaluator(self, *, is_trial: bool = False) -> EachRun:
+        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
+        records."""
+        settings, roster = self.checked.settings, self.checked.roster
+        keeps_models = settings.keep != "none"
+        runs: Dict[str, CandidateRun] = {}
+        for name, given in roster.configs.items():
+            config = with_absolute_paths(given)
+            shared: Dict[str, Any] = {
+                "metric": settings.scored_by.name,
+                "group_by": self.preparations[name].pool.group_by,
+                "data": roster.data.get(name, DataMark()),
+                "division": roster.division,
+            }
+            if is_program(config):
+                most_records = TRIAL_RECORDS if is_trial else None
+                runs[name] = ProgramRun(config, keep_models=keeps_models, most_records=most_records, **shared)
+                continue
+            from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+
+            runs[name] = AllenNLPTraining(
+                of_one_epoch(config) if is_trial else config,
+                vectors=dict(self.preparations[name].vectors),
+                keep_archives=keeps_models,
+                free_device=self.executor.gives_devices,
+                **shared,
+            )
+        return EachRun(runs)
 
 
 def prepare_all(

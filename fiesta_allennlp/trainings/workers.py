@@ -1,41 +1,20 @@
-"""Chooses the evaluator of each candidate, and builds the executor that the options name."""
+"""Builds the executor that the options name, and checks the GPUs that its runs would use."""
 
 import inspect
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors import processes, ray, slurm  # noqa: F401, registered when imported
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Candidate, Evaluation, Request
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.environment import gpus
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config, with_absolute_paths
-from fiesta_allennlp.trainings.data_files import DataMark
-from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
-from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.settings import Settings, executor_options
-
-
-@dataclass(frozen=True)
-class EachRun(Evaluator):
-    """Runs each candidate as a program, or trains it with AllenNLP. `runs` are by candidate."""
-
-    runs: Mapping[str, CandidateRun]
-
-    def for_request(self, request: Request) -> Evaluator:
-        return self.runs[request.candidate]
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        return self.for_request(request).evaluate(request, directory)
-
 
 # Workers import these modules first, and the fork server once for all of them.
 OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
@@ -45,52 +24,6 @@ def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
     """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages."""
     are_programs = all(is_program(config) for config in roster.configs.values())
     return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
-
-
-TRIAL_RECORDS = 200  # of a program
-
-
-def of_one_epoch(config: Config) -> Config:
-    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
-    trainer = config["trainer"]
-    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
-    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
-
-
-def evaluator_of(
-    settings: Settings,
-    roster: Roster,
-    preparations: Mapping[str, Preparation],
-    *,
-    gives_devices: bool,
-    is_trial: bool = False,
-) -> EachRun:
-    """Return the evaluator of these candidates, programs and AllenNLP configs alike. `preparations` include removed
-    candidates. The runs of a trial have one epoch, or few records."""
-    keeps_models = settings.keep != "none"
-    runs: Dict[str, CandidateRun] = {}
-    for name, given in roster.configs.items():
-        config = with_absolute_paths(given)
-        shared: Dict[str, Any] = {
-            "metric": settings.scored_by.name,
-            "group_by": preparations[name].pool.group_by,
-            "data": roster.data.get(name, DataMark()),
-            "division": roster.division,
-        }
-        if is_program(config):
-            most_records = TRIAL_RECORDS if is_trial else None
-            runs[name] = ProgramRun(config, keep_models=keeps_models, most_records=most_records, **shared)
-            continue
-        from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
-
-        runs[name] = AllenNLPTraining(
-            of_one_epoch(config) if is_trial else config,
-            vectors=dict(preparations[name].vectors),
-            keep_archives=keeps_models,
-            free_device=gives_devices,
-            **shared,
-        )
-    return EachRun(runs)
 
 
 def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:

@@ -20,7 +20,7 @@ from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
-from fiesta_allennlp.trainings.workers import EachRun
+from fiesta_allennlp.trainings.preparation import EachRun
 
 
 @dataclass(frozen=True)
