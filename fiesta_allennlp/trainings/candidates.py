@@ -107,8 +107,8 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
 
 
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
-    config = load_config(spec, settings.overrides, settings.data_of_commands)
     try:
+        config = load_config(spec, settings.overrides, settings.data_of_commands)
         check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{spec.what}: {error}") from error

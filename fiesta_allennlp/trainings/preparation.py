@@ -142,14 +142,14 @@ class PreparedTrainings:
 
 def prepare_all(
     candidates: Mapping[str, Candidate],
-    roster: Roster,
-    settings: Settings,
+    checked: CheckedTrainings,
     directory: RunDirectory,
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
     """Build each of these candidates once, in its own process. Output goes to `checks/` of `place`, and word vectors to
     `vectors/`; both move to `directory` afterwards. Raise a `ConfigError` that lists all invalid candidates."""
+    settings, roster = checked.settings, checked.roster
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
     are_programs = all(is_program(candidate.config) for candidate in candidates.values())
     building = "" if are_programs else " and building each model once"
@@ -159,14 +159,14 @@ def prepare_all(
         name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, place.vectors)
         for name, candidate in candidates.items()
     }
-    with counting(console, len(candidates)) as checked:
+    with counting(console, len(candidates)) as count:
         results = run_apart(
             _prepare_task,
             tasks,
             logs={name: place.check_log(name) for name in candidates},
             settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
             at_once=room if settings.workers == "auto" else min(room, settings.workers),
-            on_done=checked,
+            on_done=count,
         )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
@@ -262,7 +262,7 @@ def prepared_trainings(
             if name not in known or not vectors_are_there(known[name])
         }
         if fresh:
-            known.update(prepare(fresh, roster, settings, directory, place, console))
+            known.update(prepare(fresh, checked, directory, place, console))
             check_same_pool({name: known[name].pool for name in roster.given})
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
