@@ -1,6 +1,5 @@
 """The options of `fiesta select`. They import neither torch nor AllenNLP, so that usage errors appear immediately."""
 
-import argparse
 import json
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +33,8 @@ DEFAULT_METRIC = "macro_f1"
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
 
 
-def _number(kind: Callable[[str], Any], text: str) -> Any:
-    """Return a number, or else the text, which the settings refuse unless they know it."""
+def _value(kind: Callable[[str], Any], text: str) -> Any:
+    """Return a value of this kind, or else the text, which the settings refuse unless they know it."""
     try:
         return kind(text)
     except ValueError:
@@ -43,16 +42,7 @@ def _number(kind: Callable[[str], Any], text: str) -> Any:
 
 
 def _numbers(text: str) -> Tuple[Any, ...]:
-    return tuple(_number(float, number) for number in text.split(","))
-
-
-def _points(text: str) -> Any:
-    if not text.lstrip().startswith("["):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is not valid JSON: {error}") from None
+    return tuple(_value(float, number) for number in text.split(","))
 
 
 _scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
@@ -80,7 +70,7 @@ class Settings(SelectionSettings):
         "number of parallel runs (default 1); auto: as many as the machine has room for",
         group=RESOURCES,
         metavar="N|auto",
-        parse=partial(_number, int),
+        parse=partial(_value, int),
     )
     executor: Any = option(
         "processes",
@@ -143,7 +133,7 @@ class Settings(SelectionSettings):
         "candidate; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
-        parse=_points,
+        parse=partial(_value, json.loads),
     )
     splits: str = splits_option(SCORING)
     split_ratios: Tuple[float, ...] = _scoring(
