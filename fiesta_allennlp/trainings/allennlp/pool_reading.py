@@ -76,6 +76,8 @@ def read_pool(
         key = first_said([group_by, *own])
         views = [_random_view(config, name, reader, paths, key) for name, reader in given.items()]
         check_match(views[0].identities, views[-1].identities, key)
+    for view in views:
+        _check_labels(view, paths)
     return new_pool(
         views[-1].groups,
         views[-1].sizes,
@@ -87,6 +89,16 @@ def read_pool(
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
     )
+
+
+def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
+    """Refuse data with a single label: all candidates would be equally right."""
+    labels = [labels for _, labels in view.identities]
+    if labels[0] and all(other == labels[0] for other in labels):
+        raise DataError(
+            f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
+            f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Use data with at least two labels."
+        )
 
 
 def _random_view(
