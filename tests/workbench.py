@@ -52,14 +52,14 @@ class ModelTraining(ModelTestCase):
         yield
         logging.root.handlers[:] = before  # AllenNLP leaves those that write into the directory of the training
 
-    def config(self, reader: Mapping[str, Any], data: Any, model: Mapping[str, Any], optimizer: str) -> str:
+    def config(self, reader: Mapping[str, Any], data: Any, model: Mapping[str, Any]) -> str:
         config: Dict[str, Any] = {
             "dataset_reader": reader,
             "train_data_path": str(data),
             "validation_data_path": str(data),
             "model": model,
             "data_loader": {"batch_size": 4},
-            "trainer": {"num_epochs": 30, "optimizer": {"type": optimizer, "lr": 0.05}, "cuda_device": -1},
+            "trainer": {"num_epochs": 30, "optimizer": {"type": "adam", "lr": 0.05}, "cuda_device": -1},
         }
         path = self.directory / "config.json"
         path.write_text(json.dumps(config))

@@ -146,7 +146,7 @@ selection with its original options."""
         settings = merge(typed_settings(args, Settings))
         from fiesta_allennlp.records import Failure
         from fiesta_allennlp.reports.tables import trial_table
-        from fiesta_allennlp.trainings.dry_run import trial
+        from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
@@ -157,7 +157,7 @@ selection with its original options."""
 
     def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
         from fiesta_allennlp.reports.tables import plan_table
-        from fiesta_allennlp.trainings.dry_run import plan
+        from fiesta_allennlp.trainings.select import plan
 
         plan_table(plan(settings, console, planned_directory(args)), console)
 

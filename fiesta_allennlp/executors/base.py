@@ -23,7 +23,7 @@ class Evaluator(ABC):
         """
 
     def for_request(self, request: Request) -> "Evaluator":
-        """Return what this request needs of the evaluator, which is all that a worker is sent."""
+        """Return the evaluator of this request alone, which executors are given and send to workers."""
         return self
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:

@@ -116,7 +116,7 @@ class QueueingExecutor(Executor, ABC):
     def _work(self, evaluator: Evaluator, request: Request, directory: Path, device: Optional[str] = None) -> Work:
         """Describe a run that is made in `directory`, on a machine with the files in the same places."""
         return Work(
-            evaluator=pickle.dumps(evaluator.for_request(request)),
+            evaluator=pickle.dumps(evaluator),
             places={},
             request=request,
             directory=directory,

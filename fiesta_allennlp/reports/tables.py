@@ -64,16 +64,17 @@ def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
 
 def plan_table(plan: Any, console: Console) -> None:
     """Print what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
-    has_vectors = any(preparation.coverage for preparation in plan.preparations.values())
+    prepared, strategy = plan.prepared, plan.prepared.checked.settings.strategy_params()
+    has_vectors = any(preparation.coverage for preparation in prepared.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
-    for name, preparation in plan.preparations.items():
+    for name, preparation in prepared.preparations.items():
         shares = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
-        metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
+        metrics = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
         table.add_row(escape(name), parameters, *shares, metrics)
-    stop = {"stop": plan.strategy["stop"]["type"]} if "stop" in plan.strategy else {}
-    _print_plan(console, table, plan, {**plan.strategy, **stop})
+    stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
+    _print_plan(console, table, plan, {**strategy, **stop})
 
 
 def show_plan(plan: Any, console: Console) -> None:

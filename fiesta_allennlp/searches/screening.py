@@ -29,12 +29,16 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, importin
 from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import clear
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
-from fiesta_allennlp.trainings.candidates import Roster, candidate_of, check_variables, mark_of, read_roster
+from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
 from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
 from fiesta_allennlp.trainings.pool import Preparation, facts_of
-from fiesta_allennlp.trainings.preparation import prepare_all
+from fiesta_allennlp.trainings.preparation import (
+    CheckedTrainings,
+    PreparedTrainings,
+    prepare_all,
+    prepared_trainings,
+)
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
-from fiesta_allennlp.trainings.select import CheckedTrainings, PreparedTrainings, prepared_trainings
 from fiesta_allennlp.trainings.settings import Settings
 
 INPUTS = "inputs"
@@ -206,8 +210,7 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
 
 def prepare_by_reader(
     candidates: Mapping[str, Candidate],
-    roster: Roster,
-    settings: Settings,
+    checked: CheckedTrainings,
     directory: RunDirectory,
     place: RunDirectory,
     console: Console,
@@ -220,7 +223,7 @@ def prepare_by_reader(
         uris = sorted(holder[key] for holder, key in vector_references(config))
         alike.setdefault(json.dumps([readers_of(config), official_paths(config), uris]), []).append(name)
     firsts = {names[0]: candidates[names[0]] for names in alike.values()}
-    built = prepare_all(firsts, roster, settings, directory, place, console)
+    built = prepare_all(firsts, checked, directory, place, console)
     others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
     return {**built, **others}
 

@@ -9,8 +9,7 @@ from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
 from fiesta_allennlp.splits import Division
-from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM
-from fiesta_allennlp.trainings.settings import SCORING, Settings
+from fiesta_allennlp.trainings.settings import CLUSTER, RAY, SCORING, SLURM, Settings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta

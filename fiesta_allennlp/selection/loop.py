@@ -175,7 +175,8 @@ class Selection(LoopParts):
         submitted: Set[Request] = set()
         history = self._history()
         for request in history.pending:
-            evaluation = self.evaluator.salvage(request, self.directory.evaluation(request.name))
+            run = self.evaluator.for_request(request)
+            evaluation = run.salvage(request, self.directory.evaluation(request.name))
             if evaluation is not None:
                 logger.info("%s had finished before the interruption; recording its score", request.name)
                 self._record(evaluation)
@@ -200,7 +201,7 @@ class Selection(LoopParts):
         """Return the outcome, or the score of a run that had finished when its process was ended."""
         if isinstance(outcome, Failure) and outcome.kind != "error":
             directory = self.directory.evaluation(outcome.request.name)
-            return self.evaluator.salvage(outcome.request, directory) or outcome
+            return self.evaluator.for_request(outcome.request).salvage(outcome.request, directory) or outcome
         return outcome
 
     def _choose(self, history: History, slots: int) -> List[Request]:
@@ -218,7 +219,7 @@ class Selection(LoopParts):
     def _submit(self, request: Request, submitted: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
         self.retries.note_begun(request)
-        self.executor.submit(self.evaluator, request)
+        self.executor.submit(self.evaluator.for_request(request), request)
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:

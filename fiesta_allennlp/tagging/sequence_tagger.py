@@ -1,6 +1,6 @@
-"""The sequence taggers, their common base, and the decoder of the conditional random field."""
+"""The sequence taggers and their common base."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import check_dimensions_match
@@ -70,9 +70,9 @@ class SequenceTagger(Model):
         num_words, num_tags), `tags` and `mask` (batch_size, num_words), the result ()."""
         raise NotImplementedError
 
-    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Compute the numbers of the best tags, with arbitrary values at masked positions. Shapes: `logits`
-        (batch_size, num_words, num_tags), `mask` and the result (batch_size, num_words)."""
+    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> List[List[int]]:
+        """Compute the numbers of the best tags of each sentence. Shapes: `logits` (batch_size, num_words, num_tags),
+        `mask` (batch_size, num_words)."""
         raise NotImplementedError
 
     def forward(
@@ -97,9 +97,9 @@ class SequenceTagger(Model):
             likelihood = self.log_likelihood(logits, tags, mask)
             output["loss"] = -likelihood / len(tags) if self._is_mean else -likelihood
         if not self.training:
-            output["tags"] = self._named(self.best_tags(logits, mask), mask)
+            output["tags"] = self._named(self.best_tags(logits, mask))
             if tags is not None:
-                self._scores(output["tags"], self._named(tags, mask))
+                self._scores(output["tags"], self._named(unpadded(tags, mask)))
         return output
 
     def _dropped(self, vectors: torch.Tensor) -> torch.Tensor:
@@ -107,12 +107,8 @@ class SequenceTagger(Model):
             vectors = self._variational_dropout(vectors)
         return self._dropout(vectors)
 
-    def _named(self, tags: torch.Tensor, mask: torch.Tensor) -> List[List[str]]:
-        lengths = mask.sum(dim=1).tolist()
-        return [
-            [self._tag_names[number] for number in row[:length]]
-            for row, length in zip(tags.tolist(), lengths, strict=True)
-        ]
+    def _named(self, tags: List[List[int]]) -> List[List[str]]:
+        return [[self._tag_names[number] for number in row] for row in tags]
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """Return `accuracy`, and the overall precision, recall and F1 of spans; an empty dictionary for the training
@@ -120,6 +116,11 @@ class SequenceTagger(Model):
         if self.training and not self._scores.num_words:
             return {}
         return self._scores.get_metric(reset)
+
+
+def unpadded(tags: torch.Tensor, mask: torch.Tensor) -> List[List[int]]:
+    """Return the tags of each sentence without its padding. Shape of both: (batch_size, num_words)."""
+    return [row[:length] for row, length in zip(tags.tolist(), mask.sum(dim=1).tolist(), strict=True)]
 
 
 def _check_encoding(encoding: Optional[str], tag_names: Dict[int, str]) -> None:
@@ -158,11 +159,8 @@ class SoftmaxSequenceTagger(SequenceTagger):
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return -torch.nn.functional.cross_entropy(logits[mask], tags[mask], reduction="sum")
 
-    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return logits.argmax(dim=-1)
-
-
-FORBIDDEN = -10000.0  # the score of a transition that is not allowed, as in AllenNLP's decoder
+    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> List[List[int]]:
+        return unpadded(logits.argmax(dim=-1), mask)
 
 
 @Model.register("crf_sequence_tagger")
@@ -176,8 +174,8 @@ class CrfSequenceTagger(SequenceTagger):
 
         p(y | X) = exp s(X, y) / sum_y' exp s(X, y'),  s(X, y) = sum_i A_{y_i, y_{i+1}} + sum_i P_{i, y_i}
 
-    (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). AllenNLP computes the likelihood. The
-    tagger decodes all sentences of a batch at once.
+    (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). AllenNLP computes the likelihood and
+    the best tags.
 
     Args:
         constrain_decoding: Whether decoding gives only tags that the label encoding allows. The likelihood is over all
@@ -206,8 +204,8 @@ class CrfSequenceTagger(SequenceTagger):
             self._check_allowed(tags, mask)
         return self._crf(logits, tags, mask)
 
-    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return best_paths(logits, mask, transitions_of(self._crf))
+    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> List[List[int]]:
+        return [tags for tags, _ in self._crf.viterbi_tags(logits, mask)]
 
     def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
         """Refuse gold tags that decoding can never produce."""
@@ -221,55 +219,3 @@ class CrfSequenceTagger(SequenceTagger):
                 "data do. Use the encoding of the reader's tags, convert them with the reader's 'convert_to', or set "
                 "'constrain_decoding' to false."
             )
-
-
-class Transitions(NamedTuple):
-    """Scores of a conditional random field, with `FORBIDDEN` for the transitions that are not allowed. Shapes: `start`
-    and `end` (num_tags,); `between` (num_tags, num_tags), from the tag of the row to the tag of the column."""
-
-    start: torch.Tensor
-    between: torch.Tensor
-    end: torch.Tensor
-
-
-def transitions_of(crf: ConditionalRandomField) -> Transitions:
-    """Return the field's transitions as numbers, with its constraints."""
-    num_tags = crf.num_tags
-    allowed = crf._constraint_mask.detach()
-    scores = torch.zeros_like(allowed)
-    scores[:num_tags, :num_tags] = crf.transitions.detach()
-    if crf.include_start_end_transitions:
-        scores[num_tags, :num_tags] = crf.start_transitions.detach()
-        scores[:num_tags, num_tags + 1] = crf.end_transitions.detach()
-    scores = scores * allowed + FORBIDDEN * (1 - allowed)
-    return Transitions(scores[num_tags, :num_tags], scores[:num_tags, :num_tags], scores[:num_tags, num_tags + 1])
-
-
-def best_paths(logits: torch.Tensor, mask: torch.Tensor, transitions: Transitions) -> torch.Tensor:
-    """Return the best tags by Viterbi's algorithm, in one step for each position of the whole batch.
-
-    With delta_1(j) = start_j + logits_1j, position t has::
-
-        delta_t(j) = max_i (delta_{t-1}(i) + between_ij) + logits_tj,
-
-    and the i of this maximum is the tag before j. Where a sentence is padded, delta does not change. Shapes: `logits`
-    (batch_size, num_words, num_tags), `mask` and the result (batch_size, num_words).
-    """
-    _, num_words, num_tags = logits.shape
-    # Shape: (1, num_tags)
-    same = torch.arange(num_tags, device=logits.device).unsqueeze(0)
-    # Shape: (batch_size, num_tags)
-    delta = transitions.start + logits[:, 0]
-    before = []
-    for position in range(1, num_words):
-        is_word = mask[:, position].unsqueeze(1)
-        # Shape of both: (batch_size, num_tags)
-        best, argument = (delta.unsqueeze(2) + transitions.between).max(dim=1)
-        delta = torch.where(is_word, best + logits[:, position], delta)
-        before.append(torch.where(is_word, argument, same))
-    tag = (delta + transitions.end).max(dim=1).indices
-    tags = [tag]
-    for argument in reversed(before):
-        tag = argument.gather(1, tag.unsqueeze(1)).squeeze(1)
-        tags.append(tag)
-    return torch.stack(tags[::-1], dim=1)

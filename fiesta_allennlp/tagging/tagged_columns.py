@@ -77,10 +77,6 @@ class TaggedColumnsReader(DatasetReader):
                 raise ConfigurationError(f"'{name}' must be one of {', '.join(known)} but is '{value}'.")
         if convert_to is not None and encoding is None:
             raise ConfigurationError(f"'convert_to' is '{convert_to}', which needs the 'encoding' of the file.")
-        texts = {"separator": separator, "comment_prefix": comment_prefix, "document_prefix": document_prefix}
-        for name, text in texts.items():
-            if text == "":
-                raise ConfigurationError(f"'{name}' must not be empty. Set a string, or remove it.")
         self._token_column, self._tag_column, self._separator = token_column, tag_column, separator
         self._comment_prefix, self._document_prefix, self._encoding = comment_prefix, document_prefix, encoding
         self._convert_to = convert_to

@@ -3,13 +3,13 @@
 import json
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, TypeVar
+from typing import Any, List, Mapping, Optional
 
 from fiesta_allennlp.directory import OUTCOME
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import FiestaError, MetricError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Evaluation, Request
@@ -17,39 +17,44 @@ from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
+from fiesta_allennlp.trainings.programs.metrics import numbers_in, score_in
 
-Run = TypeVar("Run", bound="CandidateRun")
+REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
 
 @dataclass(frozen=True)
 class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
-    `places` maps files that the configs name to their places on this machine. `data` are the data of candidates as they
+    `places` maps files that the config names to their places on this machine. `data` are the candidate's data as they
     were when the selection began. `group_by` is the key of the groups that splits keep whole.
     """
 
-    configs: Mapping[str, Config]
+    config: Config
     metric: str
     group_by: Optional[str] = None
     places: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, DataMark] = field(default_factory=dict)
+    data: DataMark = field(default_factory=DataMark)
     division: Division = AT_OFFICIAL_RATIOS
 
     @abstractmethod
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
         """Make the run in `directory`, and return all metrics that it reports."""
 
+    @property
     @abstractmethod
-    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
-        score is missing or not a finite number."""
+    def metric_names(self) -> List[str]:
+        """The names under which a run may report the metric. Earlier ones win."""
+
+    @abstractmethod
+    def is_in(self, directory: Path, request: Request) -> bool:
+        """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
         changed."""
         started_at, start = datetime.now(timezone.utc), time.monotonic()
-        with unchanged(self.data.get(request.candidate, DataMark()), self.places):
+        with unchanged(self.data, self.places):
             metrics = self.metrics_of(request, directory)
         seconds = time.monotonic() - start
         reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
@@ -57,34 +62,51 @@ class CandidateRun(Evaluator):
         write_outcome(evaluation, directory)
         return evaluation
 
-    def for_request(self: Run, request: Request) -> Run:
-        name = request.candidate
-        data = {name: self.data[name]} if name in self.data else {}
-        return replace(self, configs={name: self.configs[name]}, data=data)
+    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
+        score is missing or not a finite number."""
+        metrics = reported["metrics"]
+        try:
+            score = score_in(metrics, self.metric_names)
+        except MetricError:  # the right name may be given later
+            with replacing(directory / REPORTED_NAME) as part:
+                part.write_text(json.dumps(reported), encoding="utf-8")
+            raise
+        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
 
-    def reading(self: Run, places: Mapping[str, str]) -> Run:
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
+        metric of that time, but reported the present one."""
+        try:
+            if not self.is_in(directory, request):
+                return None
+            done = read_outcome(request, directory, self.metric)
+            if done is not None:
+                return done
+            reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
+            evaluation = self.scored(request, reported, directory)
+        except (OSError, ValueError, TypeError, KeyError, FiestaError):
+            return None
+        write_outcome(evaluation, directory)
+        return evaluation
+
+    def reading(self, places: Mapping[str, str]) -> "CandidateRun":
         return replace(self, places=places)
 
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
+    outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
     with replacing(directory / OUTCOME) as part:
-        part.write_text(json.dumps(_recorded(evaluation)), encoding="utf-8")
+        part.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """Return the outcome that `write_outcome` left for this request; None if it is missing, has another metric, or is a
-    file of another form, which a model or a program may have written under this name."""
+    """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
     try:
         outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)
         usable(evaluation.score, OUTCOME)
     except (OSError, ValueError, TypeError, FiestaError):
         return None
-    is_whole = set(outcome) == set(_recorded(evaluation)) and isinstance(evaluation.metrics, dict)
-    return evaluation if is_whole and evaluation.metric == metric else None
-
-
-def _recorded(evaluation: Evaluation) -> Dict[str, Any]:
-    """Return the content of an outcome file: all of a run except its request."""
-    return {f.name: getattr(evaluation, f.name) for f in fields(Evaluation) if f.name != "request"}
+    return evaluation if evaluation.metric == metric else None

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import NO_ALLENNLP, ConfigError, all_in_one, plainly
 from fiesta_allennlp.names import check_distinct, check_names
@@ -14,7 +14,7 @@ from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.candidate_values import NONE, CandidateSpec, read_candidates, read_place
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_place
 from fiesta_allennlp.trainings.config import (
     SEED_KEYS,
     Config,
@@ -107,8 +107,8 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
 
 
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
-    config = load_config(spec, settings.overrides, settings.data_of_commands)
     try:
+        config = load_config(spec, settings.overrides, settings.data_of_commands)
         check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{spec.what}: {error}") from error
@@ -131,10 +131,9 @@ def read_roster(
     *,
     allow_removed: bool,
     division: Division = AT_OFFICIAL_RATIOS,
-    points: Any = None,
 ) -> Roster:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
-    `allow_removed`, a candidate of the store that is not given. `points` is the setting, for the message."""
+    `allow_removed`, a candidate of the store that is not given."""
     known = {candidate.name: candidate for candidate in stored.candidates}
     before = stored.meta.removed
     data = _marks(given, division)
@@ -142,11 +141,10 @@ def read_roster(
         if name in given:
             _check_unchanged(given[name], data[name], candidate, stored.directory.root)
         elif name not in before and not allow_removed:
-            new = "and any new ones" + (f" with --points {NONE}" if points not in (None, NONE) else "")
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
-                f"{stored.directory.root}. Pass all of its candidates, {_sources(known)}, {new}; or drop this one "
-                "with --allow-removed."
+                f"{stored.directory.root}. Pass all of its candidates, {_sources(known)}, and any new ones; or drop "
+                "this one with --allow-removed."
             )
     check_distinct({**known, **given}, what="candidate")
     late = tuple(name for name in given if name not in known or name in before) if known else ()

@@ -31,27 +31,24 @@ def load_config(
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
         command = " A command needs placeholders, such as {train}, {test} and {seed}." if " " in spec.place else ""
-        raise ConfigError(f"{spec.path}: no such config file.{command}")
+        raise ConfigError(f"no such config file.{command}")
     config = _evaluated(spec, overrides, data_of_commands)
-    try:
-        if is_program(config):
-            check_keys(config)
-        else:
-            _check_complete(config)
-        official_paths(config)
-    except ConfigError as error:
-        raise ConfigError(f"{spec.what}: {error}") from error
+    if is_program(config):
+        check_keys(config)
+    else:
+        _check_complete(config)
+    official_paths(config)
     return config
 
 
 def _check_complete(config: Config) -> None:
-    for key in NEEDED:
-        if config.get(key) is None:
+    for key in (*NEEDED, "validation_dataset_reader"):
+        part = config.get(key)
+        if part is None and key in NEEDED:
             program = f' For a program, add "type": "{TYPE}".' if "command" in config else ""
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
-    for key in (*NEEDED, "validation_dataset_reader"):
-        if config.get(key) is not None and not isinstance(config[key], dict):
-            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}.")
+        if part is not None and not isinstance(part, dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
@@ -63,7 +60,7 @@ def _check_complete(config: Config) -> None:
 
 def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
     source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
-    where = f"--overrides '{overrides}' over {spec.what}" if overrides else spec.what
+    where = f"the config with --overrides '{overrides}'" if overrides else "the config"
     try:
         config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
     except ConfigError as error:
@@ -74,15 +71,15 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
             raise
         name, known = missing[1], spec.point.variables
         raise ConfigError(
-            f"{where}: the config reads the external variable '{name}', which has no value.{did_you_mean(name, known)} "
-            f"Set it with '{spec.path}?{name}=VALUE', with --points, or in the environment."
+            f"{where} reads the external variable '{name}', which has no value.{did_you_mean(name, known)} Set it with "
+            f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
         ) from error
     if not isinstance(config, dict):
-        raise ConfigError(f"{where}: a config must be an object but is a {type(config).__name__}.")
+        raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
     try:
         return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
-        raise ConfigError(f"{spec.what}: {error}.") from error
+        raise ConfigError(f"{error}.") from error
 
 
 def is_resplit(reader: Any) -> bool:

@@ -1,8 +1,9 @@
 """The checks of candidates before the first run, which build each once, and the choice of the metric."""
 
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -13,37 +14,142 @@ from fiesta_allennlp.errors import (
     ModelError,
     ReaderError,
     all_in_one,
-    describe,
     did_you_mean,
     plainly,
 )
+from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
-from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.records import Candidate, Evaluation, Request
 from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.strategy_building import importing
 from fiesta_allennlp.splits import Division
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config
+from fiesta_allennlp.trainings.config import Config, with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.data_files import missing_file
-from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.data_files import DataMark
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    preparation_of,
+    scored_on,
+    vectors_are_there,
+)
+from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
+from fiesta_allennlp.trainings.programs.run import ProgramRun
+from fiesta_allennlp.trainings.progress_setup import MetricNames
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
-from fiesta_allennlp.trainings.workers import packages_of
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
+
+
+@dataclass(frozen=True)
+class EachRun(Evaluator):
+    """Runs each candidate as a program, or trains it with AllenNLP. `runs` are by candidate."""
+
+    runs: Mapping[str, CandidateRun]
+
+    def for_request(self, request: Request) -> Evaluator:
+        return self.runs[request.candidate]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return self.for_request(request).evaluate(request, directory)
+
+
+TRIAL_RECORDS = 200  # of a program
+
+
+def of_one_epoch(config: Config) -> Config:
+    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
+    trainer = config["trainer"]
+    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
+
+
+@dataclass(frozen=True)
+class CheckedTrainings:
+    """Settings that passed the checks of files and options."""
+
+    settings: Settings
+    roster: Roster
+    strategy: Strategy
+
+
+@dataclass(frozen=True)
+class PreparedTrainings:
+    """A checked selection after every model has been built. `preparations` include removed candidates."""
+
+    checked: CheckedTrainings
+    directory: RunDirectory
+    executor: Executor
+    preparations: Mapping[str, Preparation]
+
+    @property
+    def pool(self) -> Pool:
+        return next(iter(self.preparations.values())).pool
+
+    @property
+    def scored_on(self) -> str:
+        return scored_on(self.pool.official, self.checked.roster.division)
+
+    @property
+    def code(self) -> List[str]:
+        """The files that the commands of programs name."""
+        return sorted({file for config in self.programs.values() for file in code_of(config)})
+
+    @property
+    def programs(self) -> Dict[str, Config]:
+        """The configs of the candidates that are programs."""
+        given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
+        return {name: config for name, config in given.items() if is_program(config)}
+
+    def metric_names(self, console: Console) -> MetricNames:
+        return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
+
+    def evaluator(self, *, is_trial: bool = False) -> EachRun:
+        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
+        records."""
+        settings, roster = self.checked.settings, self.checked.roster
+        keeps_models = settings.keep != "none"
+        runs: Dict[str, CandidateRun] = {}
+        for name, given in roster.configs.items():
+            config = with_absolute_paths(given)
+            shared: Dict[str, Any] = {
+                "metric": settings.scored_by.name,
+                "group_by": self.preparations[name].pool.group_by,
+                "data": roster.data.get(name, DataMark()),
+                "division": roster.division,
+            }
+            if is_program(config):
+                most_records = TRIAL_RECORDS if is_trial else None
+                runs[name] = ProgramRun(config, keep_models=keeps_models, most_records=most_records, **shared)
+                continue
+            from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+
+            runs[name] = AllenNLPTraining(
+                of_one_epoch(config) if is_trial else config,
+                vectors=dict(self.preparations[name].vectors),
+                keep_archives=keeps_models,
+                free_device=self.executor.gives_devices,
+                **shared,
+            )
+        return EachRun(runs)
 
 
 def prepare_all(
     candidates: Mapping[str, Candidate],
-    roster: Roster,
-    settings: Settings,
+    checked: CheckedTrainings,
     directory: RunDirectory,
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
     """Build each of these candidates once, in its own process. Output goes to `checks/` of `place`, and word vectors to
     `vectors/`; both move to `directory` afterwards. Raise a `ConfigError` that lists all invalid candidates."""
+    settings, roster = checked.settings, checked.roster
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
     are_programs = all(is_program(candidate.config) for candidate in candidates.values())
     building = "" if are_programs else " and building each model once"
@@ -53,14 +159,14 @@ def prepare_all(
         name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, place.vectors)
         for name, candidate in candidates.items()
     }
-    with counting(console, len(candidates)) as checked:
+    with counting(console, len(candidates)) as count:
         results = run_apart(
             _prepare_task,
             tasks,
             logs={name: place.check_log(name) for name in candidates},
             settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
             at_once=room if settings.workers == "auto" else min(room, settings.workers),
-            on_done=checked,
+            on_done=count,
         )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
@@ -77,9 +183,7 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     log = place.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
-    plain = f"{plainly(error)}{where}"
-    text = missing_file(candidate.config, describe(error)) or plain
-    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
+    return f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}{where}"
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
@@ -103,7 +207,7 @@ def with_metric(
     metric = settings.scored_by
     refusals: List[str] = []
     for name, preparation in preparations.items():
-        reported = None if preparation.metrics is None else sorted(preparation.metrics | {LOSS})
+        reported = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS})
         if reported is not None and metric.name not in reported:
             refusals.append(
                 f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
@@ -116,13 +220,13 @@ def with_metric(
 
 
 def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
-    reported = [preparation.metrics for preparation in preparations.values() if preparation.metrics is not None]
+    reported = [set(made.metrics) for made in preparations.values() if made.metrics is not None]
     if len(reported) < len(preparations):
         raise ConfigError(
             "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
             "or --metric=-NAME if lower is better."
         )
-    shared = frozenset.intersection(*reported)
+    shared = set.intersection(*reported)
     if DEFAULT_METRIC in shared or len(shared) != 1:
         return DEFAULT_METRIC
     (found,) = shared
@@ -131,3 +235,45 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
         check_direction(dict(candidate.config), Metric(found))
     console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
     return found
+
+
+Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
+
+
+@contextmanager
+def prepared_trainings(
+    checked: CheckedTrainings,
+    directory: RunDirectory,
+    place: RunDirectory,
+    console: Console,
+    *,
+    prepare: Prepare,
+) -> Iterator[PreparedTrainings]:
+    """Implement `SelectionFamily.prepared`."""
+    settings, roster = checked.settings, checked.roster
+    packages = packages_of(settings, roster)
+    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
+    with closing(built) as executor:
+        check_gpus(roster.given, executor)
+        known = _known(roster)
+        fresh = {
+            name: candidate
+            for name, candidate in roster.given.items()
+            if name not in known or not vectors_are_there(known[name])
+        }
+        if fresh:
+            known.update(prepare(fresh, checked, directory, place, console))
+            check_same_pool({name: known[name].pool for name in roster.given})
+        taking_part = {name: known[name] for name in roster.given}
+        settings = with_metric(settings, roster.given, taking_part, console)
+        yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+
+
+def _known(roster: Roster) -> Dict[str, Preparation]:
+    """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
+    their current fingerprint, which older stores computed from names."""
+    known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
+    for name in roster.given.keys() & known.keys():
+        pool = replace(known[name].pool, data=roster.data[name].fingerprint)
+        known[name] = replace(known[name], pool=pool)
+    return known

@@ -2,9 +2,10 @@
 
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Set
+from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
 from rich.console import Console
 
@@ -16,15 +17,14 @@ from fiesta_allennlp.files import delete
 from fiesta_allennlp.listeners.notify import GpuRoom, Notify, smallest_gpu_mib
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import Evaluation, History, Outcome
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
-from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.programs.config import placeholders_of
-from fiesta_allennlp.trainings.programs.metrics import metric_in
+from fiesta_allennlp.trainings.programs.metrics import metric_in, names_of
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -32,7 +32,6 @@ from fiesta_allennlp.trainings.settings import Settings
 def watching(
     settings: Settings,
     directory: RunDirectory,
-    store: RunStore,
     console: Console,
     *,
     remaining: Callable[[History], str],
@@ -44,8 +43,7 @@ def watching(
         progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
         listeners: List[Listener] = [stack.enter_context(progress)]
         if settings.keep == "best":
-            history = store.history(max_failures=settings.max_failures)
-            listeners.append(BestArchives(directory, history, sign=metric.sign))
+            listeners.append(BestModels(directory, metric.sign))
         if settings.notify:
             listeners.append(Notify(settings.notify, directory))
         if settings.tensorboard:
@@ -61,53 +59,45 @@ def _say(console: Console, sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
-class BestArchives(Listener):
+@dataclass(frozen=True)
+class BestModels(Listener):
     """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
-    directory `model` of a program. Runs of `history` count too. `sign` is -1 if the lowest score is the best."""
+    directory `model` of a program. `sign` is -1 if the lowest score is the best."""
 
-    def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:
-        self._directory = directory
-        self._sign = sign
-        self._best: Dict[str, Evaluation] = {}
-        for evaluation in history.evaluations:
-            self.on_outcome(evaluation)
+    directory: RunDirectory
+    sign: int = 1
 
-    def on_outcome(self, outcome: Outcome) -> None:
-        if not isinstance(outcome, Evaluation) or not any(path.exists() for path in self._models(outcome)):
-            return
-        best = self._best.setdefault(outcome.request.candidate, outcome)
-        if outcome is not best:
-            is_better = self._sign * outcome.score > self._sign * best.score
-            self._best[outcome.request.candidate], worse = (outcome, best) if is_better else (best, outcome)
-            self._delete(worse)
+    def on_state(self, history: History, decision: Decision) -> None:
+        self.keep_only(history.candidates, history)
 
-    def keep_only(self, winner: Optional[str]) -> None:
-        """Delete all models except one of this candidate."""
-        for candidate, evaluation in self._best.items():
-            if candidate != winner:
-                self._delete(evaluation)
+    def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
+        """Delete all models except the best one of each of these candidates."""
+        for name in history.candidates:
+            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
+            there = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(there, key=lambda run: self.sign * run.score, default=None)
+            for run in there:
+                if run is not best or name not in candidates:
+                    for path in self._models(run):
+                        delete(path)
 
-    def _models(self, evaluation: Evaluation) -> List[Path]:
-        return [self._directory.archive(evaluation.request.name), self._directory.model(evaluation.request.name)]
-
-    def _delete(self, evaluation: Evaluation) -> None:
-        for path in self._models(evaluation):
-            delete(path)
+    def _models(self, run: Evaluation) -> List[Path]:
+        return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
 
 
 class MetricNames(Listener):
     """Prints each name under which programs report the metric, once, if it differs from the metric's own name."""
 
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
-        self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
+        self._metric, self._configs, self._console = settings.scored_by.name, configs, console
+        self._names = names_of(self._metric, division)
         self._told: Set[str] = set()
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
         if not isinstance(outcome, Evaluation) or name not in self._configs:
             return
-        is_alone = not self._division.keeps_test
-        found = metric_in(outcome.metrics, self._metric, scored=self._division.scored, alone=is_alone)
+        found = metric_in(outcome.metrics, self._names)
         if found == self._metric or found in self._told:
             return
         self._told.add(found)

@@ -1,83 +1,34 @@
-"""Selections among configs and programs: the family of `fiesta select`."""
+"""Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
-from contextlib import closing, contextmanager
+import resource
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import DataChangedError, DataError
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
-from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, History
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.listeners.notify import PEAK_MEMORY
+from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
-from fiesta_allennlp.selection.session import run_selection
+from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
-from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.config import SEED_KEYS, Config
-from fiesta_allennlp.trainings.data_files import found_again
-from fiesta_allennlp.trainings.pool import (
-    Pool,
-    Preparation,
-    check_same_pool,
-    facts_of,
-    note_on_labels,
-    preparation_of,
-    scored_on,
-    vectors_are_there,
-)
-from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
-from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.pool import facts_of
+from fiesta_allennlp.trainings.preparation import CheckedTrainings, PreparedTrainings, prepare_all, prepared_trainings
+from fiesta_allennlp.trainings.programs.config import example_command, is_program, notes_on_program
+from fiesta_allennlp.trainings.progress_setup import BestModels, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
-
-
-@dataclass(frozen=True)
-class CheckedTrainings:
-    """Settings that passed the checks of files and options."""
-
-    settings: Settings
-    roster: Roster
-    strategy: Strategy
-
-
-@dataclass(frozen=True)
-class PreparedTrainings:
-    """A checked selection after every model has been built. `preparations` include removed candidates."""
-
-    checked: CheckedTrainings
-    directory: RunDirectory
-    executor: Executor
-    preparations: Mapping[str, Preparation]
-
-    @property
-    def pool(self) -> Pool:
-        return next(iter(self.preparations.values())).pool
-
-    @property
-    def code(self) -> List[str]:
-        """The files that the commands of programs name."""
-        return sorted({file for config in self.programs.values() for file in code_of(config)})
-
-    @property
-    def programs(self) -> Dict[str, Config]:
-        """The configs of the candidates that are programs."""
-        given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
-        return {name: config for name, config in given.items() if is_program(config)}
-
-    def metric_names(self, console: Console) -> MetricNames:
-        return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
-
-    def evaluator(self, *, is_trial: bool = False) -> Evaluator:
-        given = (self.checked.settings, self.checked.roster, self.preparations)
-        return evaluator_of(*given, gives_devices=self.executor.gives_devices, is_trial=is_trial)
 
 
 class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
@@ -93,9 +44,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         given = load_candidates(settings, least=least)
-        roster = read_roster(
-            given, stored, allow_removed=allow_removed, division=settings.division, points=settings.points
-        )
+        roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
         strategy = importing(
             settings.include_package,
             lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
@@ -108,8 +57,9 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
     def prepared(
         self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[PreparedTrainings]:
-        notes = _notes_on_configs(checked.roster)
-        return prepared_trainings(checked, directory, place, console, prepare=prepare_all, notes=notes)
+        for note in _notes_on_configs(checked.roster):
+            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+        return prepared_trainings(checked, directory, place, console, prepare=prepare_all)
 
     def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
         return prepared.checked.settings
@@ -137,7 +87,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with (
             told_of_jobs(executor, directory, console),
-            watching(settings, directory, store, console, remaining=remaining) as listeners,
+            watching(settings, directory, console, remaining=remaining) as listeners,
         ):
             yield LoopParts(
                 strategy=strategy,
@@ -157,7 +107,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             "belief": strategy["belief"],
             "splits": settings.splits,
             "score": settings.score,
-            "scored_on": scored_on(prepared.pool.official, prepared.checked.roster.division),
+            "scored_on": prepared.scored_on,
             "seed": meta.seed,
         }
         return summarise(history, decision, about)
@@ -166,51 +116,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         may_continue = decision.best is None or decision.stopped_by in UNDECIDED
         if prepared.checked.settings.keep == "best" and not may_continue:
             sign = prepared.checked.settings.scored_by.sign
-            BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
-
-
-Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
-
-
-@contextmanager
-def prepared_trainings(
-    checked: CheckedTrainings,
-    directory: RunDirectory,
-    place: RunDirectory,
-    console: Console,
-    *,
-    prepare: Prepare,
-    notes: Iterable[str] = (),
-) -> Iterator[PreparedTrainings]:
-    """Implement `SelectionFamily.prepared`. `notes` are printed before the first model is built."""
-    settings, roster = checked.settings, checked.roster
-    packages = packages_of(settings, roster)
-    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
-    with closing(built) as executor:
-        check_gpus(roster.given, executor)
-        room = num_workers("auto", settings.threads_per_worker)
-        if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
-            crowded = (
-                f"--workers {executor.slots} exceeds the {room} runs that this machine's cores can make at full speed."
-            )
-            notes = [crowded, *notes]
-        for note in notes:
-            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
-        known = _known(roster)
-        fresh = {
-            name: candidate
-            for name, candidate in roster.given.items()
-            if name not in known or not vectors_are_there(known[name])
-        }
-        if fresh:
-            known.update(prepare(fresh, roster, settings, directory, place, console))
-            _check_data(roster)
-            check_same_pool({name: known[name].pool for name in roster.given})
-            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
-        taking_part = {name: known[name] for name in roster.given}
-        settings = with_metric(settings, roster.given, taking_part, console)
-        yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+            BestModels(prepared.directory, sign).keep_only([decision.best], history)
 
 
 def _notes_on_configs(roster: Roster) -> Iterator[str]:
@@ -220,34 +126,9 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
             f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of runs "
             "separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
         )
-    seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
-    if seeded:
-        yield f"every run gets its own seeds, which replace the seeds in the config of {', '.join(seeded)}."
     for name, config in configs.items():
         if is_program(config):
             yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
-
-
-def _known(roster: Roster) -> Dict[str, Preparation]:
-    """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
-    their current fingerprint, which older stores computed from names."""
-    known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
-    for name in roster.given.keys() & known.keys():
-        pool = replace(known[name].pool, data=roster.data[name].fingerprint)
-        known[name] = replace(known[name], pool=pool)
-    return known
-
-
-def _check_data(roster: Roster) -> None:
-    """Refuse data that changed while the candidates were being checked."""
-    for name, mark in roster.data.items():
-        try:
-            found_again(mark, {})
-        except (DataChangedError, OSError) as error:
-            raise DataError(
-                f"candidate '{name}': {', '.join(map(str, mark.data_paths))} changed during the check. Run the command "
-                "again once the files are complete."
-            ) from error
 
 
 TRAININGS = Trainings()
@@ -255,3 +136,61 @@ TRAININGS = Trainings()
 
 select = partial(run_selection, TRAININGS)
 """Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
+
+
+# Without a store.
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
+    first run."""
+
+    prepared: PreparedTrainings
+    least: int
+    most: int
+    commands: Mapping[str, str]
+
+
+def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
+    """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
+    with rehearsed(TRAININGS, settings, console) as prepared:
+        console.print(f"Would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
+    roster = prepared.checked.roster
+    least, most = prepared.checked.strategy.bounds(len(roster.given))
+    commands = {
+        name: example_command(config, roster.division, directory.evaluation(f"{name}-0"))
+        for name, config in roster.configs.items()
+        if is_program(config)
+    }
+    return Plan(prepared, least, most, commands)
+
+
+@dataclass(frozen=True)
+class Measured(Evaluator):
+    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
+
+    evaluator: Evaluator
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        made = self.evaluator.evaluate(request, directory)
+        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
+        return replace(made, metrics={**made.metrics, PEAK_MEMORY: gib})
+
+
+def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
+    """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
+    AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
+    with rehearsed(TRAININGS, settings, console) as prepared:
+        if not isinstance(prepared.executor, ProcessExecutor):
+            raise ConfigError("--trial runs only on this machine. Remove --executor.")
+        seed = fresh_seed() if settings.seed is None else settings.seed
+        names = prepared.metric_names(console)
+        evaluator = prepared.evaluator(is_trial=True)
+        for name in prepared.checked.roster.given:
+            request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
+            prepared.executor.submit(Measured(evaluator.for_request(request)), request)
+        for outcome in prepared.executor.completed():
+            names.on_outcome(outcome)
+            yield outcome

@@ -1,57 +1,112 @@
 """The options of `fiesta select`. They import neither torch nor AllenNLP, so that usage errors appear immediately."""
 
-import argparse
 import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, overlay, splits_option
+from fiesta_allennlp.selection.options import check_values, flag, option, options_of
+from fiesta_allennlp.selection.settings import (
+    CHOOSING,
+    OFFICIAL,
+    RESOURCES,
+    SelectionSettings,
+    fill,
+    overlay,
+    registered,
+    splits_option,
+)
 from fiesta_allennlp.splits import PARTS, Division, check_ratios
-from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM, ExecutorSettings
 
 SCORING = "Data and scoring"
+CLUSTER = "Cluster (with --executor ray or slurm)"
+RAY = "Ray (with --executor ray)"
+SLURM = "Slurm (with --executor slurm)"
+
+OF_EVERY_EXECUTOR = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
 
 DEFAULT_METRIC = "macro_f1"
 
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
 
 
-def _numbers(text: str) -> Tuple[float, ...]:
+def _value(kind: Callable[[str], Any], text: str) -> Any:
+    """Return a value of this kind, or else the text, which the settings refuse unless they know it."""
     try:
-        return tuple(float(number) for number in text.split(","))
+        return kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be numbers separated by commas, such as 0.64,0.16,0.2, but got '{text}'"
-        ) from None
-
-
-def _points(text: str) -> Any:
-    if not text.lstrip().startswith("["):
         return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is not valid JSON: {error}") from None
+
+
+def _numbers(text: str) -> Tuple[Any, ...]:
+    return tuple(_value(float, number) for number in text.split(","))
 
 
 _scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
 
 
+def _own(help: str, group: str, **declared: Any) -> Any:
+    """Declare an option that belongs to one executor or another."""
+    return option(None, help, group=group, is_of_executor=True, **declared)
+
+
 @dataclass(frozen=True)
-class Settings(ExecutorSettings):
+class Settings(SelectionSettings):
     """The settings of `fiesta select`, with the names and defaults of the command's options.
 
     `candidates` are configs, written as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or the
     commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
+    `executor` is a registered name or a JSON object with a `type`, `workers` a number or `auto`. The options of a
+    single executor are named after the arguments of its constructor.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
+    workers: Any = option(
+        1,
+        "number of parallel runs (default 1); auto: as many as the machine has room for",
+        group=RESOURCES,
+        metavar="N|auto",
+        parse=partial(_value, int),
+    )
+    executor: Any = option(
+        "processes",
+        "processes (default) on this machine, ray or slurm for a cluster, or a JSON object with a `type`",
+        group=RESOURCES,
+        metavar="NAME|JSON",
+    )
+    threads_per_worker: int = _resource(1, "torch threads per run (default 1)")
+    cuda_devices: Optional[str] = _own("GPUs to distribute over the workers, such as 0,1", RESOURCES)
+    runs_per_gpu: Optional[int] = _own(
+        "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES, least=1
+    )
+    time_limit: Optional[float] = _resource(None, "kill a run after this number of seconds and count it as failed")
+    cpus_per_evaluation: Optional[float] = _own("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
+    gpus_per_evaluation: Optional[float] = _own(
+        "GPUs to reserve per run (default 0); 0.25 puts four runs on one GPU", CLUSTER
+    )
+    memory_per_evaluation: Optional[float] = _own("GiB of memory to reserve per run (default none)", CLUSTER)
+    ray_address: Optional[str] = _own(
+        "auto (default): the cluster that this machine belongs to; local: start a cluster on this machine alone; or "
+        "HOST:PORT",
+        RAY,
+    )
+    ship_data: Optional[bool] = _own("send the data files to nodes that do not have them", RAY)
+    runs_per_job: Optional[int] = _own("runs per job, one after the other (default 1)", SLURM, least=1)
+    array_size: Optional[int] = _own("maximum number of jobs in a job array (default 1)", SLURM, least=1)
+    partition: Optional[str] = _own("partition of the jobs (default: the cluster's)", SLURM)
+    account: Optional[str] = _own("account that the jobs are charged to (default: yours)", SLURM)
+    job_time: Optional[str] = _own(
+        "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)",
+        SLURM,
+        metavar="MINUTES|H:M:S|D-H",
+    )
+    slurm: Optional[Tuple[str, ...]] = _own(
+        "any other option of sbatch, such as --slurm qos=long; repeatable", SLURM, metavar="KEY=VALUE", is_repeated=True
+    )
     candidates: Tuple[str, ...] = option(
         (),
         "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
@@ -78,7 +133,7 @@ class Settings(ExecutorSettings):
         "candidate; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
-        parse=_points,
+        parse=partial(_value, json.loads),
     )
     splits: str = splits_option(SCORING)
     split_ratios: Tuple[float, ...] = _scoring(
@@ -134,6 +189,8 @@ class Settings(ExecutorSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
+            raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
         if self.metric is not None and not Metric.of(self.metric).name:
             raise ConfigError(f"--metric must be a name, or -NAME to minimize it, but got '{self.metric}'.")
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
@@ -149,6 +206,22 @@ class Settings(ExecutorSettings):
                 check_ratios(self.split_ratios, self.division.parts)
             except DataError as error:
                 raise ConfigError(f"--split-ratios with --score {self.score}: {error}") from error
+
+    def executor_params(self) -> Dict[str, Any]:
+        """Return the executor as a config, with its own options filled in, without the common ones."""
+        params = registered(self.executor, "--executor")
+        for key in OF_EVERY_EXECUTOR:
+            if key in params:
+                raise ConfigError(f"remove '{key}' from --executor. It has an option of its own.")
+        fill(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
+        check_values({"runs_per_gpu": params.get("runs_per_gpu")}, type(self))
+        devices, runs_per_gpu = params.get("cuda_devices"), params.pop("runs_per_gpu", None)
+        if devices is not None:
+            given = devices.split(",") if isinstance(devices, str) else devices
+            params["cuda_devices"] = [str(device).strip() for device in given] * (runs_per_gpu or 1)
+        elif runs_per_gpu is not None:
+            raise ConfigError("--runs-per-gpu needs --cuda-devices, such as --cuda-devices 0,1.")
+        return params
 
     @property
     def on_official_splits(self) -> bool:
@@ -179,6 +252,11 @@ class Settings(ExecutorSettings):
     def scored_by(self) -> Metric:
         """The metric with its direction; the default metric while `metric` is None."""
         return Metric.of(self.metric or DEFAULT_METRIC)
+
+
+def executor_options() -> List[str]:
+    """Return the names of the settings that belong to one executor or another."""
+    return [name for name, declared in options_of(Settings) if declared.is_of_executor]
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:

@@ -1,51 +1,20 @@
-"""Chooses the evaluator of each candidate, and builds the executor that the options name."""
+"""Builds the executor that the options name, and checks the GPUs that its runs would use."""
 
 import inspect
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors import processes, ray, slurm  # noqa: F401, registered when imported
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Candidate, Evaluation, Request
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.environment import gpus
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config, with_absolute_paths
-from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, executor_options
-from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
-from fiesta_allennlp.trainings.programs.run import ProgramRun
-from fiesta_allennlp.trainings.settings import Settings
-
-
-@dataclass(frozen=True)
-class EitherEvaluator(Evaluator):
-    """Runs the candidates of `programs` as programs, and trains all others with AllenNLP."""
-
-    training: Evaluator
-    programs: ProgramRun
-
-    def for_request(self, request: Request) -> Evaluator:
-        owner = self.programs if request.candidate in self.programs.configs else self.training
-        return owner.for_request(request)
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        return self.for_request(request).evaluate(request, directory)
-
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        return self.for_request(request).salvage(request, directory)
-
-    def files(self, request: Request) -> List[str]:
-        return self.for_request(request).files(request)
-
-    def made_files(self, request: Request) -> List[str]:
-        return self.for_request(request).made_files(request)
-
+from fiesta_allennlp.trainings.settings import Settings, executor_options
 
 # Workers import these modules first, and the fork server once for all of them.
 OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
@@ -57,53 +26,7 @@ def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
     return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
 
 
-TRIAL_RECORDS = 200  # of a program
-
-
-def of_one_epoch(config: Config) -> Config:
-    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
-    trainer = config.get("trainer", {})  # a program has none
-    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
-    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs and not is_program(config) else config
-
-
-def evaluator_of(
-    settings: Settings,
-    roster: Roster,
-    preparations: Mapping[str, Preparation],
-    *,
-    gives_devices: bool,
-    is_trial: bool = False,
-) -> Evaluator:
-    """Return the evaluator of these candidates, programs and AllenNLP configs alike. `preparations` include removed
-    candidates. The runs of a trial have one epoch, or few records."""
-    configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
-    if is_trial:
-        configs = {name: of_one_epoch(config) for name, config in configs.items()}
-    programs = {name: config for name, config in configs.items() if is_program(config)}
-    shared: Dict[str, Any] = {
-        "metric": settings.scored_by.name,
-        "group_by": next(iter(preparations.values())).pool.group_by,
-        "data": roster.data,
-        "division": roster.division,
-    }
-    most_records = TRIAL_RECORDS if is_trial else None
-    run = ProgramRun(programs, keep_models=settings.keep != "none", most_records=most_records, **shared)
-    if len(programs) == len(configs):
-        return run
-    from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
-
-    training = AllenNLPTraining(
-        configs={name: config for name, config in configs.items() if name not in programs},
-        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
-        keep_archives=settings.keep != "none",
-        free_device=gives_devices,
-        **shared,
-    )
-    return EitherEvaluator(training, run) if programs else training
-
-
-def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     params = settings.executor_params()
     name = params["type"]

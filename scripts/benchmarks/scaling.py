@@ -124,7 +124,7 @@ def throughput(args: argparse.Namespace) -> Iterator[List[str]]:
     """A row for each executor: trainings of the sample in an hour."""
     with tempfile.TemporaryDirectory() as scratch:
         evaluator = prepared_trainings(sorted(Path("training_configs/sample").glob("*.jsonnet")), Path(scratch))
-        candidates = list(evaluator.configs)
+        candidates = list(evaluator.runs)
         for name in args.executors:
             hourly = []
             for num_workers in (1, 2):

@@ -20,6 +20,7 @@ from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
+from fiesta_allennlp.trainings.preparation import EachRun
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,11 @@ def run_selection(
         ).run()
 
 
-def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> AllenNLPTraining:
+def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> EachRun:
     """Trainings of TDSA configs, with word vectors filtered into this directory."""
     configs = {path.stem: with_absolute_paths(load_config(CandidateSpec(path), overrides)) for path in paths}
-    vectors = {
-        name: dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
-        for name, config in configs.items()
-    }
-    return AllenNLPTraining(configs, "macro_f1", "sentence_id", vectors=vectors)
+    runs = {}
+    for name, config in configs.items():
+        vectors = dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
+        runs[name] = AllenNLPTraining(config, "macro_f1", "sentence_id", vectors=vectors)
+    return EachRun(runs)

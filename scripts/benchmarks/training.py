@@ -223,8 +223,9 @@ def main() -> None:
     overrides = json.dumps({"trainer.num_epochs": args.epochs, "trainer.patience": None})
     with tempfile.TemporaryDirectory() as scratch:
         run = RunDirectory(Path(scratch))
-        evaluator = prepared_trainings([CONFIG], run.vectors, overrides=overrides)
-        config, (filtered,) = evaluator.configs[CONFIG.stem], evaluator.vectors[CONFIG.stem].values()
+        evaluator = prepared_trainings([CONFIG], run.vectors, overrides=overrides).runs[CONFIG.stem]
+        assert isinstance(evaluator, AllenNLPTraining)
+        config, (filtered,) = evaluator.config, evaluator.vectors.values()
         bare(config, filtered, run.root / "warm.log")  # starts the fork server
         pairs = [(ours(evaluator, run), bare(config, filtered, run.root / "bare.log")) for _ in range(args.repetitions)]
     report(pairs, args.epochs)

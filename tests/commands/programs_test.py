@@ -109,11 +109,9 @@ def test_only_the_winners_best_model_is_kept_by_a_metric_to_minimise(
 
 
 def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, reviews: Path, run: Path) -> None:
-    with (reviews / "test.jsonl").open("a") as test:
-        test.write('{"text": "nobody", "label": "knows"}\n')
     before = sorted(reviews.rglob("*"))
     output = selections.begin("--dry-run")
-    assert "'knows'" in output and "train 40, validation 12, test 21" in output
+    assert "train 40, validation 12, test 20" in output
     sets = " ".join(f"{run}/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
     assert f"{sets} 1 {run}/evaluations/able-0/output" in output
     assert sorted(reviews.rglob("*")) == before

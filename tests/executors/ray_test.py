@@ -108,7 +108,7 @@ def test_a_program_gets_its_sets_and_its_script_on_a_node(
     command = ["sh", "score.sh", "{train}", "{validation}", "{test}", "{seed}", "{directory}"]
     config = program_config(reviews, "", command=command)
     executor = make(ship_data=True)
-    program = ProgramRun({request(0).candidate: config}, "accuracy", working_directory=str(reviews))
+    program = ProgramRun(config, "accuracy", working_directory=str(reviews))
     assert score_of(executor, program) == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
     assert len((left / "output" / "test").read_text().splitlines()) == 20 and not (left / "data").exists()

@@ -101,7 +101,7 @@ def test_a_wrong_or_missing_file_is_refused_with_its_line(tmp_path, text, option
 
 
 def test_unknown_settings_are_refused():
-    for name, value in (("encoding", "IOB2"), ("convert_to", "IOB1"), ("separator", "")):
+    for name, value in (("encoding", "IOB2"), ("convert_to", "IOB1")):
         with pytest.raises(ConfigurationError, match=f"'{name}'"):
             DatasetReader.from_params(Params({"type": "tagged_columns", name: value}))
     with pytest.raises(ConfigurationError, match="'convert_to' .*'encoding'"):

@@ -29,7 +29,7 @@ class TestTraining(ModelTraining):
     def test_train_save_and_load(self, name):
         # Two sentences of the fixture have two targets and two labels, of which a model that is blind to the target
         # can learn one each: 4 of 6.
-        config = self.config({"type": "semeval_tdsa"}, self.data, {"type": name, **MODELS[name]}, "adam")
+        config = self.config({"type": "semeval_tdsa"}, self.data, {"type": name, **MODELS[name]})
         assert list(ENCODERS) == NAMES, "every model is tried here"
         right = 4 / 6 if name == "target_lstm" else 1.0
         self.ensure_model_can_train_save_and_load(config, metric_to_check="accuracy", metric_terminal_value=right)

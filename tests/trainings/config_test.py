@@ -9,14 +9,15 @@ from fiesta_allennlp.records import Request
 from fiesta_allennlp.selection.jsonnet import with_overrides
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
+from fiesta_allennlp.trainings.candidates import candidate_of
 from fiesta_allennlp.trainings.config import (
     evaluation_config,
     first_difference,
-    load_config,
     moved,
     vector_references,
     with_absolute_paths,
 )
+from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -101,7 +102,7 @@ def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: A
         whole = content if isinstance(content, str) else json.dumps({**classifier_config(reviews), **content})
         (reviews / "bad.jsonnet").write_text(whole)
     with pytest.raises(ConfigError, match=f"bad.jsonnet:? .*{message}"):
-        load_config(CandidateSpec(reviews / "bad.jsonnet"))
+        candidate_of(CandidateSpec(reviews / "bad.jsonnet"), Settings())
 
 
 def test_the_first_difference_has_its_path_and_both_values() -> None:

@@ -28,7 +28,7 @@ def prepared(config: Dict[str, Any], tmp_path: Path) -> Preparation:
 
 def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
     preparation = prepared(classifier_config(reviews), tmp_path)
-    assert preparation.metrics == {"accuracy"}
+    assert preparation.metrics == ["accuracy"]
     assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
     assert preparation.pool.targets == preparation.pool.official
     assert preparation.pool.num_groups == 72

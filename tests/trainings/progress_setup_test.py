@@ -5,9 +5,9 @@ from typing import Any, List, Optional, Set, Tuple
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.trainings.progress_setup import BestArchives
+from fiesta_allennlp.trainings.progress_setup import BestModels
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -19,7 +19,7 @@ def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evalua
         replicate = sum(evaluation.request.candidate == name for evaluation in done)
         done.append(Evaluation(make_request(1, name, replicate, shared_splits=True), score, "f1"))
         archive = directory.archive(done[-1].request.name)
-        archive.parent.mkdir(parents=True)
+        archive.parent.mkdir(parents=True, exist_ok=True)
         archive.write_bytes(b"a model")
     return done
 
@@ -30,30 +30,24 @@ def there(root: Path) -> Set[str]:
 
 def test_the_best_of_each_candidate_stays_while_it_runs_and_the_winners_at_the_end(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    first, *others = finished(directory, ("a", 0.5), ("b", 0.9), ("a", 0.7), ("a", 0.6), ("a", 0.7))
-    archives = BestArchives(directory, History(("a", "b"), (first,)))
-    seen = []
-    for evaluation in others:
-        archives.on_outcome(evaluation)
-        seen.append(there(tmp_path))
-    assert seen[1:] == [{"a-1", "b-0", "a-2", "a-3"}, {"a-1", "b-0", "a-3"}, {"a-1", "b-0"}]
-    archives.on_outcome(Failure(others[0].request, "error", "no", 1.0))
-    assert there(tmp_path) == {"a-1", "b-0"}
-    archives.keep_only("a")
+    scores = [("a", 0.5), ("b", 0.9), ("a", 0.7), ("a", 0.6), ("a", 0.7)]
+    models = BestModels(directory)
+    for number, left in ((2, {"a-0", "b-0"}), (3, {"a-1", "b-0"}), (5, {"a-1", "b-0"})):
+        history = History(("a", "b"), tuple(finished(directory, *scores[:number])))
+        models.on_state(history, Decision(None))
+        assert there(tmp_path) == left
+    models.keep_only(["a"], history)
     assert there(tmp_path) == {"a-1"}
 
 
-def test_an_earlier_session_and_lost_archives_are_no_trouble(tmp_path: Path) -> None:
+def test_lost_archives_are_no_trouble_and_the_lowest_score_may_be_the_best(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    done = finished(directory, ("a", 0.9), ("a", 0.7), ("a", 0.8))
+    history = History(("a",), tuple(finished(directory, ("a", 0.9), ("a", 0.7), ("a", 0.8))))
     directory.archive("a-0").unlink()
-    archives = BestArchives(directory, History(("a",), tuple(done)))
-    assert there(tmp_path) == {"a-2"}
-    archives.keep_only(None)
-    assert there(tmp_path) == set()
-    lowest = finished(RunDirectory(tmp_path / "minimised"), ("a", 3.0), ("a", 2.0), ("a", 2.5))
-    BestArchives(RunDirectory(tmp_path / "minimised"), History(("a",), tuple(lowest)), sign=-1)
+    BestModels(directory, -1).on_state(history, Decision(None))
     assert there(tmp_path) == {"a-1"}
+    BestModels(directory).keep_only([None], history)
+    assert there(tmp_path) == set()
 
 
 @pytest.mark.parametrize(

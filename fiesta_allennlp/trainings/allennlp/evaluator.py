@@ -22,10 +22,8 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
-from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.selection.metrics import usable
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
     Config,
     evaluation_config,
@@ -58,20 +56,20 @@ class AllenNLPTraining(CandidateRun):
 
     A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_archives` also
     `model.tar.gz`. With `free_device` it trains on the worker's own device, whatever the config says. `vectors` are the
-    word-vector files to read instead of the files in each candidate's config.
+    word-vector files to read instead of the files in the config.
     """
 
-    vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    vectors: Mapping[str, str] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
 
     def config_of(self, request: Request) -> Config:
         """Return the config that repeats this run with plain `allennlp train`."""
         return evaluation_config(
-            self.configs[request.candidate],
+            self.config,
             request,
             group_by=self.group_by,
-            vectors=self.vectors.get(request.candidate),
+            vectors=self.vectors,
             free_device=self.free_device,
             division=self.division,
         )
@@ -86,33 +84,22 @@ class AllenNLPTraining(CandidateRun):
         shutil.rmtree(directory / "vocabulary", ignore_errors=True)
         return metrics
 
-    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        metrics = reported["metrics"]
-        name = f"{PREFIXES[self.division.scored]}_{self.metric}"
-        if metrics.get(name) is None:
-            raise FiestaError(f"the run did not report the metric '{name}'. It reported: {', '.join(sorted(metrics))}.")
-        score = usable(metrics[name], f"the run reported {name}")
-        numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
-        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers})
+    @property
+    def metric_names(self) -> List[str]:
+        return [f"{PREFIXES[self.division.scored]}_{self.metric}"]
 
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """Return the outcome that a worker wrote just before the parent died, if request and config are the same. The
-        run directory with its word vectors may have moved since."""
-        try:
-            config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        if _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request)):
-            return None
-        return read_outcome(request, directory, self.metric)
+    def is_in(self, directory: Path, request: Request) -> bool:
+        """Compare the configs. The run directory with its word vectors may have moved since."""
+        config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+        return _with_bare_vectors(config) == _with_bare_vectors(self.config_of(request))
 
     def files(self, request: Request) -> List[str]:
         """Return the data files of the candidate. Anything else that its config names must be on every machine."""
-        paths = self.division.used(official_paths(self.configs[request.candidate]))
+        paths = self.division.used(official_paths(self.config))
         return [path for _, path in leaves_of(paths) if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
-        return sorted(set(self.vectors.get(request.candidate, {}).values()))
+        return sorted(set(self.vectors.values()))
 
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:

@@ -76,6 +76,7 @@ def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[st
                 )
 
 
+LABELS = (LabelField, SequenceLabelField, MultiLabelField, SpanField)
 MOST_READ_AGAIN = 200  # instances
 MOST_READ_AT_ONCE = 10_000  # by a reader that is no generator and always reads all
 
@@ -104,22 +105,16 @@ def check_reads_alike(
 
 
 def _told_apart(instance: Instance) -> List[Any]:
-    fields = [instance.fields[name] for name in sorted(instance.fields)]
-    labels = [value for field in fields for value in _labels(field)]
-    return labels or [value for field in fields for value in _texts(field)]
+    leaves = [leaf for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
+    labels = [_label(leaf) for leaf in leaves if isinstance(leaf, LABELS)]
+    return labels or [[token.text for token in leaf.tokens] for leaf in leaves if isinstance(leaf, TextField)]
 
 
-def _labels(field: Field) -> List[Any]:
+def _leaves(field: Field) -> List[Field]:
+    return [leaf for child in field for leaf in _leaves(child)] if isinstance(field, ListField) else [field]
+
+
+def _label(field: Any) -> Any:
     if isinstance(field, LabelField):
-        return [field.label]
-    if isinstance(field, (SequenceLabelField, MultiLabelField)):
-        return [list(field.labels)]
-    if isinstance(field, SpanField):
-        return [(field.span_start, field.span_end)]
-    return [value for child in field for value in _labels(child)] if isinstance(field, ListField) else []
-
-
-def _texts(field: Field) -> List[Any]:
-    if isinstance(field, TextField):
-        return [[token.text for token in field.tokens]]
-    return [value for child in field for value in _texts(child)] if isinstance(field, ListField) else []
+        return field.label
+    return (field.span_start, field.span_end) if isinstance(field, SpanField) else list(field.labels)

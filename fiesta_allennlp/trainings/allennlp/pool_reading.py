@@ -14,11 +14,11 @@ from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_checks import Identity, check_match, check_reads_alike, check_same_fields
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
-from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
+from fiesta_allennlp.trainings.pool import Pool, first_said, new_pool, with_labels
 
 
 def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
@@ -68,8 +68,7 @@ def read_pool(
         evaluated = {part: path for part, path in paths.items() if part != "train"}
         trained = by_task(first, given[first], {"train": paths["train"]})
         views = [_View(trained + by_task(last, given[last], evaluated))]
-        targets = dict(views[0].sizes)
-        for part, size in targets.items():
+        for part, size in views[0].sizes.items():
             if not size:
                 raise DataError(f"'{part}_data_path': {paths[part]} contains no instances.")
     else:
@@ -77,22 +76,18 @@ def read_pool(
         key = first_said([group_by, *own])
         views = [_random_view(config, name, reader, paths, key) for name, reader in given.items()]
         check_match(views[0].identities, views[-1].identities, key)
-        targets = group_targets(views[-1].sizes, ratios=division.ratios, parts=division.parts)
     for view in views:
         _check_labels(view, paths)
-    check_groups(views[-1].groups, targets, key)
-    labels = _label_fields(views[-1].pool)
-    return Pool(
-        official=views[-1].sizes,
-        targets=targets,
-        num_groups=len(set(views[-1].groups)),
+    return new_pool(
+        views[-1].groups,
+        views[-1].sizes,
         group_by=key,
+        division=division,
         data=data,
         fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
-        pairing=with_labels(views[-1].groups, labels),
+        pairing=with_labels(views[-1].groups, _label_fields(views[-1].pool)),
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
-        untrained=untrained_labels(views[-1].groups, labels, views[-1].sizes, division),
     )
 
 

@@ -11,7 +11,6 @@ from collections import Counter
 from pathlib import Path
 from typing import AbstractSet, Any, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-import numpy as np
 import torch
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
@@ -62,26 +61,8 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
             f"{uri}: none of its {num_read} rows matches a word of the data. Check that each line contains a word and "
             "its numbers, and that the words have the same case as the data."
         )
-    _check_rows(uri, kept)
     with replacing(target) as part:
         part.write_text("".join(kept), encoding="utf-8", newline="\n")
-
-
-def _check_rows(uri: str, rows: Sequence[str]) -> None:
-    """Refuse a row with too few numbers or with other values. A row with more values than usual is for a word that
-    contains a space, which AllenNLP skips."""
-    width = width_of(rows)
-    for row in rows:
-        word, *numbers = row.rstrip().split(" ")
-        if len(numbers) < width:
-            raise DataError(
-                f"{uri}: the row for '{word}' has {len(numbers)} numbers but should have {width}. Fix or delete it."
-            )
-        try:
-            np.array(numbers[:width], dtype=np.float32)
-        except ValueError as error:
-            if len(numbers) == width:
-                raise DataError(f"{uri}: in the row for '{word}', {error}. Fix or delete it.") from error
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
@@ -135,7 +116,7 @@ def prepare_candidate(
     num_parameters, metrics = build_once(config, pool, vectors, division)
     check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))
-    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())), shares)
+    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
 
 
 def build_once(

@@ -55,22 +55,29 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse unknown keys and values of the wrong type."""
+    data, environment = config.get("data"), config.get("environment", {})
     _check_known(config, KEYS, "a program")
     command = config.get("command")
-    if not _is_list_of_texts(command) or not command:
-        raise ConfigError(
-            f'\'command\' must be a list of strings such as ["python", "train.py"] but is {shortened(command)}.'
-        )
-    environment = config.get("environment", {})
-    if not isinstance(environment, dict) or not _is_list_of_texts(list(environment.values())):
-        raise ConfigError(f"'environment' must be an object of strings but is {shortened(environment)}.")
+    is_command = bool(command) and _is_list_of_texts(command)
+    _check_kind("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
+    are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
+    _check_kind("environment", environment, are_texts, "an object of strings")
     for name in environment:
         if not name or "=" in name or name.startswith(OURS):
             raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
-    if not isinstance(config.get("metrics", ""), str):
-        raise ConfigError(f"'metrics' must be the path to a JSON file, or \"stdout\", but is {config['metrics']}.")
-    if config.get("data") is not None:
-        _check_data_keys(config["data"])
+    metrics = config.get("metrics", "")
+    _check_kind("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
+    if data is None:
+        return
+    _check_kind("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
+    _check_known(data, DATA_KEYS, "'data' of a program")
+    for part in PARTS:
+        path = data.get(part)
+        is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
+        _check_kind(f"data.{part}", path, is_file, "the path to a single file")
+    given = data.get("format")
+    hint = did_you_mean(str(given), FORMATS)
+    _check_kind("data.format", given, given in FORMATS, f"one of {', '.join(FORMATS)}", hint)
 
 
 def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> None:
@@ -79,26 +86,13 @@ def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> 
         raise ConfigError(not_keys(unknown, owner, known))
 
 
+def _check_kind(key: str, value: Any, is_right: bool, what: str, hint: str = "") -> None:
+    if not is_right:
+        raise ConfigError(f"'{key}' must be {what} but is {shortened(value)}.{hint}")
+
+
 def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) and "\0" not in part for part in value)
-
-
-def _check_data_keys(data: Any) -> None:
-    if not isinstance(data, dict):
-        raise ConfigError(
-            '\'data\' must be an object such as {"train": "train.jsonl", "format": "jsonl"} but is '
-            f"{shortened(data)}."
-        )
-    _check_known(data, DATA_KEYS, "'data' of a program")
-    for part in PARTS:
-        path = data.get(part)
-        if path is not None and (not isinstance(path, str) or "://" in path or Path(path).is_dir()):
-            raise ConfigError(f"'data.{part}' must be the path to a single file but is {shortened(path)}.")
-    if data.get("format") not in FORMATS:
-        hint = did_you_mean(str(data.get("format")), FORMATS)
-        raise ConfigError(
-            f"'data.format' must be one of {', '.join(FORMATS)} but is {shortened(data.get('format'))}.{hint}"
-        )
 
 
 # Placeholders.

@@ -6,10 +6,10 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataError, did_you_mean
 
@@ -20,11 +20,12 @@ DOCUMENT = "document"  # the only key by which sentences of column files can be 
 
 @dataclass(frozen=True)
 class Record:
-    """An item of a data file: its bytes, ended by a line feed, and the number of its first line, from 1. In a column
-    file, `document` names its document, and `opening` is the line that begins that document."""
+    """An item of a data file: its bytes, ended by a line feed, the number of its first line, from 1, and its fields. In
+    a column file, `document` names its document, and `opening` is the line that begins that document."""
 
     text: bytes
     line: int
+    fields: Mapping[str, Hashable] = field(default_factory=dict)
     document: str = ""
     opening: bytes = b""
 
@@ -48,52 +49,33 @@ class DataFormat(ABC):
     def read(self, content: bytes, path: str) -> DataFile:
         """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
 
-    @abstractmethod
-    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        """Yield the fields of each record."""
-
-    def columns(self, file: DataFile) -> Dict[str, List[Hashable]]:
-        """Return the values of each field, None where a record lacks it. Shape of each: `(num_records,)`."""
-        columns: Dict[str, List[Hashable]] = {}
-        for number, fields in enumerate(self.fields(file)):
-            for name, value in fields.items():
-                columns.setdefault(name, [None] * number).append(_hashable(value))
-            for values in columns.values():
-                values.extend([None] * (number + 1 - len(values)))
-        return columns
-
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return the group of each record. Shape: `(num_records,)`. Raise a `DataError` if a record has no such
         field."""
-        groups: List[Hashable] = []
-        for record, fields in zip(file.records, self.fields(file), strict=True):
-            groups.append(_hashable(fields.get(group_by)))
-            if groups[-1] in (None, ""):
+        for record in file.records:
+            if record.fields.get(group_by) in (None, ""):
                 raise DataError(
                     f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing."
-                    f"{did_you_mean(group_by, fields)} Fields of this record: {', '.join(fields) or 'none'}. Use a "
-                    "field that every record has, or --group-by none."
+                    f"{did_you_mean(group_by, record.fields)} Fields of this record: "
+                    f"{', '.join(record.fields) or 'none'}. Use a field that every record has, or --group-by none."
                 )
-        return groups
+        return [record.fields[group_by] for record in file.records]
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         """Return the content of a file with these records, which are whole documents with `by_document`."""
         return head + b"".join(record.text for record in records)
 
 
-class JsonLines(DataFormat):
-    """An object in each line."""
+class Lines(DataFormat):
+    """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
-    suffix = ".jsonl"
+    def __init__(self, suffix: str, fields_of: Callable[[Record, str], Mapping[str, Hashable]]) -> None:
+        self.suffix = suffix
+        self._fields_of = fields_of
 
     def read(self, content: bytes, path: str) -> DataFile:
-        file = _lines(content, path)
-        for _ in self.fields(file):  # checks each record
-            pass
-        return file
-
-    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        return (_object(record, file.path) for record in file.records)
+        lines = [line for line in _lines_of(content) if line.text.strip()]
+        return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
 
 
 class Table(DataFormat):
@@ -111,13 +93,8 @@ class Table(DataFormat):
         for record, row in others:
             if len(row) != len(header):
                 raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
-        return DataFile(path, first.text, tuple(record for record, _ in others))
-
-    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        content = file.head + b"".join(record.text for record in file.records)
-        rows = self._rows(content, file.path)
-        _, header = next(rows)
-        return (dict(zip(header, row, strict=True)) for _, row in rows)
+        records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in others)
+        return DataFile(path, first.text, tuple(records))
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         taken: List[Record] = []
@@ -150,33 +127,28 @@ class ConllFormat(DataFormat):
         for is_break, block in groupby(_lines_of(content), key=_is_break):
             lines = list(block)
             if not is_break:
+                columns = zip(*(line.text.split() for line in lines), strict=False)  # those that every word has
+                fields = {str(number): column for number, column in enumerate(columns)}
                 text = b"".join(line.text for line in lines)
-                records.append(Record(text, lines[0].line, document, opening))
+                records.append(Record(text, lines[0].line, fields, document, opening))
                 continue
             for line in lines:
                 if line.text.startswith(DOCUMENT_START):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
 
-    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        for record in file.records:
-            rows = _words(record)
-            width = min(map(len, rows))
-            yield {str(number): tuple(row[number] for row in rows) for number in range(width)}
-
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
         texts stay on one side."""
         if group_by != DOCUMENT:
             raise DataError(f"cannot group CoNLL sentences by '{group_by}'. Use '{DOCUMENT}', or --group-by none.")
-        sentences = [tuple(row[0] for row in _words(record)) for record in file.records]
-        if not any(record.opening for record in file.records):
-            return [_digest([words]) for words in sentences]
-        of_document: DefaultDict[str, List[Any]] = defaultdict(list)
-        for record, words in zip(file.records, sentences, strict=True):
-            of_document[record.document].append(words)
-        digests = {document: _digest(words) for document, words in of_document.items()}
-        return [digests[record.document] for record in file.records]
+        has_documents = any(record.opening for record in file.records)
+        documents = [record.document if has_documents else record.line for record in file.records]
+        words: DefaultDict[Hashable, List[Any]] = defaultdict(list)
+        for document, record in zip(documents, file.records, strict=True):
+            words[document].append(record.fields["0"])
+        digests = {document: _digest(sentences) for document, sentences in words.items()}
+        return [digests[document] for document in documents]
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         parts: List[bytes] = []
@@ -185,32 +157,6 @@ class ConllFormat(DataFormat):
                 parts.append(record.opening)
             parts.append(record.text)
         return b"\n".join(parts)
-
-
-class Lines(DataFormat):
-    """Each line that is not empty."""
-
-    suffix = ".txt"
-
-    def read(self, content: bytes, path: str) -> DataFile:
-        return _lines(content, path)
-
-    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        for record in file.records:
-            words = record.text.split()
-            yield {"first word": words[0], "last word": words[-1]}
-
-    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        raise DataError(f"cannot group plain lines by '{group_by}'. Use another format, or --group-by none.")
-
-
-FORMATS: Mapping[str, DataFormat] = {
-    "jsonl": JsonLines(),
-    "csv": Table(",", ".csv", quotes=True),
-    "tsv": Table("\t", ".tsv", quotes=False),
-    "conll": ConllFormat(),
-    "lines": Lines(),
-}
 
 
 def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
@@ -225,22 +171,10 @@ def read_file(path: str, data_format: DataFormat) -> DataFile:
     return file
 
 
-def _hashable(value: Any) -> Hashable:
-    return value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
-
-
-def _lines(content: bytes, path: str) -> DataFile:
-    return DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
-
-
 def _lines_of(content: bytes) -> Iterator[Record]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
         yield Record(line + b"\n", number)
-
-
-def _words(record: Record) -> List[List[bytes]]:
-    return [line.split() for line in record.text.split(b"\n") if line.strip()]
 
 
 def _digest(sentences: Sequence[Any]) -> str:
@@ -251,14 +185,22 @@ def _is_break(line: Record) -> bool:
     return not line.text.strip() or line.text.startswith(DOCUMENT_START)
 
 
-def _object(record: Record, path: str) -> Dict[str, Any]:
+def _object(record: Record, path: str) -> Dict[str, Hashable]:
     try:
         found = json.loads(_decoded(record, path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}.") from error
     if not isinstance(found, dict):
         raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {type(found).__name__}.")
-    return found
+    return {
+        name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
+        for name, value in found.items()
+    }
+
+
+def _ends(record: Record, path: str) -> Dict[str, Hashable]:
+    words = record.text.split()
+    return {"first word": words[0], "last word": words[-1]}
 
 
 def _decoded(line: Record, path: str) -> str:
@@ -266,3 +208,12 @@ def _decoded(line: Record, path: str) -> str:
         return line.text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}, line {line.line}: not UTF-8: {error.reason}. Save it as UTF-8.") from error
+
+
+FORMATS: Mapping[str, DataFormat] = {
+    "jsonl": Lines(".jsonl", _object),
+    "csv": Table(",", ".csv", quotes=True),
+    "tsv": Table("\t", ".tsv", quotes=False),
+    "conll": ConllFormat(),
+    "lines": Lines(".txt", _ends),
+}

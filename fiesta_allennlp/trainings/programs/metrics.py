@@ -6,12 +6,13 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import MODEL
 from fiesta_allennlp.errors import FiestaError, MetricError, visible
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.selection.metrics import usable
+from fiesta_allennlp.splits import Division
 
 # By the set that is scored. Hugging Face's Trainer writes `eval_` for its validation file and `predict_` for its test.
 PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}
@@ -66,26 +67,30 @@ def metrics_in_line(stdout: str) -> Metrics:
     )
 
 
-def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool = True) -> str:
-    """Return the name under which a run reports the metric `name`: the name itself, if `alone` is true, or with a
-    prefix for the set that is scored. The name alone is ambiguous where a run has a test set but is scored on the
-    validation set."""
-    names = [*([name] if alone else []), *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
+def names_of(metric: str, division: Division) -> List[str]:
+    """Return the names under which a program may report a metric: the name itself, or with a prefix for the set that is
+    scored. The name alone is ambiguous where a run has a test set but is scored on the validation set."""
+    alone = [] if division.keeps_test else [metric]
+    return [*alone, *(f"{prefix}{metric}" for prefix in PREFIXES[division.scored])]
+
+
+def metric_in(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the first of these names that a run reports."""
     found = next((known for known in names if known in metrics), None)
     if found is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
-        wanted = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
-        raise MetricError(f"the program did not report a metric named {wanted}; it reported: {reported}.")
+        wanted = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
+        raise MetricError(f"the run did not report a metric named {wanted}; it reported: {reported}.")
     return found
 
 
-def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
-    """Return the score of a run; the parameters are those of `metric_in`."""
-    found = metric_in(metrics, name, scored=scored, alone=alone)
+def score_in(metrics: Metrics, names: Sequence[str]) -> float:
+    """Return the score of a run, which is reported under the first of these names."""
+    found = metric_in(metrics, names)
     value = metrics[found]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise FiestaError(f"the program reported {found} = {shortened(value)}, which is not a number.")
-    return usable(value, f"the program reported {found}")
+        raise FiestaError(f"the run reported {found} = {shortened(value)}, which is not a number.")
+    return usable(value, f"the run reported {found}")
 
 
 def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:

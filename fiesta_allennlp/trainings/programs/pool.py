@@ -10,10 +10,8 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
-from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests, untrained_labels
+from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
-
-LABEL = "label"  # the field whose values are checked for labels that no run can learn
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,9 @@ class ProgramData:
 
     def fields(self) -> Dict[str, List[Hashable]]:
         """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        columns = [self.format.columns(file) for file in self.files.values()]
-        shared = [name for name in columns[0] if all(name in others for others in columns)]
-        return {name: [value for found in columns for value in found[name]] for name in shared}
+        named = [{name for record in file.records for name in record.fields} for file in self.files.values()]
+        records = self.records
+        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*named)}
 
 
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
@@ -67,27 +65,19 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
     read = read_data(config["data"], paths, key)
-    groups, fields = read.groups(), read.fields()
+    groups = read.groups()
     whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
     for record in read.records:
         whole.update(record.text)
-    if division.is_official:
-        targets = read.sizes
-    else:
-        targets = group_targets(read.sizes, ratios=division.ratios, parts=division.parts)
-        check_groups(groups, targets, key)
-        split_pool(groups, targets, seed=0)
-    labels = {LABEL: fields[LABEL]} if LABEL in fields else {}
-    return Pool(
-        official=read.sizes,
-        targets=targets,
-        num_groups=len(set(groups)),
+    return new_pool(
+        groups,
+        read.sizes,
         group_by=key,
+        division=division,
         data=data,
         fingerprint=whole.hexdigest(),
-        pairing=pairing_digests(groups, fields),
+        pairing=pairing_digests(groups, read.fields()),
         is_of_program=True,
-        untrained=untrained_labels(groups, labels, read.sizes, division),
     )
 
 

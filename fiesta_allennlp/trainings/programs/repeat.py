@@ -18,7 +18,7 @@ def repeat_program(program_json: Path, directory: Path) -> Evaluation:
     run, request = done["run"], Request(**done["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
     return ProgramRun(
-        {request.candidate: run["config"]},
+        run["config"],
         metric=done["metric"],
         working_directory=done["working_directory"],
         group_by=run["group_by"],

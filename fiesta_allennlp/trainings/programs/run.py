@@ -11,24 +11,22 @@ from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
-from fiesta_allennlp.errors import FiestaError, MetricError, ProgramError, ProgramKilledError, visible
+from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
 from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.isolation.process_tree import end_below
-from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome, write_outcome
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
 from fiesta_allennlp.trainings.programs.config import STDOUT, code_of, filled, filled_command
 from fiesta_allennlp.trainings.programs.metrics import (
     metrics_in_directory,
     metrics_in_file,
     metrics_in_line,
-    numbers_in,
-    score_in,
+    names_of,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 
 PROGRAM_NAME = "program.json"  # describes a run: config, seeds, options of its split, and the command
-REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
 MOST_KEPT = 2**16  # bytes of the end of the output
 MOST_LINES, MOST_CHARACTERS = 3, 300  # of the output in an error
@@ -128,7 +126,7 @@ class ProgramRun(CandidateRun):
         output = directory / OUTPUT
         delete(output)
         output.mkdir(parents=True)
-        config = moved(self.configs[request.candidate], self.places)
+        config = moved(self.config, self.places)
         try:
             values = {
                 **self._sets(config, request, directory / SETS),
@@ -143,38 +141,18 @@ class ProgramRun(CandidateRun):
             delete(directory / MODEL)
         return metrics
 
-    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        metrics = reported["metrics"]
-        try:
-            score = score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test)
-        except MetricError:  # the right name may be given later
-            with replacing(directory / REPORTED_NAME) as part:
-                part.write_text(json.dumps(reported), encoding="utf-8")
-            raise
-        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
+    @property
+    def metric_names(self) -> List[str]:
+        return names_of(self.metric, self.division)
 
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        try:
-            left = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        if not isinstance(left, dict) or left.get("run") != self._about(request):
-            return None
-        done = read_outcome(request, directory, self.metric)
-        if done is not None:
-            return done
-        try:  # a run that ended without the metric of that time may have reported the present one
-            reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
-            evaluation = self.scored(request, reported, directory)
-            write_outcome(evaluation, directory)
-            return evaluation
-        except (OSError, ValueError, TypeError, KeyError, FiestaError):
-            return None
+    def is_in(self, directory: Path, request: Request) -> bool:
+        left = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
+        return isinstance(left, dict) and left.get("run") == self._about(request)
 
     def files(self, request: Request) -> List[str]:
         """Return the data files, and the files that the command names."""
-        config = self.configs[request.candidate]
-        return [*self.division.used(official_paths(config)).values(), *map(self._absolute, code_of(config))]
+        paths = self.division.used(official_paths(self.config))
+        return [*paths.values(), *map(self._absolute, code_of(self.config))]
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
@@ -208,7 +186,7 @@ class ProgramRun(CandidateRun):
     def _about(self, request: Request) -> Dict[str, Any]:
         """Return everything that decides the score, as plain data."""
         about = {
-            "config": self.configs[request.candidate],
+            "config": self.config,
             "seeds": asdict(request),
             "group_by": self.group_by,
             "division": asdict(self.division),

@@ -20,7 +20,7 @@ REQUEST = make_request(99, "a", 0, shared_splits=True)
 
 
 def make_evaluator(reviews: Path, **kwargs: object) -> AllenNLPTraining:
-    return AllenNLPTraining(configs={"a": classifier_config(reviews)}, metric="accuracy", **kwargs)
+    return AllenNLPTraining(classifier_config(reviews), metric="accuracy", **kwargs)
 
 
 def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allennlp(
@@ -44,12 +44,12 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
 
     assert evaluator.salvage(REQUEST, directory) == evaluation
     assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), directory) is None
-    assert AllenNLPTraining(configs=evaluator.configs, metric="loss").salvage(REQUEST, directory) is None
-    missing = AllenNLPTraining(configs=evaluator.configs, metric="macro_f1")
-    with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        missing.scored(REQUEST, {"metrics": evaluation.metrics}, directory)
+    assert replace(evaluator, metric="loss").salvage(REQUEST, directory) is None
     (directory / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, directory) is None
+    missing = replace(evaluator, metric="macro_f1")
+    with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
+        missing.scored(REQUEST, {"metrics": evaluation.metrics}, directory)
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
@@ -70,7 +70,7 @@ def test_files_at_other_places_give_the_same_score_but_changed_ones_none_and_a_k
     reviews: Path, tmp_path: Path
 ) -> None:
     """The config of a run names the original places."""
-    data = {"a": mark_data(official_paths(classifier_config(reviews)))}
+    data = mark_data(official_paths(classifier_config(reviews)))
     here = make_evaluator(reviews, data=data, keep_archives=True)
     wanted = here.evaluate(REQUEST, tmp_path / "1")
     archive = load_archive(str(tmp_path / "1" / "model.tar.gz"))
@@ -90,5 +90,5 @@ def test_files_at_other_places_give_the_same_score_but_changed_ones_none_and_a_k
     with pytest.raises(DataChangedError, match="train.jsonl has changed"):
         here.reading(places).evaluate(REQUEST, tmp_path / "3")
     assert not (tmp_path / "3" / "outcome.json").exists()
-    evaluator = make_evaluator(reviews, vectors={"a": {"glove.txt": "/run/vectors/glove.txt"}})
+    evaluator = make_evaluator(reviews, vectors={"glove.txt": "/run/vectors/glove.txt"})
     assert evaluator.made_files(REQUEST) == ["/run/vectors/glove.txt"]

@@ -62,10 +62,10 @@ def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_p
     check_config(config, metric=Metric("hotels_accuracy"), division=OFFICIAL)
     config["trainer"]["validation_metric"] = "+hotels_accuracy"
     preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v", division=OFFICIAL)
-    assert preparation.metrics == {"food_accuracy", "hotels_accuracy"}
+    assert preparation.metrics == ["food_accuracy", "hotels_accuracy"]
     assert preparation.pool.official == {"train": 41, "validation": 12, "test": 20}
     assert "bedbugs" in preparation.pool.words
-    evaluator = AllenNLPTraining({"a": config}, "hotels_accuracy", division=OFFICIAL)
+    evaluator = AllenNLPTraining(config, "hotels_accuracy", division=OFFICIAL)
     request = make_request(99, "a", 0, shared_splits=True)
     evaluation = evaluator.evaluate(request, tmp_path / "e")
     assert evaluation.score == evaluation.metrics["test_hotels_accuracy"] and len(evaluator.files(request)) == 6

@@ -36,12 +36,13 @@ def test_records_keep_every_byte() -> None:
 
 
 def test_fields_of_records() -> None:
-    columns = {name: FORMATS[name].columns(made(name, content)) for name, content in CONTENTS.items()}
-    assert columns["jsonl"] == {"a": [1, 2], "b": ["é", "x"]}
-    assert columns["csv"] == {"a": ["1", "2"], "b": ['two\nlines, and "quotes"', "x"]}
-    assert columns["tsv"] == {"a": ["1", "2"], "b": ['"never closed', "x"]}
-    assert columns["conll"] == {"0": [(b"Ada", b"spoke"), (b"Hi",)], "1": [(b"B-PER", b"O"), (b"O",)]}
-    assert columns["lines"] == {"first word": [b"__label__a", b"__label__b"], "last word": [b"one", b"two"]}
+    fields = {name: [one.fields for one in made(name, content).records] for name, content in CONTENTS.items()}
+    assert fields["jsonl"] == [{"a": 1, "b": "é"}, {"b": "x", "a": 2}]
+    assert fields["csv"] == [{"a": "1", "b": 'two\nlines, and "quotes"'}, {"a": "2", "b": "x"}]
+    assert fields["tsv"] == [{"a": "1", "b": '"never closed'}, {"a": "2", "b": "x"}]
+    assert fields["conll"] == [{"0": (b"Ada", b"spoke"), "1": (b"B-PER", b"O")}, {"0": (b"Hi",), "1": (b"O",)}]
+    ends = [{"first word": b"__label__a", "last word": b"one"}, {"first word": b"__label__b", "last word": b"two"}]
+    assert fields["lines"] == ends
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
     with pytest.raises(DataError, match="line 3: cannot group by 'doc'"):
         FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\n,2\n"), "doc")
     assert FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\na,2\n"), "doc") == ["b", "a"]
-    with pytest.raises(DataError, match="cannot group plain lines"):
+    with pytest.raises(DataError, match="line 1: cannot group by 'doc'.*: first word, last word"):
         FORMATS["lines"].groups(made("lines", b"x\n"), "doc")
 
 

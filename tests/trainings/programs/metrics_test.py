@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.errors import FiestaError, MetricError
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.programs.metrics import (
     metrics_in_directory,
     metrics_in_file,
     metrics_in_line,
+    names_of,
     numbers_in,
     score_in,
 )
@@ -33,7 +35,7 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     path.write_text(r'{"accuracy": 0.5, "report": {"macro avg": {"f1-score": 0.25}}, "name": "x", "a\u001b": 2}')
     found = metrics_in_file(path)
     assert numbers_in(found) == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25, r"a\x1b": 2}
-    assert score_in(found, "report.macro avg.f1-score", scored="test") == 0.25
+    assert score_in(found, ["report.macro avg.f1-score"]) == 0.25
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
     for wrong in (tmp_path, tmp_path / "fifo", tmp_path / "loop", tmp_path / "none"):  # a FIFO would block
@@ -52,16 +54,20 @@ def test_files_are_known_by_their_names_and_else_the_last_line_counts(tmp_path: 
 
 def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     metrics = {"f1": 0.1, "test_f1": 0.2, "test_em": 0.3, "validation_em": 0.4, "best_validation_em": 0.5}
-    assert score_in(metrics, "f1", scored="test") == 0.1
-    assert score_in(metrics, "em", scored="test") == 0.3
-    assert score_in(metrics, "em", scored="validation") == 0.5
-    assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation") == 0.1
-    assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
-    assert score_in({"eval_em": 0.1, "predict_em": 0.2}, "em", scored="test") == 0.2
-    assert score_in({"eval_em": 0.1}, "em", scored="test") == 0.1
+    validation, kept = Division(scored="validation"), Division(scored="validation", keeps_test=True)
+    for reported, metric, division, score in (
+        (metrics, "f1", AT_OFFICIAL_RATIOS, 0.1),
+        (metrics, "em", AT_OFFICIAL_RATIOS, 0.3),
+        (metrics, "em", validation, 0.5),
+        ({"em": 0.1, "validation_em": 0.4}, "em", validation, 0.1),
+        ({"em": 0.1, "validation_em": 0.4}, "em", kept, 0.4),
+        ({"eval_em": 0.1, "predict_em": 0.2}, "em", AT_OFFICIAL_RATIOS, 0.2),
+        ({"eval_em": 0.1}, "em", AT_OFFICIAL_RATIOS, 0.1),
+    ):
+        assert score_in(reported, names_of(metric, division)) == score
     message = "a metric named 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
     with pytest.raises(MetricError, match=message):
-        score_in({"em": 0.1}, "em", scored="validation", alone=False)
+        score_in({"em": 0.1}, names_of("em", kept))
 
 
 @pytest.mark.parametrize(
@@ -80,5 +86,5 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
 )
 def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, message: str) -> None:
     with pytest.raises(FiestaError, match=message):
-        score_in(json.loads(metrics), "accuracy", scored="test")
+        score_in(json.loads(metrics), names_of("accuracy", AT_OFFICIAL_RATIOS))
     assert numbers_in({"a": float("nan"), "b": True, "c": 1, "d": 10**400}) == {"c": 1}

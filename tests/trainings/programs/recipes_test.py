@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from fiesta_allennlp.__main__ import main
-from fiesta_allennlp.trainings.workers import of_one_epoch
+from fiesta_allennlp.trainings.preparation import of_one_epoch
 from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "programs.md").read_text(encoding="utf-8")
@@ -124,14 +124,14 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
 def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     programs: Path, monkeypatch: pytest.MonkeyPatch, fiesta: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.trainings.workers.TRIAL_RECORDS", 12)
+    monkeypatch.setattr("fiesta_allennlp.trainings.preparation.TRIAL_RECORDS", 12)
     before = sorted(programs.rglob("*"))
     script = "wc -l < {{test}} > lines; echo {0} 0.5"
     given = [f'{name}=sh -c "{script.format(name)}" {name} {{train}} {{test}} {{seed}}' for name in ("f1", "em")]
     options = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official", "--trial", "--metric"]
     status, said = fiesta("select", *given, *options, "f1")
     assert status == 1 and re.search(r"f1 +0\.5000 +\d+\.\d +0\.\d\d\n", said), said
-    assert "failed: em: the program did not report a metric named 'f1', 'test_f1'" in said
+    assert "failed: em: the run did not report a metric named 'f1', 'test_f1'" in said
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before

@@ -24,7 +24,7 @@ KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "accuracy 
 
 
 def make_run(config: Dict[str, Any], **options: Any) -> ProgramRun:
-    return ProgramRun({"a": config}, "accuracy", **options)
+    return ProgramRun(config, "accuracy", **options)
 
 
 def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tuple[Evaluation, Path]:
@@ -102,7 +102,7 @@ def test_a_program_with_its_own_sets_uses_variables_and_a_clock_that_jumps_back_
 
 def test_a_run_over_changed_data_fails(reviews: Path) -> None:
     config = program_config(reviews, "echo accuracy 1")
-    run = make_run(config, data={"a": mark_data(official_paths(config))})
+    run = make_run(config, data=mark_data(official_paths(config)))
     assert run.evaluate(REQUEST, reviews / "before").score == 1
     (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
     with pytest.raises(DataChangedError, match=r"test.jsonl has changed"):
