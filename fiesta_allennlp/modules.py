@@ -1,11 +1,11 @@
-"""Parts of AllenNLP models that serve any task: encoders, a token embedder and a collator.
+"""Parts of AllenNLP models that serve any task: encoders, a token embedder, a collator and an optimizer.
 
 The unpacked LSTMs run over padded batches: they compute the states of AllenNLP's `lstm`, in less time on a CPU. A state
 that was reached from left to right does not depend on the padding after it, so nothing is packed. Packing costs more
 than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a fifth longer with
 300. For several layers or very uneven texts, use AllenNLP's `lstm`."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from allennlp.data.data_loaders.data_collator import DataCollator
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder, TokenEmbedder
+from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
 
 class _UnpackedLstm(torch.nn.Module):
@@ -195,3 +196,27 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
     def _encoded(self, words: torch.Tensor) -> torch.Tensor:
         """Shapes: (some_words, width) to (some_words, encoding_dim)."""
         return self._encoder(self._embedding(words.unsqueeze(0)), (words != 0).long().unsqueeze(0)).squeeze(0)
+
+
+@Optimizer.register("nadam")
+class NadamOptimizer(Optimizer, torch.optim.NAdam):
+    """PyTorch's Nadam (`Dozat 2016 <https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ>`__)."""
+
+    def __init__(
+        self,
+        model_parameters: List[Tuple[str, torch.nn.Parameter]],
+        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
+        lr: float = 0.002,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 0.004,
+    ) -> None:
+        super().__init__(
+            params=make_parameter_groups(model_parameters, parameter_groups),
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum_decay=momentum_decay,
+        )
