@@ -85,10 +85,10 @@ class CandidateRun(Evaluator):
                 return done
             reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
             evaluation = self.scored(request, reported, directory)
+            write_outcome(evaluation, directory)
+            return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
-        write_outcome(evaluation, directory)
-        return evaluation
 
     def reading(self, places: Mapping[str, str]) -> "CandidateRun":
         return replace(self, places=places)

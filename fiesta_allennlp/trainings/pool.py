@@ -3,10 +3,10 @@ because every split is drawn from it."""
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import Division, group_targets, split_pool
@@ -19,7 +19,7 @@ class Pool:
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the data
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
     vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
-    files hold, not what a reader makes of them.
+    files hold, not what a reader makes of them. `untrained` are the labels of `untrained_labels`.
     """
 
     official: Mapping[str, int]
@@ -30,6 +30,7 @@ class Pool:
     fingerprint: str
     pairing: Sequence[str] = ()
     is_of_program: bool = False
+    untrained: Sequence[str] = ()
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -52,9 +53,9 @@ class Preparation:
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words."""
+    """Return a preparation as plain data for the store, without words and notes."""
     facts = asdict(preparation)
-    for name in ("words", "counts"):
+    for name in ("words", "counts", "untrained"):
         del facts["pool"][name]
     return facts
 
@@ -82,6 +83,48 @@ def scored_on(official: Mapping[str, int], division: Division) -> str:
     return f"Runs are scored on the test sets of random splits of all the data{included}."
 
 
+def untrained_labels(
+    groups: Sequence[Hashable],
+    fields: Mapping[str, Sequence[Hashable]],
+    sizes: Mapping[str, int],
+    division: Division,
+) -> List[str]:
+    """Return the labels that are tested but never trained.
+
+    On official splits, the training set, which comes first in `sizes`, lacks them. On random splits, all items with
+    such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
+    `(num_items,)`.
+    """
+    found: List[str] = []
+    sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
+    for values in fields.values():
+        places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+        for side, value in zip(sides, values, strict=True):
+            for label in value if isinstance(value, tuple) else (value,):
+                places[label].add(side)
+        if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
+            never = [label for label, at in places.items() if (at == {False} if division.is_official else len(at) == 1)]
+            found += map(str, never)
+    return found
+
+
+MOST_LABELS = 5
+
+
+def note_on_labels(pool: Pool, division: Division) -> str:
+    """Name the labels that no run can learn for its test; empty if there are none."""
+    if not pool.untrained:
+        return ""
+    more = f" and {len(pool.untrained) - MOST_LABELS} more" if len(pool.untrained) > MOST_LABELS else ""
+    named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
+    if division.is_official:
+        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {named}."
+    return (
+        f"some labels occur in a single {pool.group_by or 'record'}, so a run can train or test on them but never do "
+        f"both: {named}."
+    )
+
+
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
     """Return the first group key that is given; None if that is `none`, or no key is given."""
     key = next((key for key in keys if key is not None), None)
@@ -89,15 +132,23 @@ def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
 
 
 def new_pool(
-    groups: Sequence[Hashable], sizes: Mapping[str, int], *, group_by: Optional[str], division: Division, **known: Any
+    groups: Sequence[Hashable],
+    sizes: Mapping[str, int],
+    labels: Mapping[str, Sequence[Hashable]],
+    *,
+    group_by: Optional[str],
+    division: Division,
+    **known: Any,
 ) -> Pool:
-    """Return the pool of items with these groups, in parts of these sizes. Refuse one that cannot be split."""
+    """Return the pool of items with these groups and labels, in parts of these sizes. Refuse one that cannot be
+    split."""
     targets = dict(sizes)
     if not division.is_official:
         targets = group_targets(sizes, ratios=division.ratios, parts=division.parts)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, **known)
+    untrained = untrained_labels(groups, labels, sizes, division)
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, untrained=untrained, **known)
 
 
 def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:

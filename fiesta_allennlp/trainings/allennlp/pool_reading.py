@@ -78,14 +78,16 @@ def read_pool(
         check_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
+    labels = _label_fields(views[-1].pool)
     return new_pool(
         views[-1].groups,
         views[-1].sizes,
+        labels,
         group_by=key,
         division=division,
         data=data,
         fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
-        pairing=with_labels(views[-1].groups, _label_fields(views[-1].pool)),
+        pairing=with_labels(views[-1].groups, labels),
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
     )

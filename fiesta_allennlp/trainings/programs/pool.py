@@ -13,6 +13,8 @@ from fiesta_allennlp.trainings.config import Config, official_paths, own_group_b
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
 
+LABEL = "label"  # the field whose values are checked for labels that no run can learn
+
 
 @dataclass(frozen=True)
 class ProgramData:
@@ -65,18 +67,19 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
     read = read_data(config["data"], paths, key)
-    groups = read.groups()
+    groups, fields = read.groups(), read.fields()
     whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
     for record in read.records:
         whole.update(record.text)
     return new_pool(
         groups,
         read.sizes,
+        {LABEL: fields[LABEL]} if LABEL in fields else {},
         group_by=key,
         division=division,
         data=data,
         fingerprint=whole.hexdigest(),
-        pairing=pairing_digests(groups, read.fields()),
+        pairing=pairing_digests(groups, fields),
         is_of_program=True,
     )
 

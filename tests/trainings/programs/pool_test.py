@@ -15,7 +15,9 @@ from fiesta_allennlp.trainings.pool import (
     Pool,
     check_same_pool,
     codes_of,
+    note_on_labels,
     pairing_digests,
+    untrained_labels,
     with_labels,
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
@@ -65,6 +67,24 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
     rewrite(reviews, lambda k, row: {"author": str(k) if k < 10 else "many"})
     with pytest.raises(DataError, match="author = 'many' has 42 instances, but the validation set holds only 12"):
         pool_of(config, "author")
+
+
+OFFICIAL = Division(is_official=True)
+
+
+def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
+    """A label of one test record, one of two test records, and one of a training record."""
+    for part, rare in (("train", {1: "trained"}), ("test", {3: "one", 4: "two", 9: "two"})):
+        rewrite(reviews, lambda k, row: {"label": rare.get(k, row["label"])}, parts=(part,))  # noqa: B023
+    for pool, official in (
+        (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
+        (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
+    ):
+        assert (set(pool.untrained), set(official.untrained)) == ({"one", "trained"}, {"one", "two"})
+        assert "in a single record" in note_on_labels(pool, AT_OFFICIAL_RATIOS)
+        assert note_on_labels(official, OFFICIAL).startswith("the training set lacks")
+    untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
+    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == []
 
 
 def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:
