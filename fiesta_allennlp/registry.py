@@ -6,6 +6,7 @@ Only registered names can be built. A text from somebody else's file therefore c
 import importlib
 import inspect
 import json
+import math
 import pkgutil
 import sys
 import types
@@ -138,6 +139,6 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
     is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
-    if is_other or not isinstance(value, wanted):
+    if is_other or not isinstance(value, wanted) or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(f"{key} must be {what} but got {shortened(json.dumps(value, default=str))}.")
     return value

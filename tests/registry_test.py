@@ -64,6 +64,7 @@ VAN = {"type": "van", "load": 1, "engine": {}}
         ({"seat": 1}, "Did you mean 'seats'?"),
         ({"load": "much"}, 'load must be a number but got "much"'),
         ({"load": True}, "load must be a number but got true"),
+        ({"load": float("inf")}, "load must be a number but got Infinity"),
         ({"seats": 2.5}, "seats must be a whole number but got 2.5"),
         ({"names": "ab"}, 'names must be a list but got "ab"'),
         ({"names": [1]}, "names must be a string but got 1"),

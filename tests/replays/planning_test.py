@@ -175,7 +175,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({**NUMBERS, "gap": float("nan")}, "has nan"),
+        ({**NUMBERS, "gap": float("nan")}, "--gap must be a number but got NaN"),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),

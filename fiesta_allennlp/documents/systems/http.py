@@ -25,6 +25,7 @@ DOWN = (429, 502, 503, 504)
 MOST_OUTAGES = 2
 """The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
+LONGEST_ANSWER = 2**26  # bytes
 SECONDS_TO_CONNECT = 10.0
 CHUNK = 2**16
 
@@ -137,7 +138,7 @@ class Http(System):
     def _once(self, question: Any) -> Any:
         """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
         end = time.monotonic() + self._limit
-        pieces = []
+        pieces, size = [], 0
         try:
             with self._session().post(
                 self.url,
@@ -148,8 +149,11 @@ class Http(System):
             ) as response:
                 for piece in response.iter_content(CHUNK):
                     pieces.append(piece)
+                    size += len(piece)
                     if time.monotonic() > end:
                         raise requests.ReadTimeout
+                    if size > LONGEST_ANSWER:
+                        raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
         except requests.exceptions.InvalidHeader:
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:

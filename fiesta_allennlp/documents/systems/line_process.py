@@ -11,6 +11,7 @@ from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
 from fiesta_allennlp.files import not_through_links, shortened
 from fiesta_allennlp.isolation import process_tree
 
+LONGEST_LINE = 2**26  # bytes
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
 """The number of bytes at the end of the log in which to look for the last line of a process."""
@@ -109,11 +110,15 @@ class LineProcess:
 
     def _receive(self) -> str:
         pieces: List[bytes] = [self._unread]
+        size = 0
         while b"\n" not in pieces[-1]:
-            piece = self._read()
-            if not piece:
+            pieces.append(self._read())
+            size += len(pieces[-1])
+            if not pieces[-1]:
                 raise EOFError
-            pieces.append(piece)
+            if size > LONGEST_LINE:
+                self.kill()
+                raise Unanswered(f"its answer is longer than {LONGEST_LINE} bytes")
         line, _, self._unread = b"".join(pieces).partition(b"\n")
         return line.decode("utf-8", errors="replace")
 
