@@ -91,7 +91,7 @@ def test_no_margin_is_told_where_none_would_decide() -> None:
 def test_check_names_rule_and_value() -> None:
     for options, named in (
         ({"confidence": 1.0}, "confidence .* 1.0"),
-        ({"confidence": float("nan")}, "confidence .* nan"),
+        ({"confidence": float("nan")}, "confidence .* NaN"),
         ({"margin": -0.01}, "margin .* -0.01"),
         ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 .*LogitStudentT"),
         ({"num_starts": 2}, "num_starts must be at least 3 .*StudentT .* 2"),
