@@ -6,7 +6,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
-from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
+from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
@@ -52,8 +52,6 @@ def report(
         FiestaError: if the source or a candidate does not exist, an option does not apply to it, the source has fewer
             than two scores, or the output cannot be written.
     """
-    if output is not None:
-        check_output(Path(output))
     settings = ReportSettings(
         source=None if source is None else str(source),
         compare=None if compare is None else tuple(compare),
