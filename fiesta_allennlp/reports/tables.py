@@ -2,7 +2,6 @@
 
 from typing import Any, Mapping, Optional, Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -10,12 +9,14 @@ from fiesta_allennlp.errors import command
 from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, Outcome
-from fiesta_allennlp.reports.formats import MISSING, join_pairs, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
 
 
-def summary_table(summary: Mapping[str, Any]) -> Table:
+def selection_table(summary: Mapping[str, Any]) -> Table:
+    if "documents" in summary:
+        return documents_table(summary)
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
@@ -62,8 +63,8 @@ def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     return table
 
 
-def plan_table(plan: Any, console: Console) -> None:
-    """Print what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
+def plan_shown(plan: Any) -> Lines:
+    """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
     has_vectors = any(preparation.coverage for preparation in plan.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
@@ -73,11 +74,11 @@ def plan_table(plan: Any, console: Console) -> None:
         metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
         table.add_row(escape(name), parameters, *shares, metrics)
     stop = {"stop": plan.strategy["stop"]["type"]} if "stop" in plan.strategy else {}
-    _print_plan(console, table, plan, {**plan.strategy, **stop})
+    return _plan_shown(table, plan, {**plan.strategy, **stop})
 
 
-def show_plan(plan: Any, console: Console) -> None:
-    """Print the systems, documents and strategy that a dry run found, and the least and most evaluations."""
+def documents_plan_shown(plan: Any) -> Lines:
+    """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
     prepared, choice = plan.prepared, plan.prepared.choice
     table = number_table("system", ())
     table.add_column("type")
@@ -87,14 +88,10 @@ def show_plan(plan: Any, console: Console) -> None:
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
     strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
-    _print_plan(console, table, plan, strategy, prepared=prepared)
+    return _plan_shown(table, plan, strategy, prepared=prepared)
 
 
-def _print_plan(
-    console: Console, table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None
-) -> None:
+def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
     options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
     about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
-    console.print(table)
-    for line in render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about):
-        console.print(line, soft_wrap=True, markup=False)
+    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about)]
