@@ -1,13 +1,13 @@
 """The tables of results and dry runs on the terminal."""
 
+import re
 from typing import Any, Mapping, Optional, Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.errors import command
-from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
-from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
@@ -49,18 +49,27 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
+PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
+"""The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
+
+
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    peaks = [gpu_peak_mib(o.metrics) / 1024 if isinstance(o, Evaluation) else 0.0 for o in outcomes]
+    peaks = [_gpu_peak_gib(outcome) for outcome in outcomes]
     gpu = ("GPU memory (GiB)",) if any(peaks) else ()
     table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu))
     for outcome, peak in zip(outcomes, peaks, strict=True):
         score, memory = "failed", MISSING
         if isinstance(outcome, Evaluation):
             score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        on_gpu = (number_text(peak or None, 2),) if gpu else ()
+        on_gpu = (number_text(peak, 2),) if gpu else ()
         table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *on_gpu)
     return table
+
+
+def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
+    metrics = outcome.metrics if isinstance(outcome, Evaluation) else {}
+    return max((metrics[name] / 1024 for name in metrics if PEAK_ON_GPU.fullmatch(name)), default=None)
 
 
 def plan_shown(plan: Any) -> Lines:
