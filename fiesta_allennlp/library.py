@@ -10,12 +10,9 @@ from rich.console import Console
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
-from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.next_runs import next_runs as ask
-from fiesta_allennlp.replays.planning import FEWEST, forecast
-from fiesta_allennlp.replays.replay import replay as run_replay
 from fiesta_allennlp.replays.rows import rows_of_lists
 from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
@@ -166,11 +163,7 @@ def replay(
     """
     source = _source(scores, settings.get("evaluations_per_split"))
     given = _made(ReplaySettings, {**settings, "scores": str(scores) if source is None else source.name})
-    with repetition_bar(_console(progress), given.repetitions) as advance:
-        result = run_replay(given, source=source, on_repetitions=advance)
-    if not result.repetitions:
-        raise KeyboardInterrupt
-    return ReplayResult.from_replay(result)
+    return ReplayResult.of(given, _console(progress), source)
 
 
 def plan(
@@ -193,8 +186,7 @@ def plan(
             call returns a result that records it.
     """
     given = _made(PlanSettings, {**settings, "source": None if source is None else str(source)})
-    with repetition_bar(_console(progress), FEWEST) as told:
-        return PlanResult.of(forecast(given, on_repetitions=told))
+    return PlanResult.of(given, _console(progress))
 
 
 def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings: Any) -> NextRuns:

@@ -6,9 +6,16 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, ReadingCommand, say
+from fiesta_allennlp.commands.command import (
+    EXIT_INTERRUPTED,
+    EXIT_NO_DECISION,
+    FiestaCommand,
+    ReadingCommand,
+    imported,
+    say,
+)
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 
@@ -32,8 +39,7 @@ changes nothing in the directory."""
 
         while True:
             found = status_of(settings.directory)
-            console.print(found.table)
-            say(found.sentences, console)
+            say([found.table, *found.sentences], console)
             if not settings.follow or not found.running:
                 return 0
             time.sleep(settings.every)
@@ -66,17 +72,26 @@ selection, or of a table of scores. The command locks nothing and changes nothin
 
 
 class Simulating(ReadingCommand):
-    """A command that repeats simulated selections and can write the result to a file."""
+    """A command that repeats simulated selections and can write the result to a file. `result` is the place of the
+    class of its result."""
+
+    result: ClassVar[str]
 
     def add_files(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.settings import RESOURCES
 
         groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
-    def checked(self, args: argparse.Namespace) -> Any:
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
-        return super().checked(args)
+        found = imported(self.result).of(self.checked(args), console)
+        say(found.shown(), console)
+        if args.output is not None:
+            from fiesta_allennlp.selection.summary import write_json
+
+            write_json(found.summary, args.output)
+        return EXIT_INTERRUPTED if found.interrupted else 0
 
     def interrupted(self, args: argparse.Namespace) -> str:
         return "Interrupted before the first repetition finished."
@@ -92,21 +107,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s runs/first"""
     settings = "fiesta_allennlp.replays.settings.PlanSettings"
     given = (("source", "?"),)
-
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.checked(args)
-        from fiesta_allennlp.listeners.progress import repetition_bar
-        from fiesta_allennlp.replays.planning import FEWEST, forecast
-        from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words
-        from fiesta_allennlp.selection.summary import write_json
-
-        with repetition_bar(console, FEWEST) as told:
-            found = forecast(settings, on_repetitions=told)
-        console.print(outlook_table(found))
-        say(plan_in_words(found), console)
-        if args.output is not None:
-            write_json(plan_content(found), args.output)
-        return EXIT_INTERRUPTED if found.interrupted else 0
+    result = "fiesta_allennlp.reports.plan.PlanResult"
 
 
 class ReplayCommand(Simulating):
@@ -118,25 +119,7 @@ and how often it finds the best candidate."""
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
     settings = "fiesta_allennlp.replays.settings.ReplaySettings"
     given = (("scores", None),)
-
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.checked(args)
-        from fiesta_allennlp.listeners.progress import repetition_bar
-        from fiesta_allennlp.replays.replay import replay, summarise_replay
-        from fiesta_allennlp.reports.tables import replay_table
-        from fiesta_allennlp.reports.words import replay_in_words
-        from fiesta_allennlp.selection.summary import write_json
-
-        with repetition_bar(console, settings.repetitions) as advance:
-            result = replay(settings, on_repetitions=advance)
-        if not result.repetitions:
-            raise KeyboardInterrupt
-        summary = summarise_replay(result)
-        console.print(replay_table(summary))
-        say(replay_in_words(summary), console)
-        if args.output is not None:
-            write_json(summary, args.output)
-        return EXIT_INTERRUPTED if result.interrupted else 0
+    result = "fiesta_allennlp.reports.results.ReplayResult"
 
 
 class NextCommand(ReadingCommand):
@@ -176,8 +159,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
             if not found.runs:
                 print(next_in_words(found)[-1], file=sys.stderr)
         else:
-            console.print(next_table(found))
-            say(next_in_words(found), console)
+            say([next_table(found), *next_in_words(found)], console)
         return EXIT_NO_DECISION if found.decision.stopped_by == "failures" else 0
 
 

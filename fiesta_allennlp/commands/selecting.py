@@ -1,22 +1,35 @@
 """The commands that run a selection: `select`, `search` and `documents`."""
 
 import argparse
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Type
 
-from fiesta_allennlp.commands.command import EXIT_NO_DECISION, FiestaCommand, how_to_go_on, say, say_failures, status_of
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported, say
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, command
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
+"""The option that makes room for more, by what ended a selection."""
+
 
 class Selecting(FiestaCommand):
-    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan. `step` is the word
-    for one run, `kept` the end of a sentence about an interrupt; `force` and `dry_run` are help texts."""
+    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
+
+    Attributes:
+        selects, plans, plan_shown: the places of its functions, which are imported when they are used.
+        step: the word for one run.
+        kept: the end of a sentence about an interrupt.
+        force, dry_run: help texts.
+    """
 
     trains = True
+    selects: ClassVar[str]
+    plans: ClassVar[str]
+    plan_shown: ClassVar[str]
     step: ClassVar[str] = "run"
     kept: ClassVar[str] = "no finished run is lost"
     force: ClassVar[str] = "delete the selection in the directory first"
@@ -42,26 +55,32 @@ class Selecting(FiestaCommand):
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
-        settings = self.settings_class()
+        settings = imported(self.settings)
         typed = typed_settings(args, settings)
-        directory = None if args.dry_run else directory_of(args)
-        if directory is None:
-            self.plan(settings(**typed), args, console)
+        if args.dry_run:
+            directory = RunDirectory(args.serialization_dir or Path("DIR"))
+            plan = imported(self.plans)(settings(**typed), console, directory)
+            say(imported(self.plan_shown)(plan), console)
             return 0
-        return status_of(self.select(typed, directory, args, console), args, console)
+        ways = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
+        found = imported(self.selects)(typed, directory_of(args), console=console, **ways)
+        return status_of(self.show(found, args, console), args, console)
 
-    def select(
-        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
-    ) -> Mapping[str, Any]:
-        """Select, print the result and return the content of `selection.json`."""
-        raise NotImplementedError
+    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> Mapping[str, Any]:
+        """Print the result and return the content of `selection.json`."""
+        from fiesta_allennlp.reports.tables import selection_table
+        from fiesta_allennlp.reports.words import selection_in_words
 
-    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        """Check everything and print the plan."""
-        raise NotImplementedError
+        say([selection_table(found)], console)
+        say_failures(found, args, console)
+        say(selection_in_words(found), console)
+        return found
 
     def interrupted(self, args: argparse.Namespace) -> str:
-        return how_to_go_on(args, step=self.step, kept=self.kept)
+        directory = None if args.dry_run else args.serialization_dir
+        if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
+            return f"Interrupted before the first {self.step}. Start over with the same command."
+        return f"Interrupted; {self.kept}. Continue with: {recover_command(args)}"
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
@@ -82,9 +101,41 @@ def directory_of(args: argparse.Namespace) -> Path:
     return args.serialization_dir
 
 
-def planned_directory(args: argparse.Namespace) -> RunDirectory:
-    """Return the directory that a dry run writes about, which may be missing."""
-    return RunDirectory(args.serialization_dir or Path("DIR"))
+def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
+    """Print every failure, by reason, and every candidate that takes no part. If no run reported the metric, print how
+    to read another one from them."""
+    lacks_metric = False
+    for candidate in summary["candidates"]:
+        runs: Dict[str, List[str]] = {}
+        for failure in candidate.failure_reasons:
+            number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
+            runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
+        for reason, failed in runs.items():
+            lacks_metric |= reason.startswith("metric: ")
+            say([f"failed: {', '.join(failed)} {reason}"], console)
+        if candidate.withdrawn:
+            what = "removed" if candidate.out == "removed" else "dropped out"
+            say([f"{what}: {candidate.name}: {candidate.withdrawn_because}"], console)
+    most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
+    if most:
+        again = f"{recover_command(args)} --max-failures {2 * most}"
+        say([f"After fixing the cause, retry the dropped candidates with: {again}"], console)
+    if lacks_metric and not summary["num_evaluations"]:
+        say([f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME"], console)
+
+
+def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
+    """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
+    if summary["stopped_by"] == "interrupted":
+        say([f"Continue with: {recover_command(args)}"], console)
+        return EXIT_INTERRUPTED
+    if summary["stopped_by"] in LARGER:
+        say([f"To continue, raise the limit: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
+    return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+
+
+def recover_command(args: argparse.Namespace) -> str:
+    return f"{command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 class SelectCommand(Selecting):
@@ -100,6 +151,9 @@ selection with its original options."""
       --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
   %(prog)s -s runs/first --recover"""
     settings = "fiesta_allennlp.trainings.settings.Settings"
+    selects = "fiesta_allennlp.trainings.select.select"
+    plans = "fiesta_allennlp.trainings.select.plan"
+    plan_shown = "fiesta_allennlp.reports.tables.plan_shown"
     given = (("candidates", "*"),)
 
     def add_ways(self, parser: argparse.ArgumentParser) -> None:
@@ -116,31 +170,13 @@ selection with its original options."""
             help="with --recover: remove the candidates that are not listed again, and keep their runs",
         )
 
-    def select(
-        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
-    ) -> Mapping[str, Any]:
-        from fiesta_allennlp.reports.tables import summary_table
-        from fiesta_allennlp.reports.words import in_words, savings_in_words, scope_in_words
-        from fiesta_allennlp.trainings.select import select
-
-        ways = {"recover": args.recover, "force": args.force, "allow_removed": args.allow_removed}
-        summary = select(given, directory, console=console, **ways)
-        console.print(summary_table(summary))
-        say_failures(summary, args, console)
-        further = (summary["scored_on"], scope_in_words(summary), savings_in_words(summary))
-        say(filter(None, (in_words(summary), *further)), console)
-        return summary
-
     def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
         if not args.trial:
             return super().work(args, console)
         other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if other is not None:
             raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use one or the other.")
-        return self._try(args, console)
-
-    def _try(self, args: argparse.Namespace, console: "Console") -> int:
-        """Make one short run of each candidate and print the outcomes. Return status 1 if a run failed."""
         from fiesta_allennlp.trainings.settings import Settings, merge
 
         settings = merge(typed_settings(args, Settings))
@@ -150,16 +186,10 @@ selection with its original options."""
 
         outcomes = list(trial(settings, console))
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        console.print(trial_table(outcomes, settings.scored_by.name))
-        say((f"failed: {failure.request.candidate}: {failure.error}" for failure in failed), console)
+        reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failed]
+        say([trial_table(outcomes, settings.scored_by.name), *reasons], console)
         say(["These are scores of single short runs and say little. Nothing was kept."], console)
         return EXIT_NO_DECISION if failed else 0
-
-    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        from fiesta_allennlp.reports.tables import plan_table
-        from fiesta_allennlp.trainings.select import plan
-
-        plan_table(plan(settings, console, planned_directory(args)), console)
 
 
 class SearchCommand(Selecting):
@@ -173,30 +203,19 @@ interrupted search."""
   %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
   %(prog)s -s runs/search --recover"""
     settings = "fiesta_allennlp.searches.search_settings.SearchSettings"
+    selects = "fiesta_allennlp.searches.search.search"
+    plans = "fiesta_allennlp.searches.search.plan_search"
+    plan_shown = "fiesta_allennlp.reports.screening.search_plan_in_words"
     given = (("template", "?"), ("space", "?"))
     force = "delete the search or selection in the directory first"
 
-    def select(
-        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
-    ) -> Mapping[str, Any]:
+    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> Mapping[str, Any]:
         from fiesta_allennlp.reports.screening import search_in_words
-        from fiesta_allennlp.reports.tables import summary_table
-        from fiesta_allennlp.reports.words import in_words
-        from fiesta_allennlp.searches.search import search
 
-        found = search(given, directory, console=console, recover=args.recover, force=args.force)
         if found.selection is not None:
-            console.print(summary_table(found.selection))
-            say_failures(found.selection, args, console)
-            say([in_words(found.selection), found.selection["scored_on"]], console)
+            super().show(found.selection, args, console)
         say(search_in_words(found), console)
         return found.last
-
-    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        from fiesta_allennlp.reports.screening import search_plan_in_words
-        from fiesta_allennlp.searches.search import plan_search
-
-        say(search_plan_in_words(plan_search(settings, console, planned_directory(args))), console)
 
 
 class DocumentsCommand(Selecting):
@@ -208,27 +227,11 @@ interrupted selection with its original options."""
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
     settings = "fiesta_allennlp.documents.settings.DocumentSettings"
+    selects = "fiesta_allennlp.documents.select.select_system"
+    plans = "fiesta_allennlp.documents.select.plan_documents"
+    plan_shown = "fiesta_allennlp.reports.tables.documents_plan_shown"
     given = (("systems", "*"),)
     step = "query"
     kept = "no answer is lost"
     force = "delete the selection in the directory first; its answers are kept"
     dry_run = "check everything and open every system once, but query nothing"
-
-    def select(
-        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
-    ) -> Mapping[str, Any]:
-        from fiesta_allennlp.documents.select import select_system
-        from fiesta_allennlp.reports.tables import documents_table
-        from fiesta_allennlp.reports.words import selection_in_words
-
-        summary = select_system(given, directory, console=console, recover=args.recover, force=args.force)
-        console.print(documents_table(summary))
-        say_failures(summary, args, console)
-        say(selection_in_words(summary), console)
-        return summary
-
-    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        from fiesta_allennlp.documents.select import plan_documents
-        from fiesta_allennlp.reports.tables import show_plan
-
-        show_plan(plan_documents(settings, args.serialization_dir, console), console)

@@ -4,7 +4,7 @@ import secrets
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
@@ -173,11 +173,12 @@ class DocumentPlan:
     most: int
 
 
-def plan_documents(settings: DocumentSettings, directory: Optional[Path], console: Console) -> DocumentPlan:
-    """Check everything and open every system once, without asking or keeping anything."""
+def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
+    """Check everything and open every system once for a selection in `directory`, without asking or keeping
+    anything."""
     with rehearsed(DOCUMENTS, settings, console) as prepared:
         pass  # every system has been opened
-    path = answers_path(settings, prepared.directory if directory is None else RunDirectory(directory))
+    path = answers_path(settings, directory)
     kept: Dict[str, int] = {}
     if path.exists():
         with closing(AnswerStore(path, run="")) as answers:

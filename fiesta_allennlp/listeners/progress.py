@@ -22,6 +22,9 @@ from fiesta_allennlp.selection.summary import (
     summarise_candidate,
 )
 
+PEAK_MEMORY = "trial:peak_memory_gib"
+"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
+
 
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)

@@ -2,16 +2,14 @@
 
 import csv
 import io
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.reports import cells
-from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, Picture, draw_all
 from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_rows
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes
@@ -22,48 +20,35 @@ PLACE = "figures"
 """The directory of the figures, beside the other files."""
 
 
-def check_output(directory: Path) -> None:
-    """Refuse a directory that cannot be made or written to, before the work."""
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise _unwritable(directory, NotADirectoryError(f"{there} is not a directory"))
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
-
-
 def refuse_link(directory: Path) -> None:
     """Refuse a symbolic link, with which somebody else could redirect the files."""
     if directory.is_symlink():
         raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
 
 
-def _unwritable(directory: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.")
-
-
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
     """Write every file of a report. Text comes first, so it is there where drawing fails."""
+    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all
+
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for figure in FIGURES:  # one with nothing to show is not drawn
+        for name in FIGURES:  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
-                (directory / PLACE / f"{figure.name}{ending}").unlink(missing_ok=True)
-        texts = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
-        _write(directory, {"report.md": render_markdown(report), **texts})
+                (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
+        _write(directory / "report.md", render_markdown(report))
+        _write(directory / "table.tex", render_latex(report, long=long_table))
+        _write(directory / "scores.csv", render_csv(report))
         pictures = draw_all(report, directory / PLACE)
-        _write(
-            directory,
-            {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)},
-        )
+        _write(directory / "report.html", render_html(report, pictures))
+        _write(directory / "report.md", render_markdown(report, pictures))
     except OSError as error:
-        raise _unwritable(directory, error) from error
+        raise ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.") from error
 
 
-def _write(directory: Path, contents: Mapping[str, str]) -> None:
-    for name, text in contents.items():
-        with replacing(directory / name) as part:
-            part.write_text(text, encoding="utf-8", newline="")
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="")
 
 
 def render_csv(report: Report) -> str:
@@ -79,8 +64,8 @@ def render_csv(report: Report) -> str:
     return out.getvalue()
 
 
-def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures or {}, "place": PLACE}
+def render_markdown(report: Report, pictures: Mapping[str, Any] = {}) -> str:
+    given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures, "place": PLACE}
     return render("report.md.j2", report=report, **given).rstrip() + "\n"
 
 
@@ -89,8 +74,8 @@ def render_latex(report: Report, *, long: bool = False) -> str:
     return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
-def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
+def render_html(report: Report, pictures: Mapping[str, Any] = {}) -> str:
+    """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
     rank = "leads" if report.is_undecided else "best"
     return render(
         "report.html.j2",
@@ -101,7 +86,7 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
         bibtex=bibtex,
         rank=rank,
         facts=render_rows("facts.j2", report=report, rank=rank),
-        pictures=draw_all(report) if pictures is None else pictures,
+        pictures=pictures,
     )
 
 

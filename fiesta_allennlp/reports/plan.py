@@ -1,63 +1,68 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.listeners.progress import number_table, remaining_text
+from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.replays.next_runs import NextRuns
-from fiesta_allennlp.replays.planning import Forecast
-from fiesta_allennlp.reports.formats import Shown, render_paragraphs
+from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
+from fiesta_allennlp.replays.settings import PlanSettings
+from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import number_text, summarise_candidate
 
 
 @dataclass(frozen=True, repr=False)
 class PlanResult(Shown, Forecast):
-    """A `Forecast` that prints as a table, on a terminal and in a notebook."""
+    """A `Forecast` that prints as a table, on a terminal and in a notebook. `summary` is the content of
+    `fiesta plan --output`."""
 
     @classmethod
-    def of(cls, forecast: Forecast) -> "PlanResult":
-        return cls(**vars(forecast))
+    def of(cls, settings: PlanSettings, console: Console) -> "PlanResult":
+        """Make the forecast, with a bar on a terminal."""
+        with repetition_bar(console, FEWEST) as told:
+            return cls(**vars(forecast(settings, on_repetitions=told)))
 
-    def _shown(self) -> Tuple[Table, List[str]]:
-        return outlook_table(self), plan_in_words(self)
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        choice, problem = self.problem.choice, self.problem
+        return {
+            "source": self.settings.source,
+            "candidates": problem.source.true_means(),
+            "minimise": problem.source.minimise,
+            "sd": problem.noise_sd,
+            "scale": problem.scale,
+            "num_done": problem.num_done,
+            "max_evaluations": self.limit,
+            "default": asdict(self.default),
+            "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
+            "equal": self.equal and asdict(self.equal),
+            "budget": self.budget,
+            "halving": self.halving and asdict(self.halving),
+            "strategy": choice.strategy_params(),
+            "splits": choice.splits,
+            "workers": self.settings.workers,
+            "interrupted": self.interrupted,
+            "seed": str(self.settings.seed),
+            "seconds": self.seconds,
+        }
+
+    def shown(self) -> Lines:
+        return [outlook_table(self), *render_paragraphs("plan.j2", forecast=self)]
 
 
-def plan_content(forecast: Forecast) -> Dict[str, Any]:
-    choice, problem = forecast.problem.choice, forecast.problem
-    return {
-        "source": forecast.settings.source,
-        "candidates": problem.source.true_means(),
-        "minimise": problem.source.minimise,
-        "sd": problem.noise_sd,
-        "scale": problem.scale,
-        "num_done": problem.num_done,
-        "max_evaluations": forecast.limit,
-        "default": asdict(forecast.default),
-        "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in forecast.margins.items()],
-        "equal": forecast.equal and asdict(forecast.equal),
-        "budget": forecast.budget,
-        "halving": forecast.halving and asdict(forecast.halving),
-        "strategy": choice.strategy_params(),
-        "splits": choice.splits,
-        "workers": forecast.settings.workers,
-        "interrupted": forecast.interrupted,
-        "seed": str(forecast.settings.seed),
-        "seconds": forecast.seconds,
-    }
-
-
-def outlook_table(forecast: Forecast) -> Table:
-    more = "hours more" if forecast.problem.num_done else "hours"
-    hours = (more,) if forecast.problem.knows_seconds else ()
+def outlook_table(found: Forecast) -> Table:
+    more = "hours more" if found.problem.num_done else "hours"
+    hours = (more,) if found.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
-    params = forecast.problem.choice.strategy_params()
+    params = found.problem.choice.strategy_params()
     margin = f", margin {params['margin']:g}" if params.get("margin") else ""
-    larger = {f"  margin {value:g}": outlook for value, outlook in forecast.margins.items()}
-    others = {"equal allocation": forecast.equal, f"budget of {forecast.budget}": forecast.halving}
-    for name, outlook in {params["type"] + margin: forecast.default, **larger, **others}.items():
+    larger = {f"  margin {value:g}": outlook for value, outlook in found.margins.items()}
+    others = {"equal allocation": found.equal, f"budget of {found.budget}": found.halving}
+    for name, outlook in {params["type"] + margin: found.default, **larger, **others}.items():
         if outlook is not None:
             table.add_row(
                 name,
@@ -69,10 +74,6 @@ def outlook_table(forecast: Forecast) -> Table:
                 f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
             )
     return table
-
-
-def plan_in_words(forecast: Forecast) -> List[str]:
-    return render_paragraphs("plan.j2", forecast=forecast)
 
 
 def next_content(found: NextRuns) -> Dict[str, Any]:

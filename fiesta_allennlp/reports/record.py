@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.markup import escape
-from rich.table import Table
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError
@@ -22,7 +21,7 @@ from fiesta_allennlp.reports.candidates import (
 )
 from fiesta_allennlp.reports.checklist import Checklist, checklist_of
 from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
-from fiesta_allennlp.reports.formats import LEVEL, Interval, Shown
+from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
@@ -186,12 +185,12 @@ class Report(Shown, Origin):
             f"the report has no candidate '{name}'; its candidates: {', '.join(c.name for c in self.candidates)}."
         )
 
-    def _shown(self) -> Tuple[Table, Sequence[str]]:
+    def shown(self) -> Lines:
         numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
         table = number_table(self.words.candidate, (*numbers, "P(best)"))
         for candidate in self.ranked:
             table.add_row(escape(candidate.name), *_numbers(candidate), candidate.standing)
-        return table, self.decision
+        return [table, *self.decision]
 
 
 def _numbers(candidate: CandidateReport) -> Tuple[str, ...]:

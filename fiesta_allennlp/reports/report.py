@@ -2,15 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
-from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
+from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_pair, read_source
+from fiesta_allennlp.selection.options import check_names
 
 MIN_SCORES = 2
 """With fewer scores in all there is nothing to report."""
@@ -23,13 +24,7 @@ def report(
     *,
     output: Optional[Pathlike] = None,
     compare: Optional[Sequence[str]] = None,
-    evaluations_per_split: Optional[int] = None,
-    belief: Any = None,
-    paired: bool = False,
-    minimise: bool = False,
-    long_table: bool = False,
-    columns: Optional[Mapping[str, str]] = None,
-    done: Sequence[str] = (),
+    **settings: Any,
 ) -> Report:
     """Report on a selection, on a table of scores, or on two candidates.
 
@@ -39,32 +34,25 @@ def report(
         output: the directory for the files of the report. If None, nothing is written.
         compare: two candidates of `source`. Each can also be `PATH:NAME` in another source, or the `PATH` of a source
             with one candidate.
-        evaluations_per_split: for a JSON table: the number of consecutive scores of a candidate that share a split
-            (default 1).
-        belief: for a table: a registered name or a config (default `split_paired`).
-        paired: with `compare` and two tables: match splits by name.
-        minimise: for a table: the lowest mean is the best.
-        long_table: write all columns and the comparisons to `table.tex`, instead of n, mean, sd and P(best).
-        columns: for a CSV table: its names for some of the columns, such as `{"score": "test_f1"}`.
-        done: for a table: candidates that get no further runs. The report notes this.
+        settings: the command's other options by name, with underscores:
+
+            - `evaluations_per_split`: for a JSON table: the number of consecutive scores of a candidate that share a
+              split (default 1).
+            - `belief`: for a table: a registered name or a config (default `split_paired`).
+            - `paired`: with `compare` and two tables: match splits by name.
+            - `minimise`: for a table: the lowest mean is the best.
+            - `long_table`: write all columns and the comparisons to `table.tex`, instead of n, mean, sd and P(best).
+            - `columns`: for a CSV table: its names for some of the columns, such as `{"score": "test_f1"}`.
+            - `done`: for a table: candidates that get no further runs. The report notes this.
 
     Raises:
         FiestaError: if the source or a candidate does not exist, an option does not apply to it, the source has fewer
             than two scores, or the output cannot be written.
     """
-    if output is not None:
-        check_output(Path(output))
-    settings = ReportSettings(
-        source=None if source is None else str(source),
-        compare=None if compare is None else tuple(compare),
-        paired=paired,
-        evaluations_per_split=evaluations_per_split,
-        columns=columns,
-        done=tuple(done),
-        minimise=minimise,
-        belief=belief,
-    )
-    read = _read(settings)
+    check_names(settings, ReportSettings)
+    typed = {"source": None if source is None else str(source), "compare": None if compare is None else tuple(compare)}
+    given = ReportSettings(**{**settings, **typed, "done": tuple(settings.get("done", ()))})
+    read = _read(given)
     number = len(read.history.evaluations)
     if number < MIN_SCORES:
         remedy = f"Wait until more {read.words.evaluations} have finished." if read.running else "Add scores."
@@ -73,7 +61,7 @@ def report(
         )
     made = Report.of(read, pair=compare is not None)
     if output is not None:
-        write_report(made, Path(output), long_table=long_table)
+        write_report(made, Path(output), long_table=given.long_table)
     return made
 
 

@@ -6,15 +6,18 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from rich.table import Table
+from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import from_csv
-from fiesta_allennlp.replays.replay import Replay, summarise_replay
-from fiesta_allennlp.reports.formats import Shown
-from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
+from fiesta_allennlp.listeners.progress import repetition_bar
+from fiesta_allennlp.replays.replay import replay, summarise_replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import ScoreSource
+from fiesta_allennlp.reports.formats import Lines, Shown
+from fiesta_allennlp.reports.tables import replay_table, selection_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.selection.summary import CandidateSummary
 
@@ -102,10 +105,9 @@ class SelectionResult(Shown):
                     scores[from_csv(row["candidate"])].append(float(row["score"]))
         return scores
 
-    def _shown(self) -> Tuple[Table, List[str]]:
+    def shown(self) -> Lines:
         summary = {**vars(self), "best": self.leading}
-        table = documents_table(summary) if "documents" in summary else summary_table(summary)
-        return table, [*selection_in_words(summary), f"Everything is in {self.directory}."]
+        return [selection_table(summary), *selection_in_words(summary), f"Everything is in {self.directory}."]
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,20 +182,25 @@ class ReplayResult(Shown):
     summary: Mapping[str, Any]
 
     @classmethod
-    def from_replay(cls, replay: Replay) -> "ReplayResult":
-        summary = summarise_replay(replay)
+    def of(cls, settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None) -> "ReplayResult":
+        """Make the replay, with a bar on a terminal."""
+        with repetition_bar(console, settings.repetitions) as advance:
+            made = replay(settings, source=source, on_repetitions=advance)
+        if not made.repetitions:
+            raise KeyboardInterrupt
+        summary = summarise_replay(made)
         own = {
             "correct_interval": tuple(summary["correct_interval"]),
             "mean_evaluations": summary["evaluations"]["mean"],
-            "num_evaluations": tuple(repetition.num_evaluations for repetition in replay.repetitions),
-            "num_rounds": tuple(repetition.num_rounds for repetition in replay.repetitions),
+            "num_evaluations": tuple(repetition.num_evaluations for repetition in made.repetitions),
+            "num_rounds": tuple(repetition.num_rounds for repetition in made.repetitions),
             "candidates": tuple(ReplayedCandidate(**entry) for entry in summary["candidates"]),
             "summary": summary,
         }
         return cls(**{**_known(cls, summary), **own})
 
-    def _shown(self) -> Tuple[Table, List[str]]:
-        return replay_table(self.summary), replay_in_words(self.summary)
+    def shown(self) -> Lines:
+        return [replay_table(self.summary), *replay_in_words(self.summary)]
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:

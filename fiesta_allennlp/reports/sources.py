@@ -1,8 +1,8 @@
 """Reads the source of a report: the selection in a directory, a table of scores, or two candidates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, command
@@ -51,98 +51,91 @@ def read_table(path: Path, settings: ReportSettings, *, least_candidates: int = 
     return replace(read, decision=believed(read.directed(read.history), read.belief).decision)
 
 
-@dataclass(frozen=True)
-class _Side:
-    source: Reading
-    name: str
-    typed: str
-
-
 def read_pair(typed: Tuple[str, str], source: Optional[Reading], settings: ReportSettings) -> Reading:
     """Read two candidates alone, each named as a candidate of `source`, `PATH:NAME`, or a `PATH` with one candidate.
 
     Evaluations on equal splits are pairs: within one source, and in two selections on equal data. The splits of two
     tables differ, unless `settings.paired` matches them by name."""
-    first, second = (_side(text, source, settings) for text in typed)
-    sources = first.source, second.source
-    if any(each.by_documents for each in sources):
+    first, second = (_alone(text, source, settings) for text in typed)
+    if first.by_documents or second.by_documents:
         raise ConfigError(
             f"--compare does not support selections made with {command('documents')}. Without --compare, the report "
             "covers all systems, with their intervals and P(best)."
         )
-    is_one = Path(first.source.name).resolve() == Path(second.source.name).resolve()
-    if settings.paired and (is_one or any(each.is_selection for each in sources)):
+    is_one = Path(first.name).resolve() == Path(second.name).resolve()
+    if settings.paired and (is_one or first.is_selection or second.is_selection):
         raise ConfigError(
             "--paired is for two tables of scores. A selection, or a single table, already matches its splits. Remove "
             "--paired."
         )
     if not is_one:
         return _joined(first, second, paired=settings.paired)
-    if first.name == second.name:
+    names = [*first.history.candidates, *second.history.candidates]
+    if names[0] == names[1]:
         raise ConfigError(f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Name two different ones.")
-    return first.source.restricted([first.name, second.name])
+    return (first.whole or first).restricted(names)
 
 
-def _side(text: str, source: Optional[Reading], settings: ReportSettings) -> _Side:
-    if source is not None and text in source.history.candidates:
-        return _Side(source, text, text)
-    path, colon, name = text.rpartition(":")
-    if colon and Path(path).exists() and not Path(text).exists():
-        opened = read_source(Path(path), settings, least_candidates=1)
-        opened.check_name(name)
-        return _Side(opened, name, text)
-    if source is not None and not Path(text).exists():
+def _alone(text: str, source: Optional[Reading], settings: ReportSettings) -> Reading:
+    """Read one candidate. The decision is still about all candidates of its source."""
+    if source is None or text not in source.history.candidates:
+        path, colon, name = text.rpartition(":")
+        if colon and Path(path).exists() and not Path(text).exists():
+            source, text = read_source(Path(path), settings, least_candidates=1), name
+        elif source is None or Path(text).exists():
+            source = read_source(Path(text), settings, least_candidates=1)
+            names = source.history.candidates
+            if len(names) > 1:
+                raise ConfigError(
+                    f"--compare {text}: found {len(names)} candidates: {', '.join(names)}. Choose one with {text}:NAME."
+                )
+            text = names[0]
         source.check_name(text)
-    opened = read_source(Path(text), settings, least_candidates=1)
-    names = opened.history.candidates
-    if len(names) > 1:
-        listed = ", ".join(names)
-        raise ConfigError(f"--compare {text}: found {len(names)} candidates: {listed}. Choose one with {text}:NAME.")
-    return _Side(opened, names[0], text)
+    parameters = {text: source.num_parameters.get(text)}
+    return replace(source, history=only(source.history, [text]), num_parameters=parameters, whole=source)
 
 
-def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
-    metric = _common_metric(first, second)
-    if first.source.scored != second.source.scored and first.source.is_selection and second.source.is_selection:
-        scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
+def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
+    sides = (first, second)
+    typed = [f"{read.name}:{read.history.candidates[0]}" for read in sides]
+    metric = _common_metric(first, second, typed)
+    if first.scored != second.scored and first.is_selection and second.is_selection:
+        scored = [f"{name} has scores on the {read.scored} set" for name, read in zip(typed, sides, strict=True)]
         raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on the same kind of set.")
-    names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
-    splits = _splits_of_second(first.source, second.source, paired=paired)
-    one, two = _renamed(first, names[0], {}), _renamed(second, names[1], splits)
+    names = [*first.history.candidates, *second.history.candidates]
+    names = names if names[0] != names[1] else typed
+    one = _renamed(first.history, names[0], {})
+    two = _renamed(second.history, names[1], _splits_of_second(first, second, paired=paired))
     history = History(tuple(names), one.evaluations + two.evaluations, failures=one.failures + two.failures)
-    joined = replace(first.source, metric=metric, history=history)
+    joined = replace(first, metric=metric, history=history)
     return replace(
         joined,
-        name=f"{first.source.name} and {second.source.name}",
+        name=f"{first.name} and {second.name}",
         decision=believed(joined.directed(history), joined.belief).decision,
         asked_confidence=None,
         is_selection=False,
-        adaptive=first.source.adaptive or second.source.adaptive,
-        notes=_notes(first.source, second.source),
-        splits=first.source.splits if first.source.splits == second.source.splits else "",
-        test_share=first.source.test_share if first.source.test_share == second.source.test_share else None,
-        scored="validation" if "validation" in (first.source.scored, second.source.scored) else "test",
-        running=first.source.running or second.source.running,
-        num_parameters={
-            name: side.source.num_parameters[side.name]
-            for name, side in zip(names, (first, second), strict=True)
-            if side.name in side.source.num_parameters
-        },
+        adaptive=first.adaptive or second.adaptive,
+        notes=_notes(first, second),
+        splits=first.splits if first.splits == second.splits else "",
+        test_share=first.test_share if first.test_share == second.test_share else None,
+        scored=first.scored if first.is_selection else second.scored,
+        running=first.running or second.running,
+        num_parameters={n: p for n, read in zip(names, sides, strict=True) for p in read.num_parameters.values()},
         stored=None,
-        parts=tuple((side.typed, side.source) for side in (first, second)),
+        whole=None,
+        parts=tuple((name, read.whole or read) for name, read in zip(typed, sides, strict=True)),
     )
 
 
-def _common_metric(first: _Side, second: _Side) -> Metric:
+def _common_metric(first: Reading, second: Reading, typed: Sequence[str]) -> Metric:
     """Return the metric of both. A table does not name its metric, and may take the direction from the other side."""
-    one, two = first.source.metric, second.source.metric
-    if one == two or (two.name == METRIC and two.minimise <= one.minimise):
-        return one
-    if one.name == METRIC and one.minimise <= two.minimise:
-        return two
+    one, two = first.metric, second.metric
+    for metric, other in ((one, two), (two, one)):
+        if other == metric or (other.name == METRIC and other.minimise <= metric.minimise):
+            return metric
     raise ConfigError(
-        f"--compare: {first.typed} has scores of {one.text}, but {second.typed} has scores of {two.text}. Compare "
-        "candidates with the same metric."
+        f"--compare: {typed[0]} has scores of {one.text}, but {typed[1]} has scores of {two.text}. Compare candidates "
+        "with the same metric."
     )
 
 
@@ -179,13 +172,12 @@ def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
     return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(theirs)}
 
 
-def _renamed(side: _Side, name: str, splits: Mapping[int, int]) -> History:
+def _renamed(history: History, name: str, splits: Mapping[int, int]) -> History:
     def renamed(request: Request) -> Request:
         return replace(request, candidate=name, split_seed=splits.get(request.split_seed, request.split_seed))
 
-    own = only(side.source.history, [side.name])
     return History(
         (name,),
-        tuple(replace(evaluation, request=renamed(evaluation.request)) for evaluation in own.evaluations),
-        failures=tuple(replace(failure, request=renamed(failure.request)) for failure in own.failures),
+        tuple(replace(evaluation, request=renamed(evaluation.request)) for evaluation in history.evaluations),
+        failures=tuple(replace(failure, request=renamed(failure.request)) for failure in history.failures),
     )

@@ -1,21 +1,22 @@
 """The tables of results and dry runs on the terminal."""
 
+import re
 from typing import Any, Mapping, Optional, Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.errors import command
-from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
-from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, Outcome
-from fiesta_allennlp.reports.formats import MISSING, join_pairs, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
 
 
-def summary_table(summary: Mapping[str, Any]) -> Table:
+def selection_table(summary: Mapping[str, Any]) -> Table:
+    if "documents" in summary:
+        return documents_table(summary)
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
@@ -48,22 +49,31 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
+PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
+"""The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
+
+
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    peaks = [gpu_peak_mib(o.metrics) / 1024 if isinstance(o, Evaluation) else 0.0 for o in outcomes]
+    peaks = [_gpu_peak_gib(outcome) for outcome in outcomes]
     gpu = ("GPU memory (GiB)",) if any(peaks) else ()
     table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu))
     for outcome, peak in zip(outcomes, peaks, strict=True):
         score, memory = "failed", MISSING
         if isinstance(outcome, Evaluation):
             score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        on_gpu = (number_text(peak or None, 2),) if gpu else ()
+        on_gpu = (number_text(peak, 2),) if gpu else ()
         table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *on_gpu)
     return table
 
 
-def plan_table(plan: Any, console: Console) -> None:
-    """Print what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
+def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
+    metrics = outcome.metrics if isinstance(outcome, Evaluation) else {}
+    return max((metrics[name] / 1024 for name in metrics if PEAK_ON_GPU.fullmatch(name)), default=None)
+
+
+def plan_shown(plan: Any) -> Lines:
+    """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
     prepared, strategy = plan.prepared, plan.prepared.checked.settings.strategy_params()
     has_vectors = any(preparation.coverage for preparation in prepared.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
@@ -74,11 +84,11 @@ def plan_table(plan: Any, console: Console) -> None:
         metrics = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
         table.add_row(escape(name), parameters, *shares, metrics)
     stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
-    _print_plan(console, table, plan, {**strategy, **stop})
+    return _plan_shown(table, plan, {**strategy, **stop})
 
 
-def show_plan(plan: Any, console: Console) -> None:
-    """Print the systems, documents and strategy that a dry run found, and the least and most evaluations."""
+def documents_plan_shown(plan: Any) -> Lines:
+    """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
     prepared, choice = plan.prepared, plan.prepared.choice
     table = number_table("system", ())
     table.add_column("type")
@@ -88,14 +98,10 @@ def show_plan(plan: Any, console: Console) -> None:
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
     strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
-    _print_plan(console, table, plan, strategy, prepared=prepared)
+    return _plan_shown(table, plan, strategy, prepared=prepared)
 
 
-def _print_plan(
-    console: Console, table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None
-) -> None:
+def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
     options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
     about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
-    console.print(table)
-    for line in render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about):
-        console.print(line, soft_wrap=True, markup=False)
+    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about)]

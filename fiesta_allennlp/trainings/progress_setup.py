@@ -3,7 +3,6 @@
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
@@ -14,7 +13,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.files import delete
-from fiesta_allennlp.listeners.notify import GpuRoom, Notify, smallest_gpu_mib
+from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
@@ -48,10 +47,6 @@ def watching(
             listeners.append(Notify(settings.notify, directory))
         if settings.tensorboard:
             listeners.append(stack.enter_context(tensorboard(directory.tensorboard, metric.name)))
-        devices = settings.executor_params().get("cuda_devices") or []
-        memory = smallest_gpu_mib() if devices else None
-        if memory is not None:
-            listeners.append(GpuRoom(partial(_say, console), devices, memory=memory))
         yield listeners
 
 

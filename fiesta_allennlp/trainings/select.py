@@ -14,7 +14,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.listeners.notify import PEAK_MEMORY
+from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily

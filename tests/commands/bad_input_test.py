@@ -1,14 +1,10 @@
 """What is wrong is said in one message that names it, with exit status 2, before anything is trained."""
 
-import argparse
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands import COMMANDS
-from fiesta_allennlp.errors import ConfigError
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
@@ -105,16 +101,3 @@ def test_a_missing_data_file_and_vectors_of_another_width(
         assert place in said
     (root / "v.txt").write_text("food 1 2\nand 3 4\n")
     refused(r"'three'.*'embedding_dim' is 4 .*v.txt", *ACCURACY, candidates=[three, write_config("four")])
-
-
-@pytest.mark.parametrize("name", ["report", "plan"])
-def test_a_wrong_path_is_refused_before_packages_are_imported(name: str, tmp_path: Path) -> None:
-    """An import may take seconds."""
-    (tmp_path / "scores.csv").touch()
-    parser = argparse.ArgumentParser()
-    COMMANDS[name].add_arguments(parser)
-    for path, refusal in (("nowhere.csv", nullcontext()), ("scores.csv", pytest.raises(ConfigError, match="package"))):
-        args = parser.parse_args([str(tmp_path / path)])
-        args.include_package = ["no_such_package"]
-        with refusal:
-            COMMANDS[name].checked(args)

@@ -3,46 +3,17 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.listeners.notify import PEAK_MEMORY, GpuRoom, Notify, smallest_gpu_mib
+from fiesta_allennlp.listeners.notify import Notify
+from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.reports.tables import trial_table
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import until
-
-
-def notes(devices: List[str], peaks: Dict[str, Optional[float]], *, memory: float) -> List[str]:
-    """What is said when every candidate has reported such a peak, and one of them twice."""
-    said: List[str] = []
-    room = GpuRoom(said.append, devices, memory=memory)
-    history = History(tuple(peaks))
-    for name, peak in [*peaks.items(), *peaks.items()]:
-        metrics: Dict[str, Any] = {} if peak is None else {"peak_gpu_0_memory_MB": peak}
-        outcome = Evaluation(make_request(1, name, 0, shared_splits=True), 0.5, "f1", 1.0, metrics=metrics)
-        room.on_outcome(outcome)
-        room.on_state(history, Decision(best=None))
-    return said
-
-
-def test_the_note_counts_the_largest_run_and_what_a_process_takes() -> None:
-    # (424 + 600) MiB = 1 GiB of 16 GiB: 16 runs fit.
-    small, memory = {"a": 424.0, "b": 100.0}, 16 * 1024.0
-    (said,) = notes(["0", "1"], small, memory=memory)
-    assert "at most 1.0 of the 16 GiB" in said and "about 16 would fit" in said and "--runs-per-gpu" in said
-    # Nothing is said without room for twice as many: where one fits, nine are there, or none trained on a GPU.
-    assert notes(["0"], {"a": 8000.0, "b": 100.0}, memory=memory) == []
-    assert notes(["0"] * 9, small, memory=memory) == notes(["0"], {"a": None, "b": None}, memory=memory) == []
-
-
-@pytest.mark.parametrize(("printed", "smallest"), [(["81559", "16384"], 16384.0), ([], None), (["none"], None)])
-def test_the_driver_reports_the_smallest_card(monkeypatch: pytest.MonkeyPatch, printed: Any, smallest: Any) -> None:
-    monkeypatch.setattr("fiesta_allennlp.listeners.notify.gpus", lambda field: printed)
-    assert smallest_gpu_mib() == smallest
-
 
 REQUEST = make_request(0, "a", 1, shared_splits=True)
 COMMAND = f"""{sys.executable} -c '

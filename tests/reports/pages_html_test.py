@@ -9,6 +9,7 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 
 from fiesta_allennlp.reports.candidates import CandidateReport
+from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_html
 from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up, ugly
@@ -54,9 +55,12 @@ CASES = ("two", "long_names", "ugly", "table", "just_begun", "running", "documen
 pytestmark = pytest.mark.xdist_group("pages")
 
 
+REPORTS = {name: report for name, report in all_made_up().items() if name in CASES}
+
+
 @pytest.fixture(scope="module")
 def pages() -> Dict[str, str]:
-    return {name: render_html(all_made_up()[name], None if name == "two" else {}) for name in CASES}
+    return {name: render_html(report, draw_all(report) if name == "two" else {}) for name, report in REPORTS.items()}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -54,7 +54,7 @@ def test_two_of_one_source_keep_their_splits_and_those_of_two_tables_are_differe
     left, right = scores(pair("left.csv", "right.csv", paired=True))
     assert (left, right) == (("left", [0.1, 0.2, 0.3], [0, 1, 2]), ("right", [0.1, 0.2, 0.3], [2, 1, 3]))
     assert scores(pair("two.json:old", "one.json", paired=True))[1] == ("mine", [0.1, 0.2, 0.3], [0, 1, 2])
-    assert pair("old", "same.json", "two.json").history.candidates == ("old", "same.json")
+    assert pair("old", "same.json", "two.json").history.candidates == ("two.json:old", "same.json:old")
 
 
 def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:

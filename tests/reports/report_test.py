@@ -1,5 +1,4 @@
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -183,7 +182,7 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         (("run",), {"belief": "student_t"}, "--belief is for tables"),
         (("run",), {"paired": True}, "--paired"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
-        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*taken is not a directory"),
+        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*Not a directory"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
         (("empty",), {}, "empty: a report needs at least 2 scores but got 1"),
     ],
@@ -197,9 +196,6 @@ def test_what_is_wrong_is_said(
     write_selection(Path("empty"), {"a": [0.5], "b": []}).close()
     with pytest.raises(FiestaError, match=named):
         report(*arguments, **options)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(FiestaError, match="no permission to write to"):
-        report(run, output=run / "report")
 
 
 NOISE = np.random.default_rng(2)

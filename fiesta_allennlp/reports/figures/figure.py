@@ -1,20 +1,19 @@
 """The look and the parts that the figures of a report share. Nothing in them depends on colour alone."""
 
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.lines import Line2D
+from matplotlib.markers import CARETLEFT, CARETRIGHT
+from matplotlib.ticker import MaxNLocator
 
-from fiesta_allennlp.reports.formats import Interval, prose, shown_names
+from fiesta_allennlp.reports.formats import Interval, shown_names
 from fiesta_allennlp.reports.record import Report
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
-    from matplotlib.lines import Line2D
-
-    Marks = List[Tuple[str, Line2D]]
+Marks = List[Tuple[str, Line2D]]
 
 BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
@@ -31,9 +30,6 @@ FONT_SIZE = 9.0
 NAME_LENGTH = 20
 """Characters of the name of a candidate."""
 
-MOST_CANDIDATES, NUM_SHOWN = 40, 30
-"""Of more candidates than the first number, a figure shows as many as the second."""
-
 MOST_POINTS = 5000
 """With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
 
@@ -43,75 +39,18 @@ POINTS = 1.5
 MEAN: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
 """The look of the diamond of a mean."""
 
-STYLE = {
-    "font.family": "DejaVu Sans",
-    "font.size": FONT_SIZE,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "text.parse_math": False,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "fiesta",
-}
 
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of a report, of the best 30 of more than 40 candidates.
-
-    Attributes:
-        draw_best: draws a report whose candidates are all shown. Returns None if there is nothing to draw.
-        facts: what its caption in `prose.j2` needs beside the report.
-    """
-
-    name: str
-    draw_best: "Callable[[Report], Optional[Drawing]]"
-    facts: Callable[[Report], Mapping[str, Any]] = lambda report: {}
-
-    def draw(self, report: Report) -> "Optional[Drawing]":
-        return self.draw_best(best_candidates(report))
-
-    def caption(self, report: Report) -> str:
-        """Return the caption, which is the alternative text as well."""
-        shown = best_candidates(report)
-        return prose(f"caption_{self.name}", shown, num_candidates=len(report.candidates), **self.facts(shown))
-
-
-def best_candidates(report: Report) -> Report:
-    """Return the report of the best 30 of more than 40 candidates, with the comparisons among them."""
-    if len(report.candidates) <= MOST_CANDIDATES:
-        return report
-    shown = report.ranked[:NUM_SHOWN]
-    names = {candidate.name for candidate in shown}
-    return replace(report, candidates=shown, comparisons=tuple(c for c in report.comparisons if c.second in names))
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Set the look of all figures that are made and saved within; a user's own settings play no part."""
-    from matplotlib import style
-
-    with style.context(["default", STYLE]):
-        yield
-
-
-def new_axes(height: float) -> "Tuple[Drawing, Axes]":
+def new_axes(height: float) -> Tuple[Figure, Axes]:
     figure = new_drawing(height)
     return figure, figure.add_subplot()
 
 
-def new_drawing(height: float) -> "Drawing":
-    from matplotlib.figure import Figure as Drawing
-
-    return Drawing(figsize=(WIDTH, height), layout="constrained")
+def new_drawing(height: float) -> Figure:
+    return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def labels(report: Report) -> Dict[str, str]:
     """Return the name of every candidate as a figure shows it."""
-    from matplotlib.font_manager import findfont, get_font
-
     font = get_font(findfont("DejaVu Sans"))
     names = [candidate.name for candidate in report.ranked]
     return shown_names(names, NAME_LENGTH, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
@@ -127,9 +66,7 @@ def height_of(num_rows: int) -> float:
     return 0.95 + num_rows * (0.5 if num_rows <= 4 else 0.38 if num_rows <= 12 else 0.28)
 
 
-def set_rows(
-    axes: "Axes", report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = ""
-) -> None:
+def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = "") -> None:
     """Make one row for each candidate: its name on the left, and on the right a note, below `heading`."""
     shown = labels(report)
     axes.set_yticks(range(len(names)), [shown[name] for name in names])
@@ -146,34 +83,28 @@ def set_rows(
     axes.grid(color="0.92", linewidth=0.6)
 
 
-def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def set_scores(axes: Axes, limits: Interval, label: str) -> None:
     axes.set_xlim(limits)
     axes.set_xlabel(label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
-def set_whole_numbers(axes: "Axes", most: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def set_whole_numbers(axes: Axes, most: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
 
 
-def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
     (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
     line.set_rasterized(rasterised)
 
 
-def draw_mean(axes: "Axes", mean: float, row: int) -> None:
+def draw_mean(axes: Axes, mean: float, row: int) -> None:
     axes.plot(mean, row, "D", **MEAN)
 
 
-def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interval) -> None:
+def draw_interval(axes: Axes, interval: Interval, row: int, *, limits: Interval) -> None:
     """Draw a line, with an arrow head where it continues beyond the axis."""
-    from matplotlib.markers import CARETLEFT, CARETRIGHT
-
     (low, high), (left, right) = interval, limits
     axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
     for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
@@ -181,7 +112,7 @@ def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interva
             axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
 
 
-def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[Interval]]]") -> Interval:
+def limits_of(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[Interval]]]) -> Interval:
     """Return the ends of an axis with room for all `values`, and for intervals that come from at least 4 scores."""
     known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
     numbers = np.array([*values, *known])
@@ -195,20 +126,18 @@ def spread(number: int) -> np.ndarray:
     return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
 
 
-def add_legend(figure: "Drawing", marks: "Marks") -> None:
+def add_legend(figure: Figure, marks: Marks) -> None:
     texts, lines = [text for text, _ in marks], [line for _, line in marks]
     figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), fontsize="small", columnspacing=1.2)
 
 
-def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
-    from matplotlib.lines import Line2D
-
+def mark(text: str, marker: str, **properties: Any) -> Tuple[str, Line2D]:
     return text, Line2D([], [], marker=marker, linestyle="", **properties)
 
 
-def marks_of_mean(interval: str) -> "Marks":
+def marks_of_mean(interval: str) -> Marks:
     return [mark("mean", "D", **MEAN), mark_of_interval(interval)]
 
 
-def mark_of_interval(text: str) -> "Tuple[str, Line2D]":
+def mark_of_interval(text: str) -> Tuple[str, Line2D]:
     return mark(text, "_", color="black", markersize=9)

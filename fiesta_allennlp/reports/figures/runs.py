@@ -3,31 +3,15 @@
 Of a search also the first stage: the best score over its runs, and score against seconds.
 """
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from fiesta_allennlp.reports.figures.figure import (
-    BEST,
-    FONT_SIZE,
-    LINE_COLOURS,
-    OTHER,
-    Figure,
-    colour_of,
-    height_of,
-    labels,
-    new_axes,
-    new_drawing,
-    set_rows,
-    set_whole_numbers,
-)
+from fiesta_allennlp.reports.figures import figure as parts
 from fiesta_allennlp.reports.record import CandidateReport, PathPoint, Report
 from fiesta_allennlp.selection.summary import count_text, duration_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
-
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
@@ -40,19 +24,19 @@ HEIGHT = 3.4
 """Inches."""
 
 
-def draw_path(report: Report) -> "Optional[Drawing]":
+def draw_path(report: Report) -> Optional[Figure]:
     """Draw a line of P(best) for each candidate. The seven that came nearest to winning are named, the others grey."""
     path = report.path
     if not path:
         return None
-    figure, axes = new_axes(HEIGHT)
+    figure, axes = parts.new_axes(HEIGHT)
     x = [point.num_evaluations for point in path]
     named, others = split_names(report)
     for name in others:
         axes.plot(x, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
     ends: List[Tuple[float, str, str]] = []
-    shown = labels(report)
-    for name, colour, style in zip(named, LINE_COLOURS, LINE_STYLES, strict=False):
+    shown = parts.labels(report)
+    for name, colour, style in zip(named, parts.LINE_COLOURS, LINE_STYLES, strict=False):
         y = _line(path, name)
         axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
         axes.plot(x[-1], y[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
@@ -72,7 +56,7 @@ def split_names(report: Report) -> Tuple[List[str], List[str]]:
         name: sum(point.prob_best.get(name, 0.0) for point in report.path) + (name == report.best) * len(report.path)
         for name in present
     }
-    chosen = set(sorted(present, key=lambda name: -weight[name])[: len(LINE_COLOURS)])
+    chosen = set(sorted(present, key=lambda name: -weight[name])[: len(parts.LINE_COLOURS)])
     return [name for name in present if name in chosen], [name for name in present if name not in chosen]
 
 
@@ -84,8 +68,8 @@ def _last(line: np.ndarray) -> float:
     return float(line[~np.isnan(line)][-1])
 
 
-def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
-    step = FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
+def _label_ends(axes: Axes, ends: Sequence[Tuple[float, str, str]]) -> None:
+    step = parts.FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
     ordered = sorted(reversed(ends), key=lambda end: end[0])
     for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
         axes.annotate(
@@ -106,7 +90,7 @@ def apart(places: Sequence[float], step: float) -> List[float]:
     return moved
 
 
-def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
+def _set_axes(axes: Axes, report: Report, x: Sequence[int]) -> None:
     asked = report.asked_confidence
     if asked is not None:
         axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
@@ -123,7 +107,7 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     axes.set_ylim(0, 1)
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
-    set_whole_numbers(axes, 6)
+    parts.set_whole_numbers(axes, 6)
     axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
@@ -146,34 +130,31 @@ def path_facts(report: Report) -> Dict[str, Any]:
     return {"leader": leader, "since": since, "num_others": len(split_names(report)[1])}
 
 
-PATH = Figure("path", draw_path, path_facts)
-
-
-def draw_allocation(report: Report) -> "Optional[Drawing]":
+def draw_allocation(report: Report) -> Optional[Figure]:
     """Draw a stroke for every run in order of finishing, which a table does not have, and bars for their number."""
     candidates = report.ranked
     if not report.num_evaluations:
         return None
-    figure = new_drawing(height_of(len(candidates)))
+    figure = parts.new_drawing(parts.height_of(len(candidates)))
     names = [candidate.name for candidate in candidates]
     ratios = [2, 1] if report.order else [1]
     grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
     bars = figure.add_subplot(grid[-1])
-    colours = [colour_of(report, name) for name in names]
+    colours = [parts.colour_of(report, name) for name in names]
     bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
     bars.set_xlabel(report.words.evaluations if report.order else "scores")
-    set_whole_numbers(bars, 3)
-    set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
+    parts.set_whole_numbers(bars, 3)
+    parts.set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
     if report.order:
         bars.tick_params(labelleft=False)
         strokes = figure.add_subplot(grid[0])
         _draw_order(strokes, report.order, names, colours=colours)
-        set_rows(strokes, report, names)
-        set_whole_numbers(strokes, 3)
+        parts.set_rows(strokes, report, names)
+        parts.set_whole_numbers(strokes, 3)
     return figure
 
 
-def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
+def _draw_order(axes: Axes, order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
     """Draw the strokes of a candidate as one line with gaps, because a stroke each makes large files."""
     finished = np.array(order)
     width = max(0.6, min(3.0, 150 / len(order)))
@@ -192,44 +173,37 @@ def _note(candidate: CandidateReport) -> str:
     return f"{text}\n{candidate.failures} failed" if candidate.failures else text
 
 
-ALLOCATION = Figure("allocation", draw_allocation)
-
-
 SCREENING_HEIGHT = 2.8
 
 
-def draw_best_so_far(report: Report) -> "Optional[Drawing]":
+def draw_best_so_far(report: Report) -> Optional[Figure]:
     screening = report.screening
     if screening is None or len(screening.scores) < 2:
         return None
-    figure, axes = new_axes(SCREENING_HEIGHT)
+    figure, axes = parts.new_axes(SCREENING_HEIGHT)
     runs = np.arange(1, len(screening.scores) + 1)
-    axes.plot(runs, screening.scores, "o", color=OTHER, markersize=3, label="one config")
-    axes.step(runs, screening.best_so_far, where="post", color=BEST, linewidth=1.6, label="best so far")
-    set_whole_numbers(axes, 6)
+    axes.plot(runs, screening.scores, "o", color=parts.OTHER, markersize=3, label="one config")
+    axes.step(runs, screening.best_so_far, where="post", color=parts.BEST, linewidth=1.6, label="best so far")
+    parts.set_whole_numbers(axes, 6)
     _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.text}")
     return figure
 
 
-def _label_axes(axes: "Axes", xlabel: str, ylabel: str) -> None:
+def _label_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(color="0.93", linewidth=0.6)
     axes.legend(loc="best")
 
 
-def draw_front(report: Report) -> "Optional[Drawing]":
+def draw_front(report: Report) -> Optional[Figure]:
     """Draw score against seconds, and the line of configs that no other one beats in both; None for one objective."""
     screening = report.screening
     if screening is None or not screening.front:
         return None
-    figure, axes = new_axes(SCREENING_HEIGHT)
+    figure, axes = parts.new_axes(SCREENING_HEIGHT)
     front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
-    axes.plot(screening.run_seconds, screening.scores, "o", color=OTHER, markersize=3, label="one config")
+    axes.plot(screening.run_seconds, screening.scores, "o", color=parts.OTHER, markersize=3, label="one config")
     line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
-    axes.step(*zip(*line, strict=True), "o-", where="post", color=BEST, markersize=5, label="Pareto front")
+    axes.step(*zip(*line, strict=True), "o-", where="post", color=parts.BEST, markersize=5, label="Pareto front")
     _label_axes(axes, "seconds of the run", f"validation {screening.metric.text}")
     return figure
-
-
-BEST_SO_FAR = Figure("best_so_far", draw_best_so_far)
-FRONT = Figure("pareto_front", draw_front)

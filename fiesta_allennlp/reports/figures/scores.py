@@ -1,57 +1,37 @@
 """The scores: their distributions, their differences on shared splits, and the measures of systems."""
 
-from typing import TYPE_CHECKING, Optional, Tuple
+from typing import Optional, Tuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from fiesta_allennlp.reports.figures.figure import (
-    MOST_POINTS,
-    Figure,
-    add_legend,
-    colour_of,
-    draw_interval,
-    draw_mean,
-    draw_points,
-    height_of,
-    labels,
-    limits_of,
-    mark,
-    mark_of_interval,
-    marks_of_mean,
-    new_axes,
-    set_rows,
-    set_scores,
-    spread,
-)
+from fiesta_allennlp.reports.figures import figure as parts
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.record import CandidateReport, Report
 from fiesta_allennlp.selection.summary import count_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 LEAST_FOR_VIOLIN = 3
 HALF_WIDTH = 0.36
 """Of a violin, in rows."""
 
 
-def draw_distributions(report: Report) -> "Optional[Drawing]":
+def draw_distributions(report: Report) -> Optional[Figure]:
     """Draw scores, their density, the mean with its interval, and the median of each candidate; None by documents."""
     candidates = report.ranked
     scores = [score for candidate in candidates for score in candidate.scores]
     if not scores or report.by_documents:
         return None
-    figure, axes = new_axes(height_of(len(candidates)))
-    limits = limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
+    figure, axes = parts.new_axes(parts.height_of(len(candidates)))
+    limits = parts.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
     for row, candidate in enumerate(candidates):
-        colour = colour_of(report, candidate.name)
-        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > MOST_POINTS)
+        colour = parts.colour_of(report, candidate.name)
+        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > parts.MOST_POINTS)
         _draw_summary(axes, candidate, row, limits=limits)
-    set_scores(axes, limits, f"{report.scored} {report.metric_text}")
-    set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
-    one, median = mark("one score", "o", color="0.4", markersize=3), mark("median", "|", color="black")
-    add_legend(figure, [one, *marks_of_mean("95% interval of the mean"), median])
+    parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}")
+    parts.set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
+    one, median = parts.mark("one score", "o", color="0.4", markersize=3), parts.mark("median", "|", color="black")
+    parts.add_legend(figure, [one, *parts.marks_of_mean("95% interval of the mean"), median])
     return figure
 
 
@@ -60,27 +40,27 @@ def _number_note(candidate: CandidateReport) -> str:
     return f"{number}\nwithdrawn" if candidate.withdrawn else number
 
 
-def _draw_scores(axes: "Axes", candidate: CandidateReport, row: int, *, colour: str, rasterised: bool) -> None:
+def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str, rasterised: bool) -> None:
     scores = np.array(candidate.scores)
     widths = np.zeros(len(scores))
     if len(scores) >= LEAST_FOR_VIOLIN and np.ptp(scores) > 0:
         at, density = _density(scores)
         axes.fill_between(at, row - density, row + density, color=colour, alpha=0.25, linewidth=0.5)
         widths = np.interp(scores, at, density)
-    places = row + 0.85 * widths * spread(len(scores))
-    draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
+    places = row + 0.85 * widths * parts.spread(len(scores))
+    parts.draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
 
 
-def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits: Interval) -> None:
+def _draw_summary(axes: Axes, candidate: CandidateReport, row: int, *, limits: Interval) -> None:
     if candidate.num_evaluations < 2 or candidate.mean is None or candidate.median is None:
         return
     if candidate.interval is not None:
-        draw_interval(axes, candidate.interval, row, limits=limits)
+        parts.draw_interval(axes, candidate.interval, row, limits=limits)
     axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
-    draw_mean(axes, candidate.mean, row)
+    parts.draw_mean(axes, candidate.mean, row)
 
 
-def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
+def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
     at = np.linspace(scores.min(), scores.max(), 80)
     bandwidth = scores.std(ddof=1) * len(scores) ** -0.2
@@ -90,71 +70,60 @@ def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
     return at, HALF_WIDTH * density / density.max()
 
 
-def draw_measures(report: Report) -> "Optional[Drawing]":
+def draw_measures(report: Report) -> Optional[Figure]:
     """Draw the measure of all answers of each system with its interval; None for a report on runs."""
     systems = [(candidate, candidate.asked) for candidate in report.ranked if candidate.asked is not None]
     ends = [end for system, _ in systems for end in system.interval or ()]
     measures = [asked.measure for _, asked in systems if asked.measure is not None]
     if not measures:
         return None
-    figure, axes = new_axes(height_of(len(systems)))
-    limits = limits_of([*measures, *ends], [])
+    figure, axes = parts.new_axes(parts.height_of(len(systems)))
+    limits = parts.limits_of([*measures, *ends], [])
     for row, (system, asked) in enumerate(systems):
         if system.interval is not None:
-            draw_interval(axes, system.interval, row, limits=limits)
+            parts.draw_interval(axes, system.interval, row, limits=limits)
         if asked.measure is not None:
-            axes.plot(asked.measure, row, "o", color=colour_of(report, system.name), markersize=6)
-    set_scores(axes, limits, report.metric)
+            axes.plot(asked.measure, row, "o", color=parts.colour_of(report, system.name), markersize=6)
+    parts.set_scores(axes, limits, report.metric)
     notes = [
         count_text(asked.num_documents, "document") + ("\nwithdrawn" if system.withdrawn else "")
         for system, asked in systems
     ]
-    set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
-    interval = [mark_of_interval("95% interval")] if ends else []
-    add_legend(figure, [mark("all answers together", "o", color="0.4", markersize=6), *interval])
+    parts.set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
+    interval = [parts.mark_of_interval("95% interval")] if ends else []
+    parts.add_legend(figure, [parts.mark("all answers together", "o", color="0.4", markersize=6), *interval])
     return figure
 
 
-DISTRIBUTIONS = Figure(
-    "distributions",
-    draw_distributions,
-    lambda report: {"many": MOST_POINTS if report.num_evaluations > MOST_POINTS else 0},
-)
-MEASURES = Figure("measures", draw_measures)
-
-
-def draw_differences(report: Report) -> "Optional[Drawing]":
+def draw_differences(report: Report) -> Optional[Figure]:
     """Draw the differences on shared splits and their mean with its interval; without such splits, Welch's interval."""
     comparisons = [c for c in report.ranked_comparisons if c.mean_difference is not None]
     if not comparisons:
         return None
-    figure, axes = new_axes(height_of(len(comparisons)))
+    figure, axes = parts.new_axes(parts.height_of(len(comparisons)))
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
-    limits = limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
+    limits = parts.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
     axes.axvline(0, color="black", linewidth=0.8, zorder=1)
     if report.margin:
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
     for row, comparison in enumerate(comparisons):
-        colour = colour_of(report, comparison.second)
+        colour = parts.colour_of(report, comparison.second)
         number = comparison.num_pairs
-        places = row + 0.22 * spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
-        many = len(points) > MOST_POINTS
-        draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
+        places = row + 0.22 * parts.spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
+        many = len(points) > parts.MOST_POINTS
+        parts.draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
         if comparison.interval is not None:
-            draw_interval(axes, comparison.interval, row, limits=limits)
+            parts.draw_interval(axes, comparison.interval, row, limits=limits)
         if number != 1:
-            draw_mean(axes, means[row], row)
-    first = labels(report)[comparisons[0].first]
-    set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
+            parts.draw_mean(axes, means[row], row)
+    first = parts.labels(report)[comparisons[0].first]
+    parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
     notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
-    set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
-    marks = [mark("one split", "o", color="0.4", markersize=3)] if points else []
-    marks += marks_of_mean("95% interval")
+    parts.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+    marks = [parts.mark("one split", "o", color="0.4", markersize=3)] if points else []
+    marks += parts.marks_of_mean("95% interval")
     if report.margin:
-        marks.append(mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
-    add_legend(figure, marks)
+        marks.append(parts.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+    parts.add_legend(figure, marks)
     return figure
-
-
-DIFFERENCES = Figure("differences", draw_differences)

@@ -14,21 +14,19 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
-from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT, apart
+from fiesta_allennlp.reports.figures.drawing import FIGURES, best_candidates, caption, draw_all, styled
+from fiesta_allennlp.reports.figures.runs import apart
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
 
 REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
 REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
-BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
 def drawn(report: Report, name: str) -> Any:
     with styled():
-        return BY_NAME[name].draw(report)
+        return FIGURES[name](best_candidates(report))
 
 
 def points(figure: Figure) -> List[float]:
@@ -73,7 +71,7 @@ def test_differences_are_those_of_the_comparisons() -> None:
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
         assert ("one split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
-        assert ("Each point is one split" in BY_NAME["differences"].caption(shown)) is has_pairs
+        assert ("Each point is one split" in caption("differences", shown)) is has_pairs
 
 
 def texts_of(report: Report) -> List[str]:
@@ -108,7 +106,7 @@ def test_strokes_and_bars_count_the_trainings() -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
-    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in BY_NAME)):
+    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in FIGURES)):
         with styled():
             figure.draw_without_rendering()
         box = figure.get_tightbbox()
@@ -128,7 +126,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = [BY_NAME[name] for name in ("best_so_far", "measures")]
+    few = {name: FIGURES[name] for name in ("best_so_far", "measures")}
     monkeypatch.setattr(drawing, "FIGURES", few)
     report = screened()
     first = draw_all(report, tmp_path / "first")
@@ -161,22 +159,22 @@ def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int)
     report = replace(report, candidates=report.candidates[::-1])
     shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
     assert shown == [candidate.name for candidate in report.ranked[first:30]]
-    assert "The figure shows the best 30 of 45 candidates." in BY_NAME[name].caption(report)
-    assert "The figure shows" not in BY_NAME[name].caption(made_up(40))
+    assert "The figure shows the best 30 of 45 candidates." in caption(name, report)
+    assert "The figure shows" not in caption(name, made_up(40))
 
 
 def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
-    caption = BY_NAME["path"].caption(replace(made_up(2, names=("a", "b")), path=path))
-    assert "a has led since run 4." in caption
+    told = caption("path", replace(made_up(2, names=("a", "b")), path=path))
+    assert "a has led since run 4." in told
 
 
 def test_the_best_so_far_of_a_screening_by_hand() -> None:
     runs, best = drawn(screened(), "best_so_far").axes[0].lines
     assert list(runs.get_ydata()) == [0.2, 0.6, 0.5, 0.9, 0.7]
     assert list(best.get_ydata()) == [0.2, 0.6, 0.6, 0.9, 0.9]
-    assert "Run 4 reached the best score." in BEST_SO_FAR.caption(screened())
+    assert "Run 4 reached the best score." in caption("best_so_far", screened())
     lowest = screened(minimise=True).screening
     assert lowest is not None and lowest.best_so_far == (0.2, 0.2, 0.2, 0.2, 0.2)
 
@@ -185,11 +183,11 @@ def test_the_front_of_a_screening_by_hand() -> None:
     """0.7 in 15 s beats 0.6 in 20 s; 0.9 in 25 s beats 0.5 in 30 s."""
     screening = screened().screening
     assert screening is not None and screening.front == (0, 3, 4)
-    line = drawn(screened(), FRONT.name).axes[0].lines[1]
+    line = drawn(screened(), "pareto_front").axes[0].lines[1]
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(10.0, 0.2), (15.0, 0.7), (25.0, 0.9)]
-    assert "3 are on it" in FRONT.caption(screened())
-    assert FRONT.draw(screened(second_objective=None)) is None
-    assert [figure.draw(made_up(2)) for figure in (BEST_SO_FAR, FRONT)] == [None] * 2
+    assert "3 are on it" in caption("pareto_front", screened())
+    assert drawn(screened(second_objective=None), "pareto_front") is None
+    assert drawn(made_up(2), "best_so_far") is drawn(made_up(2), "pareto_front") is None
 
 
 def test_the_sentences_of_a_screening_by_hand() -> None:
