@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
-from fiesta_allennlp.trainings.config import moved
+from fiesta_allennlp.trainings.config import leaves_of, moved
 
 logger = logging.getLogger(__name__)
 
@@ -165,3 +165,14 @@ def _same(file: FileMark, source: str) -> FileMark:
 def _stamp(file: Path) -> Tuple[int, int, int]:
     found = file.stat()
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
+    """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
+    paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
+    named = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
+    missing = [path for path in named if not Path(path).exists()]
+    if not missing or not re.search("not found|No such file", message):
+        return None
+    path = max(missing, key=len)
+    return f"'{paths[path]}' is '{path}', but no such file exists. The current directory is {Path.cwd()}."

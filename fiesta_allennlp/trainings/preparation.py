@@ -14,6 +14,7 @@ from fiesta_allennlp.errors import (
     ModelError,
     ReaderError,
     all_in_one,
+    describe,
     did_you_mean,
     plainly,
 )
@@ -30,7 +31,7 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.data_files import DataMark
+from fiesta_allennlp.trainings.data_files import DataMark, missing_file
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -183,7 +184,8 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     log = place.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
-    return f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}{where}"
+    text = missing_file(candidate.config, describe(error)) or f"{plainly(error)}{where}"
+    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:

@@ -9,7 +9,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.config_checks import check_config, check_parts
-from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.data_files import mark_data, missing_file
 from tests.conftest import classifier_config
 
 OFFICIAL = Division(is_official=True)
@@ -93,6 +93,14 @@ def test_a_resplit_reader_must_agree_with_the_options_and_the_second_reader(
     if second is not None:
         config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
     checked(config, message, **options)
+
+
+def test_only_what_looks_like_a_path_is_a_missing_file() -> None:
+    config = {"model": {"type": "accuracy"}, "train_data_path": "nowhere.txt"}
+    assert missing_file(config, "the metric accuracy was not found") is None
+    assert missing_file(config, "cannot parse nowhere.txt") is None
+    described = missing_file(config, "file nowhere.txt not found")
+    assert described is not None and described.startswith("'train_data_path' is 'nowhere.txt'")
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
