@@ -1,5 +1,6 @@
 """The options of `fiesta select`. They import neither torch nor AllenNLP, so that usage errors appear immediately."""
 
+import argparse
 import json
 from dataclasses import dataclass
 from functools import partial
@@ -33,17 +34,16 @@ DEFAULT_METRIC = "macro_f1"
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
 
 
-def _value(kind: Callable[[str], Any], text: str) -> Any:
-    """Return a value of this kind, or else the text, which the settings refuse unless they know it."""
+def _parsed(kind: Callable[[str], Any], what: str, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        return text
+        raise argparse.ArgumentTypeError(f"must be {what} but got '{text}'") from None
 
 
-def _numbers(text: str) -> Tuple[Any, ...]:
-    return tuple(_value(float, number) for number in text.split(","))
-
+_workers = partial(_parsed, lambda text: text if text == "auto" else int(text), "a whole number or auto")
+_numbers = partial(_parsed, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
+_points = partial(_parsed, lambda text: json.loads(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
 
 _scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
 
@@ -70,7 +70,7 @@ class Settings(SelectionSettings):
         "number of parallel runs (default 1); auto: as many as the machine has room for",
         group=RESOURCES,
         metavar="N|auto",
-        parse=partial(_value, int),
+        parse=_workers,
     )
     executor: Any = option(
         "processes",
@@ -133,7 +133,7 @@ class Settings(SelectionSettings):
         "candidate; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
-        parse=partial(_value, json.loads),
+        parse=_points,
     )
     splits: str = splits_option(SCORING)
     split_ratios: Tuple[float, ...] = _scoring(
