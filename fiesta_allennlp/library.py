@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Type, TypeVar, Union, get_type_hints
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.next_runs import NextRuns
@@ -21,12 +20,11 @@ from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.selection.options import check_names, kind_of
+from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.trainings.candidate_values import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
-Settings = TypeVar("Settings", ReplaySettings, PlanSettings, NextSettings)
 Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
 
 
@@ -162,7 +160,8 @@ def replay(
             call returns a result that records it.
     """
     source = _source(scores, settings.get("evaluations_per_split"))
-    given = _made(ReplaySettings, {**settings, "scores": str(scores) if source is None else source.name})
+    named = {**settings, "scores": str(scores) if source is None else source.name}
+    given = ReplaySettings(**overlay(named, of=ReplaySettings))
     return ReplayResult.of(given, _console(progress), source)
 
 
@@ -185,7 +184,7 @@ def plan(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    given = _made(PlanSettings, {**settings, "source": None if source is None else str(source)})
+    given = PlanSettings(**overlay({**settings, "source": source and str(source)}, of=PlanSettings))
     return PlanResult.of(given, _console(progress))
 
 
@@ -200,28 +199,18 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    if isinstance(scores, (str, Path)):
-        return ask(_made(NextSettings, {**settings, "scores": str(scores)}))
-    return ask(_made(NextSettings, settings), scores)
-
-
-def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
-    check_names(given, of)
-    annotations = get_type_hints(of)
-    lists = {name: value for name, value in given.items() if kind_of(annotations[name]) is tuple}
-    for name, value in lists.items():
-        _check_list(name, value)
-    return of(**{**given, **{name: tuple(value) for name, value in lists.items()}})
+    rows = None if isinstance(scores, (str, Path)) else scores
+    given = {**settings, "scores": str(scores)} if rows is None else settings
+    return ask(NextSettings(**overlay(given, of=NextSettings)), rows)
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
     """Return the settings as the command line gives them, with `given` under the name `into`."""
-    _check_list(into, given)
     typed = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
-    if isinstance(typed.get("include_package"), str):
-        typed["include_package"] = (typed["include_package"],)
     if isinstance(given, Mapping):
         typed[into] = tuple(f"{name}={path}" for name, path in given.items())
+    elif isinstance(given, (str, Path)):
+        typed[into] = str(given)  # which the settings refuse
     elif given:
         typed[into] = tuple(map(str, given))
     if "points" in typed:
@@ -231,15 +220,6 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
     if isinstance(typed.get("cuda_devices"), (list, tuple)):
         typed["cuda_devices"] = ",".join(map(str, typed["cuda_devices"]))
     return typed
-
-
-def _check_list(name: str, given: Any) -> None:
-    """Refuse a single string, which Python would take for a list of its letters."""
-    if isinstance(given, (str, Path)):
-        raise ConfigError(
-            f"{name} must be a list, or a mapping from names to files, but is the string '{given}'. Pass "
-            f"['{given}', ...]."
-        )
 
 
 def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[ScoreSource]:

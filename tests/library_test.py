@@ -84,7 +84,7 @@ def test_a_result_shows_itself_as_text_and_as_html_with_names_escaped() -> None:
         ({"splits": "alone"}, "^--splits must be one of"),
         ({"budget": 4, "confidence": 0.9}, "^--confidence cannot be combined with --budget"),
         ({"metric": 3}, "^--metric must be a string but got 3"),
-        ({"include_package": "no_such_package"}, "'no_such_package'"),
+        ({"include_package": ["no_such_package"]}, "'no_such_package'"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
@@ -96,7 +96,7 @@ def test_what_can_be_mended_is_a_fiesta_error(
 
 @pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
 def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="candidates must be a list.*'bow.jsonnet'"):
+    with pytest.raises(ConfigError, match="candidates must be a list.*bow.jsonnet"):
         select(candidates, directory=tmp_path / "run")
     with pytest.raises(ConfigError, match="candidates must be a list"):
         replay("tie", candidates="first")

@@ -109,13 +109,8 @@ def report_development(candidates: Sequence[CandidateReport], metric: str) -> Op
     everything = np.concatenate([*pairs.values(), np.empty((0, 2))])
     if not len(everything):
         return None
-    by_candidate = {name: spearman(found) for name, found in pairs.items()}
-    return Development(
-        metric=metric,
-        overall=spearman(everything),
-        num_evaluations=len(everything),
-        by_candidate={name: value for name, value in by_candidate.items() if value is not None},
-    )
+    by_candidate = {name: rho for name, found in pairs.items() if (rho := spearman(found)) is not None}
+    return Development(metric, spearman(everything), len(everything), by_candidate)
 
 
 def _pairs(candidate: CandidateReport) -> np.ndarray:

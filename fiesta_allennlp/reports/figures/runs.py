@@ -25,7 +25,7 @@ HEIGHT = 3.4
 
 
 def draw_path(report: Report) -> Optional[Figure]:
-    """Draw a line of P(best) for each candidate. The seven that came nearest to winning are named, the others grey."""
+    """Draw a line of P(best) for each candidate. The seven best are named, the others grey."""
     path = report.path
     if not path:
         return None
@@ -40,32 +40,22 @@ def draw_path(report: Report) -> Optional[Figure]:
         y = _line(path, name)
         axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
         axes.plot(x[-1], y[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
-        ends.append((_last(y), shown[name], colour))
+        ends.append((y[-1], shown[name], colour))
     if others:
-        ends.append((max(_last(_line(path, name)) for name in others), count_text(len(others), "other"), "0.6"))
+        ends.append((max(path[-1].prob_best[name] for name in others), count_text(len(others), "other"), "0.6"))
     _label_ends(axes, ends)
     _set_axes(axes, report, x)
     return figure
 
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
-    """Return the candidates whose lines have a name, and the others."""
-    names = [candidate.name for candidate in report.ranked]
-    present = [name for name in names if any(name in point.prob_best for point in report.path)]
-    weight: Dict[str, float] = {
-        name: sum(point.prob_best.get(name, 0.0) for point in report.path) + (name == report.best) * len(report.path)
-        for name in present
-    }
-    chosen = set(sorted(present, key=lambda name: -weight[name])[: len(parts.LINE_COLOURS)])
-    return [name for name in present if name in chosen], [name for name in present if name not in chosen]
+    """Return the candidates whose lines have a name, the best ones, and the others."""
+    names = [candidate.name for candidate in report.ranked if candidate.name in report.path[-1].prob_best]
+    return names[: len(parts.LINE_COLOURS)], names[len(parts.LINE_COLOURS) :]
 
 
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
     return np.array([point.prob_best.get(name, np.nan) for point in path])
-
-
-def _last(line: np.ndarray) -> float:
-    return float(line[~np.isnan(line)][-1])
 
 
 def _label_ends(axes: Axes, ends: Sequence[Tuple[float, str, str]]) -> None:

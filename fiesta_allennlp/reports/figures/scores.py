@@ -5,6 +5,7 @@ from typing import Optional, Tuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as parts
 from fiesta_allennlp.reports.formats import Interval
@@ -63,10 +64,7 @@ def _draw_summary(axes: Axes, candidate: CandidateReport, row: int, *, limits: I
 def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
     at = np.linspace(scores.min(), scores.max(), 80)
-    bandwidth = scores.std(ddof=1) * len(scores) ** -0.2
-    # Shape: (num_places, num_scores)
-    distances = (at[:, None] - scores) / bandwidth
-    density = np.exp(-0.5 * distances**2).sum(axis=1)
+    density = GaussianKDE(scores)(at)
     return at, HALF_WIDTH * density / density.max()
 
 
