@@ -103,6 +103,13 @@ def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: An
     assert system.ask(D2) == {"label": "bad"}
 
 
+def test_an_endless_answer_is_cut_off(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fiesta_allennlp.documents.systems.line_process.LONGEST_LINE", 4)
+    system = opened()
+    unanswered(system, D1, "longer than 4 bytes")
+    assert not system._process.is_running
+
+
 def test_the_program_dies_with_its_parent_however_that_ends(tmp_path: Path) -> None:
     config = program_config(tmp_path, "a")
     script = f"""

@@ -94,6 +94,11 @@ def test_what_will_not_pass_is_not_tried_again(serve: Any, fault: Any, named: st
     assert endpoint.asked == {"d1": 1}
 
 
+def test_an_endless_answer_is_cut_off(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fiesta_allennlp.documents.systems.http.LONGEST_ANSWER", 4)
+    unanswered(serve()[0], D1, "longer than 4 bytes")
+
+
 def test_the_seconds_of_retry_after_are_waited_for(serve: Any) -> None:
     waits: List[float] = []
     system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, "tomorrow")]}, waits=waits, wait=0.0)
