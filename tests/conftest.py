@@ -96,9 +96,11 @@ class LocalSlurm:
 
     def restart_node(self) -> None:
         """Kill the daemon of the node at once, and start it again. Its jobs go on."""
+        from tests.executors.light import is_running
+
         pid = int((self.root / "slurmd.pid").read_text())
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not still_runs(psutil.Process(pid)) if psutil.pid_exists(pid) else True)
+        until(lambda: not is_running(pid))
         subprocess.run([program_of_slurm("slurmd")], check=True)
 
 

@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 from typing import Callable, List
 
-import psutil
 import pytest
 
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections
-from tests.conftest import still_runs, until
+from tests.executors.conftest import until_ended
 from tests.run_files import rows_of, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
@@ -63,9 +62,7 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, w
     assert "no such layer" in next((run / "failures").glob("broken-0.*.log")).read_text()
     assert (run / "outside").exists(), "nothing prevents it"
     assert not list(run.glob("evaluations/*/data"))
-    for name in ("hung", "left"):
-        pid = int((run / name).read_text())
-        until(lambda pid=pid: not psutil.pid_exists(pid) or not still_runs(psutil.Process(pid)))
+    until_ended(int((run / name).read_text()) for name in ("hung", "left"))
 
 
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
