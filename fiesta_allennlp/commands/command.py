@@ -31,6 +31,7 @@ class FiestaCommand:
         settings: the place of the class of its settings, which is imported when it is used. Empty if it has none.
         trains: whether it starts runs, which inherit the environment.
         given: the settings that are positional arguments, each with argparse's number of values.
+        on_interrupt: the sentence to print after an interrupt.
     """
 
     help: ClassVar[str]
@@ -39,6 +40,7 @@ class FiestaCommand:
     settings: ClassVar[str] = ""
     trains: ClassVar[bool] = False
     given: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
+    on_interrupt: ClassVar[str] = "Interrupted. Run the command again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
@@ -62,14 +64,6 @@ class FiestaCommand:
         """Run the command and return its exit status."""
         raise NotImplementedError
 
-    def interrupted(self, args: argparse.Namespace) -> str:
-        """Return the sentence to print after an interrupt."""
-        return "Interrupted. Run the command again."
-
-
-class ReadingCommand(FiestaCommand):
-    """A command that reads a selection or scores."""
-
     def checked(self, args: argparse.Namespace) -> Any:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.selection.options import typed_options
@@ -79,6 +73,10 @@ class ReadingCommand(FiestaCommand):
         made = settings(**typed_options(args, settings))
         import_packages(getattr(args, "include_package", ()))
         return made
+
+    def interrupted(self, args: argparse.Namespace) -> str:
+        """Return the sentence to print after an interrupt."""
+        return self.on_interrupt
 
 
 def imported(place: str) -> Any:

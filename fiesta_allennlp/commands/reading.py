@@ -8,14 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import (
-    EXIT_INTERRUPTED,
-    EXIT_NO_DECISION,
-    FiestaCommand,
-    ReadingCommand,
-    imported,
-    say,
-)
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported, say
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 
@@ -23,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class StatusCommand(ReadingCommand):
+class StatusCommand(FiestaCommand):
     help = "show the progress of a selection, running or not"
     description = """Print the current table of a selection or a search, running or not. The command locks nothing and
 changes nothing in the directory."""
@@ -32,6 +25,7 @@ changes nothing in the directory."""
   %(prog)s runs/first --follow"""
     settings = "fiesta_allennlp.reports.settings.StatusSettings"
     given = (("directory", None),)
+    on_interrupt = "Interrupted. The selection is not affected."
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.checked(args)
@@ -44,11 +38,8 @@ changes nothing in the directory."""
                 return 0
             time.sleep(settings.every)
 
-    def interrupted(self, args: argparse.Namespace) -> str:
-        return "Interrupted. The selection is not affected."
 
-
-class ReportCommand(ReadingCommand):
+class ReportCommand(FiestaCommand):
     help = "write the report of a selection"
     description = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
 selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
@@ -71,11 +62,12 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         return 0
 
 
-class Simulating(ReadingCommand):
+class Simulating(FiestaCommand):
     """A command that repeats simulated selections and can write the result to a file. `result` is the place of the
     class of its result."""
 
     result: ClassVar[str]
+    on_interrupt = "Interrupted before the first repetition finished."
 
     def add_files(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.settings import RESOURCES
@@ -92,9 +84,6 @@ class Simulating(ReadingCommand):
 
             write_json(found.summary, args.output)
         return EXIT_INTERRUPTED if found.interrupted else 0
-
-    def interrupted(self, args: argparse.Namespace) -> str:
-        return "Interrupted before the first repetition finished."
 
 
 class PlanCommand(Simulating):
@@ -122,7 +111,7 @@ and how often it finds the best candidate."""
     result = "fiesta_allennlp.reports.results.ReplayResult"
 
 
-class NextCommand(ReadingCommand):
+class NextCommand(FiestaCommand):
     help = "suggest the next runs for a table of scores"
     description = """Read a table of scores and print which candidate leads, P(best), and the runs to make next, or that
 the selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""

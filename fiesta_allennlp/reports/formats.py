@@ -3,12 +3,10 @@
 import re
 from collections import Counter
 from functools import lru_cache
-from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from rich.markup import render as render_markup
 from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
@@ -107,41 +105,19 @@ Lines = Sequence[Union[Table, str]]
 """Tables and sentences, in the order in which they are shown."""
 
 
-def as_text(lines: Lines) -> str:
-    shown = StringIO()
-    console = SteadyConsole(file=shown, width=WIDTH, color_system=None, force_jupyter=False)
-    for each in lines:
-        console.print(each, markup=False, soft_wrap=isinstance(each, str))
-    return shown.getvalue().strip("\n")
-
-
-def as_html(lines: Lines) -> str:
-    """Return tables and sentences as HTML in which all markup characters are escaped."""
-    parts = (f"<p>{escape(each)}</p>" if isinstance(each, str) else _table_html(each) for each in lines)
-    return visible("".join(parts), keep=LAYOUT)
-
-
-def _table_html(table: Table) -> str:
-    title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
-    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
-    rows = zip(*(column.cells for column in table.columns), strict=True)
-    cells = ["".join(f"<td>{escape(render_markup(str(cell)).plain)}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
 class Shown:
-    """A result that shows itself as text on a terminal, and as HTML in a notebook."""
+    """A result that shows itself as text, on a terminal and in a notebook."""
 
     def shown(self) -> Lines:
         """Return its table and the sentences below it."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return as_text(self.shown())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.shown())
+        text = StringIO()
+        console = SteadyConsole(file=text, width=WIDTH, color_system=None, force_jupyter=False)
+        for each in self.shown():
+            console.print(each, markup=False, soft_wrap=isinstance(each, str))
+        return text.getvalue().strip("\n")
 
 
 def render(template: str, **values: Any) -> str:

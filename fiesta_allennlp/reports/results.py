@@ -26,9 +26,6 @@ Result = TypeVar("Result", bound="SelectionResult")
 DECIDED = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
 
-CandidateResult = CandidateSummary
-"""The documented name of an entry of `candidates`."""
-
 
 @dataclass(frozen=True, repr=False)
 class SelectionResult(Shown):

@@ -61,15 +61,6 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert scores_of(on_disk.run) == scores_of(selections.run) and len(scores_of(selections.run)) == 8
 
 
-def test_a_disk_that_is_full_at_the_start(selections: Selections, small_disk: Path) -> None:
-    on_disk = replace(selections, run=small_disk / "run")
-    filler = fill(small_disk, leave=0)
-    output = on_disk.refused(*on_disk.candidates, "--metric", "accuracy", *OPTIONS, "--budget", 4)
-    assert "full" in output or "No space left" in output
-    filler.unlink()
-    on_disk.begin(*OPTIONS, "--budget", 4)
-
-
 def test_a_read_only_disk(selections: Selections, small_disk: Path) -> None:
     on_disk, new = (replace(selections, run=small_disk / name) for name in ("run", "new"))
     on_disk.begin(*OPTIONS, "--budget", 2)

@@ -43,20 +43,6 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
 
 
-def test_every_option_reaches_the_replay(table: Path, replay: Call, tmp_path: Path) -> None:
-    options = ["--strategy", "bts", "--belief", "logit_student_t", "--confidence", 0.7, "--max-evaluations", 100]
-    output = tmp_path / "out.json"
-    replay.done("tdsa-12", *QUICK, *options, "--splits", "independent", "--output", output)
-    summary = json.loads(output.read_text())
-    strategy = {"type": "bts", "confidence": 0.7, "max_evaluations": 100, "belief": {"type": "logit_student_t"}}
-    assert summary["strategy"] == strategy
-    assert (summary["splits"], len(summary["candidates"])) == ("independent", 12)
-    replay.done("tie", *QUICK, "--margin", 0.5, "--belief", "student_t", "--output", output)
-    summary = json.loads(output.read_text())
-    assert (summary["strategy"]["margin"], summary["correct"]) == (0.5, 1.0)
-    replay.done(table, *QUICK, "--with-replacement", "--max-evaluations", 30)
-
-
 def test_an_interrupted_replay_prints_what_has_finished(
     replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 from fiesta_allennlp.reports.candidates import CandidateReport
 from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_html
-from fiesta_allennlp.reports.record import Report
-from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up, ugly
+from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up
 
 VOID = ("meta", "img", "source", "br", "link")
 TEXTLESS = ("style", "script")
@@ -91,14 +90,6 @@ def test_captions_are_alternative_texts_names_are_escaped_and_a_table_has_no_ord
 def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
     words = Page(render_html(replace(made_up(2), stopped_by=stopped_by), {})).words
     assert words[words.index("model_0", words.index("parameters")) + 1] == rank
-
-
-@pytest.mark.parametrize("report", [ugly(), just_begun(), by_documents()])
-def test_a_notebook_shows_every_candidate(report: Report) -> None:
-    page = Page(report._repr_html_())
-    names = [word for word in page.words if word in {candidate.name for candidate in report.candidates}]
-    assert len(names) == len(report.candidates)
-    assert page.words[-len(report.decision) :] == list(report.decision)
 
 
 def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) -> None:

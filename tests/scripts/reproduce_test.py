@@ -6,10 +6,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from fiesta_allennlp.reports.results import CandidateResult, SelectionResult
+from fiesta_allennlp.reports.results import SelectionResult
+from fiesta_allennlp.selection.summary import CandidateSummary
 from tests.scripts.conftest import cells_of
 
-CANDIDATE_KEYS = [f.name for f in fields(CandidateResult) if f.name not in ("name", "failure_reasons")]
+CANDIDATE_KEYS = [f.name for f in fields(CandidateSummary) if f.name not in ("name", "failure_reasons")]
 SELECTION_KEYS = [f.name for f in fields(SelectionResult)]
 
 
