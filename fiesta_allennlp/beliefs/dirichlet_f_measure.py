@@ -1,6 +1,6 @@
 import math
 from functools import lru_cache
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -72,6 +72,8 @@ class DirichletFMeasure(Belief):
         concentration: A, how similar documents are; small if they differ much. 1 in the paper.
         learn_concentration: whether to learn A for each candidate; log A is then normal around log `concentration`,
             with a standard deviation of 2.
+        prior_concentration: the sum of the prior's parameters. The default is 1, as in the paper; with `macro` it is 1
+            plus twice the number of gold labels.
         num_samples: number of draws that represent the posterior of a candidate, a power of 2.
 
     Raises:
@@ -88,17 +90,19 @@ class DirichletFMeasure(Belief):
         average: str = "binary",
         concentration: float = 1.0,
         learn_concentration: bool = False,
+        prior_concentration: Optional[float] = None,
         num_samples: int = 1024,
     ) -> None:
         if not 0 <= beta <= 1:
             raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but is {beta}.")
         if average not in AVERAGES:
             raise ConfigError(f"average must be binary, macro or accuracy but is '{average}'.")
-        if not 1e-3 <= concentration <= 1e9:
-            raise ConfigError(f"concentration must be from 0.001 to 1e9, such as 1, but is {concentration}.")
+        for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
+            if value is not None and not 1e-3 <= value <= 1e9:
+                raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but is {value}.")
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but is {num_samples}.")
-        self._model = MeasureModel(beta, average, concentration, learn_concentration, num_samples)
+        self._model = MeasureModel(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
 
     def posterior(self, history: History) -> FMeasurePosterior:
         counts = [self._counts(history, name) for name in history.active]

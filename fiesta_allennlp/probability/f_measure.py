@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import expit
@@ -59,6 +59,7 @@ class MeasureModel:
     average: str
     concentration: float
     learn_concentration: bool
+    prior_concentration: Optional[float]
     num_samples: int
 
     def posterior(self, counts: np.ndarray, pairs: Sequence[Pair]) -> Draws:
@@ -71,8 +72,8 @@ class MeasureModel:
         if self.average == "macro":
             return self._macro(counts, pairs)
         if self.average == "accuracy":
-            return self._accuracy(counts, pairs, np.full(2, 2 * PRIOR), self.num_samples)
-        drawn = self._rates(counts, np.full(len(pairs), PRIOR), self.num_samples)
+            return self._accuracy(counts, pairs, self._scaled(np.full(2, 2 * PRIOR)), self.num_samples)
+        drawn = self._rates(counts, self._scaled(np.full(len(pairs), PRIOR)), self.num_samples)
         return log_odds(drawn.log_rates, pairs, average="binary", beta=self.beta), drawn.weights
 
     def _accuracy(self, counts: np.ndarray, pairs: Sequence[Pair], prior: np.ndarray, num_samples: int) -> Draws:
@@ -88,7 +89,7 @@ class MeasureModel:
         drawn: List[WeightedRates] = []
         for place, _ in NODES:
             right = float(expit(np.clip(middle + spread * place, -MOST_LOG_ODDS, MOST_LOG_ODDS)))
-            drawn.append(self._rates(counts, macro_prior(pairs, right), self.num_samples // 2))
+            drawn.append(self._rates(counts, self._scaled(macro_prior(pairs, right)), self.num_samples // 2))
         log_rates = np.concatenate([one.log_rates for one in drawn])
         masses = np.concatenate([mass * one.weights for (_, mass), one in zip(NODES, drawn, strict=True)])
         return log_odds(log_rates, pairs, average="macro", beta=self.beta), masses
@@ -96,6 +97,9 @@ class MeasureModel:
     def _rates(self, counts: np.ndarray, prior: np.ndarray, num_samples: int) -> WeightedRates:
         model = RatesModel(prior, self.concentration, learned=self.learn_concentration, num_samples=num_samples)
         return model.posterior(counts)
+
+    def _scaled(self, prior: np.ndarray) -> np.ndarray:
+        return prior if self.prior_concentration is None else prior * (self.prior_concentration / prior.sum())
 
 
 def macro_prior(pairs: Sequence[Pair], share: float) -> np.ndarray:

@@ -99,6 +99,10 @@ class SearchSettings(Settings):
             shared_out(self.runs)
         if self.template and self.configs is None and self.runs is None and self.points is None:
             raise ConfigError("set the number of configs to screen with --configs N, or of all runs with --runs N.")
+        if self.pool is not None and self.pool < (self.num_configs or 0):
+            raise ConfigError(f"--pool must be at least {self.num_configs}, the number of configs, but is {self.pool}.")
+        if self.finalists is not None and self.configs is not None and self.finalists > self.configs:
+            raise ConfigError(f"--finalists is {self.finalists} but --configs is only {self.configs}.")
 
     def searcher_params(self) -> Dict[str, Any]:
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"

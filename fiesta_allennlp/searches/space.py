@@ -140,7 +140,7 @@ class Space:
             dimension.scaled([point.values.get(name) for point in points])
             for name, dimension in self.dimensions.items()
         ]
-        return CandidatePoints(tuple(points), np.concatenate(columns, axis=1))
+        return CandidatePoints(tuple(points), np.concatenate([np.zeros((len(points), 0)), *columns], axis=1))
 
 
 def given_pool(points: Any) -> CandidatePoints:

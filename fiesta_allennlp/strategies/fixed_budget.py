@@ -1,5 +1,6 @@
 """Strategies for a fixed budget, and the two to compare with, which evaluate every candidate equally often."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import List, Tuple
 
@@ -57,14 +58,19 @@ class FixedBudget(Strategy):
             )
 
     def check_room(self, history: History) -> None:
-        stage = self.stage(history)
-        lacking = sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
-        least = max(self.least(history.num_planned) + history.spent_on_removed, history.total_started + lacking)
-        if least > self.budget:
+        enough = copy(self)
+        enough.budget = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
+        while enough._lacking(history) > enough.budget - history.total_started:
+            enough.budget += 1
+        if enough.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {least} to cover the {history.total_started} runs so far and those that the "
-                f"current candidates still need, but is {self.budget}. Use a larger --budget."
+                f"budget must be at least {enough.budget} to cover the {history.total_started} runs so far and those "
+                f"that the current candidates still need, but is {self.budget}. Use a larger --budget."
             )
+
+    def _lacking(self, history: History) -> int:
+        stage = self.stage(history)
+        return sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         if len(history.active) < 2:

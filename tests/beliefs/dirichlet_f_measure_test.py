@@ -83,7 +83,7 @@ def test_quantiles_are_uniform(learned: bool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("beta", 1.5), ("average", "micro"), ("concentration", 0), ("num_samples", 1000)],
+    [("beta", 1.5), ("average", "micro"), ("concentration", 0), ("prior_concentration", -1), ("num_samples", 1000)],
 )
 def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"{name} must be .* '?{value}"):

@@ -20,7 +20,7 @@ def labelled(num_labels: int) -> List[Pair]:
 
 def posterior(counts: object, pairs: object, average: str, **options: object) -> Tuple[np.ndarray, np.ndarray]:
     """Draws of the measure with their weights."""
-    given = {"concentration": 1.0, "learn_concentration": True, "num_samples": 1024}
+    given = {"concentration": 1.0, "learn_concentration": True, "prior_concentration": None, "num_samples": 1024}
     model = MeasureModel(beta=0.5, average=average, **{**given, **options})  # type: ignore[arg-type]
     draws, weights = model.posterior(np.array(counts, dtype=float), pairs)  # type: ignore[arg-type]
     return expit(draws), weights
@@ -38,6 +38,8 @@ def test_accuracy_is_that_of_two_kinds_and_the_prior_of_a_label_has_the_share_of
         mean, deviation = moments(*posterior(counts, pairs, "accuracy", **known))
         assert mean == pytest.approx(17.5 / 21, abs=1e-3)
         assert deviation == pytest.approx(beta.std(17.5, 3.5), abs=1e-3)
+    with_prior = posterior([[6, 1, 2, 11]], FOUR, "accuracy", **known, prior_concentration=40.0)
+    assert moments(*with_prior)[0] == pytest.approx(37 / 60, abs=1e-3)
     pairs = labelled(3)
     prior = dict(zip(pairs, macro_prior(pairs, 0.8), strict=True))
     assert sum(prior.values()) == pytest.approx(2 * 3 + 1)

@@ -85,6 +85,7 @@ def test_given_points_keep_their_order_and_are_scaled() -> None:
     np.testing.assert_allclose(pool.inputs, [[0, 0], [1, 1], [0.5, 0.5]], atol=1e-12)
     lacking = given_pool([{"a": 1}, {"a": 1, "b": 5}])
     assert np.linalg.norm(lacking.inputs[0] - lacking.inputs[1]) == pytest.approx(1)
+    assert given_pool([{}]).inputs.shape == (1, 0)
     with pytest.raises(ConfigError, match="'numpy_seed' is a seed"):
         given_pool([{"numpy_seed": 1}, {"numpy_seed": 2}])
 

@@ -14,6 +14,10 @@ from fiesta_allennlp.registry import Registrable
 
 EACH = ("document", "item")
 
+NOT_NEGATIVE = ("cost", "retries", "wait", "max_wait", "per_minute", "start_time_limit")
+LEAST = {"parallel": 1, "tries": 1, "time_limit": 0.001, **dict.fromkeys(NOT_NEGATIVE, 0)}
+"""The smallest values of options of systems."""
+
 PLACE = re.compile(r"\$\{(\w+)\}")
 """A place of a field in the body of a query."""
 
@@ -81,8 +85,10 @@ class System(Registrable):
     def __post_init__(self) -> None:
         if self.each not in EACH:
             raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{self.each}'.")
-        if self.parallel < 1:
-            raise ConfigError(f"'parallel' must be at least 1 but is {self.parallel}.")
+        for name, least in LEAST.items():
+            value = getattr(self, name, None)
+            if value is not None and value < least:
+                raise ConfigError(f"'{name}' must be at least {least} but is {value}.")
 
     @property
     def steps(self) -> List[str]:

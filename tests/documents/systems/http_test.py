@@ -162,5 +162,6 @@ def test_bad_options(url: str) -> None:
     with pytest.raises(ConfigError, match="'url' .*host") as refused:
         Http(url)
     assert "secret" not in str(refused.value)
-    with pytest.raises(ConfigError, match="'parallel' .* is 0"):
-        Http("http://host/", parallel=0)
+    for key, value in {"retries": -1, "parallel": 0, "time_limit": 0}.items():
+        with pytest.raises(ConfigError, match=f"'{key}' .* is {value}"):
+            Http("http://host/", **{key: value})  # type: ignore[arg-type]
