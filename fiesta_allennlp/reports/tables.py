@@ -82,13 +82,12 @@ def plan_shown(plan: Any) -> Lines:
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
         table.add_row(escape(name), parameters, *shares, metrics)
-    stop = {"stop": plan.strategy["stop"]["type"]} if "stop" in plan.strategy else {}
-    return _plan_shown(table, plan, {**plan.strategy, **stop})
+    return _plan_shown(table, plan, plan.strategy)
 
 
 def documents_plan_shown(plan: Any) -> Lines:
     """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
-    prepared, choice = plan.prepared, plan.prepared.choice
+    prepared = plan.prepared
     table = number_table("system", ())
     table.add_column("type")
     for column in ("cost of a query", "answers kept"):
@@ -96,11 +95,11 @@ def documents_plan_shown(plan: Any) -> Lines:
     for name, system in prepared.systems.items():
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
-    strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
-    return _plan_shown(table, plan, strategy, prepared=prepared)
+    return _plan_shown(table, plan, prepared.choice.strategy_params, prepared=prepared)
 
 
 def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
-    options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
+    stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
+    options = join_pairs({key: value for key, value in {**strategy, **stop}.items() if key not in ("type", "belief")})
     about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about)]
