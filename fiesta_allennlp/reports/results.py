@@ -127,7 +127,7 @@ class SystemsResult(SelectionResult):
 
 
 @dataclass(frozen=True, repr=False)
-class SearchResult:
+class SearchResult(Shown):
     """The result of a search.
 
     `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
@@ -140,9 +140,8 @@ class SearchResult:
     selection: Optional[SelectionResult]
     sentences: Tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        told = [] if self.selection is None else [repr(self.selection)]
-        return "\n".join([*told, *self.sentences])
+    def shown(self) -> Lines:
+        return [*(() if self.selection is None else self.selection.shown()), *self.sentences]
 
 
 @dataclass(frozen=True)

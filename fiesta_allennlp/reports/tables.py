@@ -74,7 +74,7 @@ def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
 
 def plan_shown(plan: Any) -> Lines:
     """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
-    prepared, strategy = plan.prepared, plan.prepared.checked.settings.strategy_params()
+    prepared = plan.prepared
     has_vectors = any(preparation.coverage for preparation in prepared.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
@@ -83,13 +83,12 @@ def plan_shown(plan: Any) -> Lines:
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
         table.add_row(escape(name), parameters, *shares, metrics)
-    stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
-    return _plan_shown(table, plan, {**strategy, **stop})
+    return _plan_shown(table, plan, prepared.checked.settings.strategy_params())
 
 
 def documents_plan_shown(plan: Any) -> Lines:
     """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
-    prepared, choice = plan.prepared, plan.prepared.choice
+    prepared = plan.prepared
     table = number_table("system", ())
     table.add_column("type")
     for column in ("cost of a query", "answers kept"):
@@ -97,11 +96,11 @@ def documents_plan_shown(plan: Any) -> Lines:
     for name, system in prepared.systems.items():
         kept = plan.kept.get(name, 0)
         table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
-    strategy = {key: value for key, value in choice.strategy_params.items() if key != "stop"}
-    return _plan_shown(table, plan, strategy, prepared=prepared)
+    return _plan_shown(table, plan, prepared.choice.strategy_params, prepared=prepared)
 
 
 def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
-    options = join_pairs({key: value for key, value in strategy.items() if key not in ("type", "belief")})
+    stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
+    options = join_pairs({key: value for key, value in {**strategy, **stop}.items() if key not in ("type", "belief")})
     about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about)]

@@ -1,17 +1,17 @@
 """`--detach`, with a process that stands for the command in the background: it says and writes what that would."""
 
-import argparse
 import os
 import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 import pytest
 
-from fiesta_allennlp.commands import add_command, detaching
+from fiesta_allennlp.commands import detaching
 from fiesta_allennlp.directory import RunDirectory
+from tests.commands.conftest import Call
 from tests.conftest import until
 from tests.executors.light import is_running
 
@@ -30,28 +30,21 @@ CHECKING = "import pathlib, os, sys, time; (pathlib.Path(sys.argv[1]) / str(os.g
 
 
 @pytest.fixture
-def detach(run: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., "int | str | None"]:
-    """Calls `fiesta-select --detach` while another program stands for the command. Returns the exit status."""
+def detach(call: Call, run: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tuple[int, str]]:
+    """Calls `fiesta-select --detach` while another program stands for the command."""
 
-    def call(program: str, *options: str) -> "int | str | None":
-        commands = argparse.ArgumentParser().add_subparsers()
-        parser = add_command(commands, "select", called="fiesta-select", program="allennlp")
-        args = parser.parse_args(["a.jsonnet", "b.jsonnet", "-s", str(run), "--detach", *options])
+    def started(program: str, *options: str) -> Tuple[int, str]:
         monkeypatch.setattr(detaching, "_command", lambda: [sys.executable, "-S", "-c", program, str(run)])
-        with pytest.raises(SystemExit) as ended:
-            args.func(args)
-        return ended.value.code
+        return call("a.jsonnet", "b.jsonnet", "-s", run, "--detach", *options)
 
-    return call
+    return started
 
 
-def test_a_command_that_is_at_work_goes_on_by_itself(
-    detach: Callable[..., Any], run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert detach(AT_WORK) == 0
-    said = capsys.readouterr().out.splitlines()
+def test_a_command_that_is_at_work_goes_on_by_itself(detach: Callable[..., Any], run: Path) -> None:
+    status, output = detach(AT_WORK)
+    said = output.splitlines()
     pid = int(said[-1].rpartition(" ")[2])
-    assert (is_running(pid), os.getsid(pid)) == (True, pid)
+    assert (status, is_running(pid), os.getsid(pid)) == (0, True, pid)
     os.kill(pid, signal.SIGTERM)
     os.waitpid(pid, 0)
     assert said[0] == "Checking 2 candidates"
@@ -59,16 +52,15 @@ def test_a_command_that_is_at_work_goes_on_by_itself(
     assert RunDirectory(run).detached_log.read_text() == "Checking 2 candidates\n"
 
 
-def test_a_command_that_is_wrong_says_so_and_leaves_nothing(
-    detach: Callable[..., Any], run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert detach(WRONG) == 2
-    assert capsys.readouterr().out == "error: no such metric\n"
+def test_a_command_that_is_wrong_says_so_and_leaves_nothing(detach: Callable[..., Any], run: Path) -> None:
+    assert detach(WRONG) == (2, "error: no such metric\n")
     assert not run.exists()
+    status, said = detach(WRONG, "--dry-run")
+    assert status == 2 and "--dry-run" in said
 
 
 def test_an_interrupt_during_the_checks_ends_the_command(
-    detach: Callable[..., Any], run: Path, ctrl_c: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    detach: Callable[..., Any], run: Path, ctrl_c: Callable[[], None]
 ) -> None:
     started: List[int] = []
 
@@ -78,14 +70,9 @@ def test_an_interrupt_during_the_checks_ends_the_command(
         ctrl_c()
 
     threading.Thread(target=interrupt).start()
-    assert detach(CHECKING) == 130
+    status, said = detach(CHECKING)
+    assert status == 130 and "Interrupted" in said
     assert not is_running(started[0])
-    assert "Interrupted" in capsys.readouterr().out
-
-
-def test_a_dry_run_is_not_detached(detach: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert detach(WRONG, "--dry-run") == 2
-    assert "--dry-run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("prefix", "module"), [("allennlp fiesta-", "allennlp"), ("fiesta ", "fiesta_allennlp")])
