@@ -234,6 +234,6 @@ def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[Sc
 
 def _console(progress: Optional[bool]) -> Console:
     """Return a console that shows nothing unless that is requested, or it is a terminal."""
-    console = SteadyConsole(highlight=False)
+    console = SteadyConsole()
     console.quiet = not (console.is_terminal if progress is None else progress)
     return console

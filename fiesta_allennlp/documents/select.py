@@ -85,7 +85,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         """Check the file of answers and open the systems, with logs in `place`."""
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
-        console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
+        console.print(f"Opening {len(checked.systems)} systems ...")
         with open_systems(checked.systems, checked.given, checked.settings, place):
             yield checked
 

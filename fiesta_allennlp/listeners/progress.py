@@ -153,7 +153,7 @@ class Progress:
             self._untold = None
 
     def _say(self, text: str) -> None:
-        self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(f"[{self._elapsed()}] {text}")
 
     def _elapsed(self) -> str:
         return str(timedelta(seconds=int(time.monotonic() - self._start)))
@@ -195,4 +195,4 @@ def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
         if console.is_terminal:
             yield lambda name: advance(1)
         else:
-            yield lambda name: console.print(f"  {name}", markup=False)
+            yield lambda name: console.print(f"  {name}")

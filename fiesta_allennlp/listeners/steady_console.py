@@ -20,9 +20,10 @@ COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 class SteadyConsole(Console):
     """A console that falls silent when its output is gone: no selection ends because nobody reads.
 
-    A character that the output cannot encode becomes a question mark, and invisible ones, which a terminal may obey,
-    become escapes. On a terminal it breaks long messages at blanks, but leaves lines with a command whole. Elsewhere no
-    line is broken, and none ends with blanks."""
+    Every object is printed on lines of its own, and a text as it is, without markup. A character that the output cannot
+    encode becomes a question mark, and invisible ones, which a terminal may obey, become escapes. On a terminal it
+    breaks long texts at blanks, but leaves lines with a command whole. Elsewhere no line is broken, and none ends with
+    blanks."""
 
     @property
     def file(self) -> IO[str]:
@@ -37,13 +38,19 @@ class SteadyConsole(Console):
         return super().render_str(visible(text, keep=LAYOUT), **kwargs)
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
-        if self.is_terminal and kwargs.get("soft_wrap"):
-            objects = tuple(_wrapped(each, self.width) if isinstance(each, str) else each for each in objects)
+        for each in objects:
+            if isinstance(each, str):
+                text = _wrapped(each, self.width) if self.is_terminal else each
+                self._print(text, **{"markup": False, "highlight": False, "soft_wrap": True, **kwargs})
+            else:
+                self._print(each, **kwargs)
+
+    def _print(self, content: Any, **kwargs: Any) -> None:
         if self.is_terminal or self.is_jupyter or self.quiet:
-            super().print(*objects, **kwargs)
+            super().print(content, **kwargs)
             return
         with self.capture() as captured:
-            super().print(*objects, **kwargs)
+            super().print(content, **kwargs)
         self.file.write(re.sub(r"[ \t]+(?=\n)", "", captured.get()))
         self.file.flush()
 

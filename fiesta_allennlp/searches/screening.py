@@ -101,9 +101,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         clear(RunDirectory(prepared.directory.root.parent), keep=prepared.directory.root)
         settings, screener = prepared.checked.settings, screener_of(prepared)
         console.print(
-            f"Screening {screener.configs} of {len(screener.points)} configs, {prepared.executor.describe()}.",
-            highlight=False,
-            soft_wrap=True,
+            f"Screening {screener.configs} of {len(screener.points)} configs, {prepared.executor.describe()}."
         )
         num_before = len(store.history(max_failures=settings.max_failures).evaluations)
         showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)

@@ -69,7 +69,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     chosen = ranked[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
         return SearchSummary({**screened, "stopped_by": "failures"})
-    console.print(f"Selecting among the {len(chosen)} best configs.", highlight=False, soft_wrap=True)
+    console.print(f"Selecting among the {len(chosen)} best configs.")
     staged = replace(
         settings.selection(),
         candidates=tuple(f"{name}={sources[name]}" for name in chosen),

@@ -87,7 +87,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
         checked = family.check(settings, stored, allow_removed=allow_removed)
         num_done = len(history.evaluations)
-        self._say(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
+        self.console.print(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
         return self._run(settings, self._prepared(checked, directory), store, num_done=num_done)
 
     def begin(self, *, force: bool) -> Dict[str, Any]:
@@ -120,7 +120,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
         here = environment(settings.include_package, family.code(prepared))
         for name in changed_code(meta.environments, here):
-            self._say(
+            self.console.print(
                 f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
                 "changes scores, start over in another directory."
             )
@@ -215,6 +215,3 @@ class _Session(Generic[Given, Checked, Prepared]):
             for name, now in settings.deciding().items()
             if before[name] != now
         ]
-
-    def _say(self, sentence: str) -> None:
-        self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
