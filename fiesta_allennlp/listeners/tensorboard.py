@@ -5,19 +5,15 @@ full the thread dies and the selection would wait for it. So this uses the libra
 """
 
 import logging
-import re
 import time
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Dict, Iterator
 
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.selection.loop import Listener
 
 logger = logging.getLogger(__name__)
-
-UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 
 class Scalars(Listener):
@@ -27,7 +23,7 @@ class Scalars(Listener):
 
     def __init__(self, writer: Any, metric: str) -> None:
         self._writer = writer
-        self._metric = UNSAFE.sub("_", metric)
+        self._metric = metric
         self._scored: Dict[str, float] = {}
         self._told = (-1, -1)
 
@@ -37,7 +33,7 @@ class Scalars(Listener):
             return
         self._told = now
         try:
-            self._write(self._values(history, decision), len(history.evaluations))
+            self._write(self._values(history, decision), step=now[0])
         except OSError as error:
             logger.warning("stopped writing scalars for TensorBoard: %s", error)
             self._writer = None
@@ -50,33 +46,19 @@ class Scalars(Listener):
 
     def _values(self, history: History, decision: Decision) -> Dict[str, float]:
         values: Dict[str, float] = {}
-        for name, tag in tag_names(history.candidates).items():
-            failures = [failure for failure in history.failures if failure.request.candidate == name]
-            values[f"trainings/{tag}"] = history.num_finished(name)
-            values[f"failures/{tag}"] = len(failures)
-            if name in decision.prob_best:
-                values[f"P_best/{tag}"] = decision.prob_best[name]
-            if name in self._scored:
-                values[f"{self._metric}/{tag}"] = self._scored[name]
-        return values
+        for name in history.candidates:
+            values[f"trainings/{name}"] = history.num_finished(name)
+            values[f"failures/{name}"] = sum(failure.request.candidate == name for failure in history.failures)
+        values.update({f"P_best/{name}": probability for name, probability in decision.prob_best.items()})
+        return {**values, **{f"{self._metric}/{name}": score for name, score in self._scored.items()}}
 
     def _write(self, values: Dict[str, float], step: int) -> None:
         from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.summary import scalar
+        from tensorboardX.proto.summary_pb2 import Summary
 
-        for tag, value in values.items():
-            self._writer.write_event(Event(summary=scalar(tag, value), step=step, wall_time=time.time()))
+        made = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._writer.write_event(Event(summary=Summary(value=made), step=step, wall_time=time.time()))
         self._writer.flush()
-
-
-def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
-    """Return the candidates as TensorBoard tags. Equal tags get numbers, in the order of the candidates."""
-    tags: Dict[str, str] = {}
-    for name in candidates:
-        safe = UNSAFE.sub("_", name)
-        numbered = (safe if number == 1 else f"{safe}_{number}" for number in count(1))
-        tags[name] = next(tag for tag in numbered if tag not in tags.values())
-    return tags
 
 
 @contextmanager

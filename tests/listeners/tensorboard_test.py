@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from fiesta_allennlp.listeners.tensorboard import Scalars, tag_names, tensorboard
+from fiesta_allennlp.listeners.tensorboard import Scalars, tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
 from tests.strategies.histories import failing
 
@@ -64,13 +64,6 @@ def test_every_step_is_written_once(tmp_path: Path) -> None:
         "P_best/a": [(2, 0.125), (3, 0.25)],
         "P_best/b": [(2, 0.875), (3, 0.75)],
     }
-
-
-def test_names_are_made_safe_and_stay_apart() -> None:
-    names = ["a b", "a_b", "a/b", "größe", "<x>", "fine-1.0"]
-    assert list(tag_names(names).values()) == ["a_b", "a_b_2", "a_b_3", "gr__e", "_x_", "fine-1.0"]
-    assert tag_names([*names, "a b_2"])["a b"] == "a_b"
-    assert tag_names(["a b", "a_b_2", "a_b"]) == {"a b": "a_b", "a_b_2": "a_b_2", "a_b": "a_b_3"}
 
 
 def test_a_full_disk_stops_no_selection(caplog: pytest.LogCaptureFixture) -> None:
