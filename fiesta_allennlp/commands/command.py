@@ -8,13 +8,12 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, List, Optional, Tuple
 
 from fiesta_allennlp.errors import FiestaError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
@@ -97,10 +96,10 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
         except FiestaError as error:
             if debug:
                 traceback.print_exc()
-            say([f"error: {error}"], SteadyConsole(stderr=True, highlight=False))
+            SteadyConsole(stderr=True, highlight=False).print(f"error: {error}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
-            say([interrupted()], console)
+            console.print(interrupted())
             status = EXIT_INTERRUPTED
         sys.exit(status)
 
@@ -127,9 +126,3 @@ def _interruptible() -> Iterator[None]:
     finally:
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)
-
-
-def say(shown: Iterable["str | Table"], console: "Console") -> None:
-    """Print sentences and tables, each sentence on a line of its own, as they are."""
-    for each in shown:
-        console.print(each, markup=False, soft_wrap=isinstance(each, str))

@@ -11,7 +11,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
-from fiesta_allennlp.commands.command import say
 from fiesta_allennlp.commands.selecting import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import ConfigError, command
@@ -43,8 +42,8 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
             raise
     if status is None:
         watch = f"{command('status')} {shlex.quote(str(directory.root))} --follow"
-        say([f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}"], console)
-        say([f"To watch it: {watch}", f"To stop it: kill {process.pid}"], console)
+        console.print(f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}")
+        console.print(f"To watch it: {watch}", f"To stop it: kill {process.pid}")
         return 0
     if is_new:  # all of it was shown
         output.unlink(missing_ok=True)
@@ -69,7 +68,7 @@ def _show_until_at_work(
     while True:
         status = process.poll()
         is_at_work = status is None and _is_at_work(process.pid, directory)
-        console.print(written.read().decode(errors="replace"), end="", markup=False, soft_wrap=True)
+        console.print(written.read().decode(errors="replace"), end="")
         if status is not None or is_at_work:
             return status
         time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported, say
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 
@@ -33,7 +33,7 @@ changes nothing in the directory."""
 
         while True:
             found = status_of(settings.directory)
-            say([found.table, *found.sentences], console)
+            console.print(found.table, *found.sentences)
             if not settings.follow or not found.running:
                 return 0
             time.sleep(settings.every)
@@ -55,10 +55,8 @@ selection, or of a table of scores. The command locks nothing and changes nothin
 
         output = settings.output or default_output(settings.source, settings.compare)
         made = report(**{**vars(settings), "output": output})
-        say(
-            [*made.decision, f"Report written to {output / 'report.html'}, with more files in the same directory."],
-            console,
-        )
+        console.print(*made.decision)
+        console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
 
 
@@ -78,7 +76,7 @@ class Simulating(FiestaCommand):
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
         found = imported(self.result).of(self.checked(args), console)
-        say(found.shown(), console)
+        console.print(*found.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
 
@@ -141,14 +139,14 @@ the selection is decided. Make these runs yourself and add a row for each. The c
 
         found = next_runs(settings)
         if args.format == "json":
-            say([json.dumps(next_content(found), indent=2)], console)
+            console.print(json.dumps(next_content(found), indent=2))
         elif args.format == "csv":
             rows = ((run.candidate, run.split, run.seed) for run in found.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not found.runs:
                 print(next_in_words(found)[-1], file=sys.stderr)
         else:
-            say([next_table(found), *next_in_words(found)], console)
+            console.print(next_table(found), *next_in_words(found))
         return EXIT_NO_DECISION if found.decision.stopped_by == "failures" else 0
 
 
@@ -181,5 +179,5 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
         except OSError as error:
             raise ConfigError(f"cannot add the line {LINE} to {path}: {error.strerror}.") from error
         said = f"Added {LINE} to {path}. `allennlp` now finds" if is_new else f"{path} is unchanged. `allennlp` finds"
-        say([f"{said} the fiesta- commands."], console)
+        console.print(f"{said} the fiesta- commands.")
         return 0

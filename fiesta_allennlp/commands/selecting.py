@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Type
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported, say
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 
@@ -60,7 +60,7 @@ class Selecting(FiestaCommand):
         if args.dry_run:
             directory = RunDirectory(args.serialization_dir or Path("DIR"))
             plan = imported(self.plans)(settings(**typed), console, directory)
-            say(imported(self.plan_shown)(plan), console)
+            console.print(*imported(self.plan_shown)(plan))
             return 0
         ways = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
         found = imported(self.selects)(typed, directory_of(args), console=console, **ways)
@@ -71,9 +71,9 @@ class Selecting(FiestaCommand):
         from fiesta_allennlp.reports.tables import selection_table
         from fiesta_allennlp.reports.words import selection_in_words
 
-        say([selection_table(found)], console)
+        console.print(selection_table(found))
         say_failures(found, args, console)
-        say(selection_in_words(found), console)
+        console.print(*selection_in_words(found))
         return found
 
     def interrupted(self, args: argparse.Namespace) -> str:
@@ -112,25 +112,25 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
             runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
         for reason, failed in runs.items():
             lacks_metric |= reason.startswith("metric: ")
-            say([f"failed: {', '.join(failed)} {reason}"], console)
+            console.print(f"failed: {', '.join(failed)} {reason}")
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
-            say([f"{what}: {candidate.name}: {candidate.withdrawn_because}"], console)
+            console.print(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
     most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
     if most:
         again = f"{recover_command(args)} --max-failures {2 * most}"
-        say([f"After fixing the cause, retry the dropped candidates with: {again}"], console)
+        console.print(f"After fixing the cause, retry the dropped candidates with: {again}")
     if lacks_metric and not summary["num_evaluations"]:
-        say([f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME"], console)
+        console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
     """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
     if summary["stopped_by"] == "interrupted":
-        say([f"Continue with: {recover_command(args)}"], console)
+        console.print(f"Continue with: {recover_command(args)}")
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
-        say([f"To continue, raise the limit: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
+        console.print(f"To continue, raise the limit: {recover_command(args)} {LARGER[summary['stopped_by']]}")
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 
@@ -187,8 +187,8 @@ selection with its original options."""
         outcomes = list(trial(settings, console))
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failed]
-        say([trial_table(outcomes, settings.scored_by.name), *reasons], console)
-        say(["These are scores of single short runs and say little. Nothing was kept."], console)
+        console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
+        console.print("These are scores of single short runs and say little. Nothing was kept.")
         return EXIT_NO_DECISION if failed else 0
 
 
@@ -214,7 +214,7 @@ interrupted search."""
 
         if found.selection is not None:
             super().show(found.selection, args, console)
-        say(search_in_words(found), console)
+        console.print(*search_in_words(found))
         return found.last
 
 

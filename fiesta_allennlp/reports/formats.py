@@ -115,8 +115,7 @@ class Shown:
     def __repr__(self) -> str:
         text = StringIO()
         console = SteadyConsole(file=text, width=WIDTH, color_system=None, force_jupyter=False)
-        for each in self.shown():
-            console.print(each, markup=False, soft_wrap=isinstance(each, str))
+        console.print(*self.shown())
         return text.getvalue().strip("\n")
 
 

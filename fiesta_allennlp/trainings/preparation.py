@@ -155,7 +155,7 @@ def prepare_all(
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
     are_programs = all(is_program(candidate.config) for candidate in candidates.values())
     building = "" if are_programs else " and building each model once"
-    console.print(f"Checking {num_tasks}: reading the data{building} ...", highlight=False)
+    console.print(f"Checking {num_tasks}: reading the data{building} ...")
     room = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
     tasks = {
         name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, place.vectors)
@@ -236,7 +236,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     check_sign(found)
     for candidate in candidates.values():
         check_direction(dict(candidate.config), Metric(found))
-    console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
+    console.print(f"Comparing by {found}, the only metric that all candidates report.")
     return found
 
 
@@ -268,7 +268,7 @@ def prepared_trainings(
             known.update(prepare(fresh, checked, directory, place, console))
             check_same_pool({name: known[name].pool for name in roster.given})
             if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+                console.print(f"Note: {note}")
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)

@@ -50,10 +50,6 @@ def watching(
         yield listeners
 
 
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-
-
 @dataclass(frozen=True)
 class BestModels(Listener):
     """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
@@ -102,7 +98,7 @@ class MetricNames(Listener):
                 " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
                 "the program predict on {test}, or pass {test} as the validation file."
             )
-        _say(self._console, sentence)
+        self._console.print(sentence)
 
 
 def outlook(
@@ -131,9 +127,9 @@ def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) 
     the fate of this session's jobs."""
     left = executor.resume() if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
     if left:
-        _say(console, left)
+        console.print(left)
     try:
         yield
     finally:
         if executor.last_words:
-            _say(console, executor.last_words)
+            console.print(executor.last_words)

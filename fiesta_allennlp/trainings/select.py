@@ -58,7 +58,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[PreparedTrainings]:
         for note in _notes_on_configs(checked.roster):
-            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"Note: {note}")
         return prepared_trainings(checked, directory, place, console, prepare=prepare_all)
 
     def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
@@ -84,7 +84,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         strategy, directory = prepared.checked.strategy, prepared.directory
         worked = store.meta().working_seconds
         remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
-        console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
+        console.print(f"Training {executor.describe()}.")
         with (
             told_of_jobs(executor, directory, console),
             watching(settings, directory, console, remaining=remaining) as listeners,
@@ -155,7 +155,7 @@ class Plan:
 def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
     with rehearsed(TRAININGS, settings, console) as prepared:
-        console.print(f"Would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
+        console.print(f"Would train {prepared.executor.describe()}.")
     roster = prepared.checked.roster
     least, most = prepared.checked.strategy.bounds(len(roster.given))
     commands = {
