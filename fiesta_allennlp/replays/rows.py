@@ -50,7 +50,8 @@ class Row:
         if not abs(value) <= LARGEST_SCORE:
             raise DataError(
                 f"{self.where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
-                f"'{shortened(self.score)}'. Correct it, or write {FAILED} for a run without a score."
+                f"'{shortened(self.score)}'. Correct it, write {FAILED} for a run that ended without a score, or leave "
+                "it empty (None) for a run that has not finished."
             )
         return value
 

@@ -187,7 +187,7 @@ def read_scores(path: Path, settings: Any, *, least_candidates: int = 2) -> Scor
         return table_from(read_rows(path, settings.columns), path, least_candidates)
     try:
         content = json.loads(text_of(path), object_pairs_hook=distinct)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
         raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {shortened(content)}.')

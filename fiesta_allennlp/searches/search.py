@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.names import values_in
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
@@ -19,6 +19,7 @@ from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
@@ -81,8 +82,10 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 
 def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Resume the second stage."""
+    if not directory.screening.store.is_file():
+        raise StoreError(f"{directory.root} has no screening. If {command('select')} began it, resume it with that.")
     meta = _first_stage(directory).meta
-    late = sorted(given.keys() - {f.name for f in fields(Settings)})
+    late = sorted(overlay(given, of=SearchSettings).keys() - {f.name for f in fields(Settings)})
     if late:
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given

@@ -91,6 +91,8 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
     for name in selected.candidates:
         assert re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M)
     assert "--configs" in search.refused("-s", undisturbed, "--recover", "--configs", 9)
+    with pytest.raises(ConfigError, match="'cofnigs' is an unknown setting"):
+        fiesta_allennlp.search(directory=undisturbed, recover=True, cofnigs=9)
 
 
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
 def test_rows_from_python_are_checked() -> None:
     with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
         next_runs([{"candidate": "a", "seed": 1, "score": None}, {"candidate": "b", "score": 1}])
-    with pytest.raises(FiestaError, match="row 1: a score must be a number .* 'nan'"):
+    with pytest.raises(FiestaError, match="row 1: a score must be a number .* 'nan'.*None"):
         next_runs([{"candidate": name, "seed": 1, "score": float("nan")} for name in "ab"])
 
 
