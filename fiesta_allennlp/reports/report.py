@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any, Optional, Sequence, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, StoreError
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_pair, read_source
 from fiesta_allennlp.selection.options import check_names
-
-MIN_SCORES = 2
-"""With fewer scores in all there is nothing to report."""
 
 Pathlike = Union[str, Path]
 
@@ -46,20 +43,13 @@ def report(
             - `done`: for a table: candidates that get no further runs. The report notes this.
 
     Raises:
-        FiestaError: if the source or a candidate does not exist, an option does not apply to it, the source has fewer
-            than two scores, or the output cannot be written.
+        FiestaError: if the source or a candidate does not exist, an option does not apply to it, or the output cannot
+            be written.
     """
     check_names(settings, ReportSettings)
     typed = {"source": None if source is None else str(source), "compare": None if compare is None else tuple(compare)}
     given = ReportSettings(**{**settings, **typed, "done": tuple(settings.get("done", ()))})
-    read = _read(given)
-    number = len(read.history.evaluations)
-    if number < MIN_SCORES:
-        remedy = f"Wait until more {read.words.evaluations} have finished." if read.running else "Add scores."
-        raise (StoreError if read.is_selection else DataError)(
-            f"{read.name}: a report needs at least {MIN_SCORES} scores but got {number}. {remedy}"
-        )
-    made = Report.of(read, pair=compare is not None)
+    made = Report.of(_read(given), pair=compare is not None)
     if output is not None:
         write_report(made, Path(output), long_table=given.long_table)
     return made
