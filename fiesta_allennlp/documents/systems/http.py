@@ -154,7 +154,7 @@ class Http(System):
                         raise requests.ReadTimeout
                     if size > LONGEST_ANSWER:
                         raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
-        except requests.exceptions.InvalidHeader:
+        except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
             stalls = error.args and isinstance(error.args[0], ReadTimeoutError)
@@ -171,7 +171,7 @@ class Http(System):
         if status in AGAIN:
             wait = response.headers.get("Retry-After", "").strip()
             error = Unavailable if status in DOWN else Unanswered
-            raise _Again(said, seconds=float(wait) if wait.isdigit() else None, error=error)
+            raise _Again(said, seconds=float(wait) if wait.isdecimal() else None, error=error)
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:

@@ -99,9 +99,17 @@ def test_an_endless_answer_is_cut_off(serve: Any, monkeypatch: pytest.MonkeyPatc
     unanswered(serve()[0], D1, "longer than 4 bytes")
 
 
+def test_headers_that_cannot_be_sent_are_named(serve: Any) -> None:
+    for value in ("a\nb", "\u2603"):
+        system, endpoint = serve({}, headers={"X-Name": value})
+        with pytest.raises(Unanswered, match="'headers' contain characters"):
+            system.ask(D1)
+        assert endpoint.asked == {}
+
+
 def test_the_seconds_of_retry_after_are_waited_for(serve: Any) -> None:
     waits: List[float] = []
-    system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, "tomorrow")]}, waits=waits, wait=0.0)
+    system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, "\u00b2")]}, waits=waits, wait=0.0)
     assert [system.ask(question) for question in (D1, D2)] == [{"label": "good"}, {"label": "bad"}]
     assert waits == [7, 0]
     assert endpoint.asked == {"d1": 2, "d2": 2}
