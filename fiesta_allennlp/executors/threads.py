@@ -31,7 +31,6 @@ class ThreadExecutor(Executor):
         self._outcomes: "queue.SimpleQueue[Union[Outcome, StoreError]]" = queue.SimpleQueue()
         self._wanted: Set[Request] = set()
         self._threads: List[threading.Thread] = []
-        self._closed = False
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._wanted.add(request)
@@ -61,9 +60,6 @@ class ThreadExecutor(Executor):
 
     def close(self) -> None:
         """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
-        if self._closed:
-            return
-        self._closed = True
         self._wanted.clear()
         for _ in self._threads:
             self._tasks.put(None)

@@ -139,16 +139,18 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         return begun.failed("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
         end_tree(raised.pid)
-        check_guard(raised)
         return begun.failed("killed", str(plain_cause(raised)))
     return begun.failed("error", describe(raised))
 
 
 def plain_cause(raised: BaseException) -> BaseException:
-    """Return the error of a process, or an error that describes how it died without raising one."""
+    """Return the error of a process, or an error that describes how it died without raising one. Raise a `ConfigError`
+    if the process found the call that started it without a guard."""
     if not isinstance(raised, ProcessExpired):
         return raised
     code = raised.exitcode
+    if code == NO_GUARD:
+        raise ConfigError(MISSING_GUARD)
     if code is None or code >= 0:
         return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
     why = " (on Linux often for lack of memory)" if code == -9 else ""
@@ -166,12 +168,6 @@ def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: Tr
         return outcome_of(future, begun, time_limit=work.time_limit)
     finally:
         stop_all([future])
-
-
-def check_guard(raised: Optional[BaseException]) -> None:
-    """Raise a `ConfigError` if a process found the call that started it without a guard."""
-    if isinstance(raised, ProcessExpired) and raised.exitcode == NO_GUARD:
-        raise ConfigError(MISSING_GUARD)
 
 
 def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:
