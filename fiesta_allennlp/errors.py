@@ -135,6 +135,8 @@ NO_SPACY_MODEL = (
 )
 
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
+UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
 
 
 def plainly(error: BaseException) -> str:
@@ -142,6 +144,10 @@ def plainly(error: BaseException) -> str:
     if found := UNKNOWN_NAME.search(str(error)):
         return unknown_name(found[1], found[2], ast.literal_eval(found[3]))
     text = describe(error)
+    if found := UNKNOWN_KEY.search(text):
+        return not_keys([found[2]], found[1], [])
+    if found := EXTRA_KEYS.search(str(error)):
+        return not_keys(ast.literal_eval(found[2]), found[1], [])
     if SPACY_MODELS in text:
         return NO_SPACY_MODEL
     return text if text.endswith((".", "!", "?")) else f"{text}."

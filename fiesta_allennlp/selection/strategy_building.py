@@ -62,7 +62,7 @@ def import_packages(packages: Sequence[str]) -> None:
 
 
 def _check_kind(params: Dict[str, Any]) -> None:
-    """Refuse an option that belongs to the other kind of strategy."""
+    """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
     name = params["type"]
     if name in Strategy.available():
         has_budget = issubclass(Strategy.by_name(name), FixedBudget)
@@ -70,3 +70,5 @@ def _check_kind(params: Dict[str, Any]) -> None:
         if wrong := [key for key in others if key in params]:
             other = "--budget" if has_budget else f"--strategy {name}"
             raise ConfigError(f"{flag(wrong[0])} cannot be combined with {other}. Use one or the other.")
+        if has_budget and "budget" not in params:
+            raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")
