@@ -27,7 +27,7 @@ class EffectsPosterior:
     A candidate has odd noise with the probability `odd`, shape `(num_candidates,)`. Given its class, its noise variance
     is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary candidates
     are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared with
-    `split_df` and `1 / split_precision`; it is 0 where no two candidates share a split.
+    `split_df` and `1 / split_precision`; it is 0 where no two candidates share two splits.
     """
 
     scores: Scores

@@ -91,7 +91,7 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
         x_ik = mu_i + b_k + e_ik,  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
 
     with uniform mu_i, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and uniform tau. Where no two candidates
-    share a split, the b_k are left out, because they cannot be told from the noise.
+    share two splits, the b_k are left out, because they cannot be told from the noise.
 
     Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
     nothing changes (variational Bayes). The degrees of freedom that mu and b take up are counted for each candidate, as
@@ -138,9 +138,9 @@ class Fit:
     def __init__(self, scores: Scores) -> None:
         self.scores = scores
         self.sizes = scores.counts.sum(axis=-1)
-        num_candidates = (scores.counts > 0).sum(axis=-2)
-        self.num_splits = (num_candidates > 0).sum(axis=-1)
-        self.has_splits = (num_candidates > 1).any(axis=-1)
+        ran = (scores.counts > 0).astype(int)
+        self.num_splits = ran.any(axis=-2).sum(axis=-1)
+        self.has_splits = (np.triu(ran @ ran.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
         means = scores.sums.sum(axis=-1) / self.sizes
         between = np.var(means, axis=-1)
         spread = _squares(scores, means[..., None]) / np.maximum(self.sizes - 1, 1)
@@ -158,7 +158,7 @@ class Fit:
 
     @property
     def split_precision(self) -> np.ndarray:
-        """1 / tau^2, infinite where no two candidates share a split. Shape: `(...,)`."""
+        """1 / tau^2, infinite where no two candidates share two splits. Shape: `(...,)`."""
         return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
 
     def only(self, kept: np.ndarray) -> "Fit":

@@ -63,15 +63,23 @@ def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
     assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
 
 
-def test_unpaired_is_the_answer_where_no_two_scores_share_a_split() -> None:
+@pytest.mark.parametrize("num_shared", [0, 1])
+def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(num_shared: int) -> None:
     together = drawn(3, split_sd=0.1)
     renamed = [
-        replace(e, request=replace(e.request, split_seed=number)) for number, e in enumerate(together.evaluations)
+        e if e.request.replicate < num_shared else replace(e, request=replace(e.request, split_seed=100 + number))
+        for number, e in enumerate(together.evaluations)
     ]
     for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
         mine = belief.posterior(together).prob_best()
         assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
         assert not np.allclose(mine, paired.posterior(together).prob_best())
+
+
+def test_a_single_shared_split_is_enough_for_an_answer() -> None:
+    """As when the first runs of two candidates failed on different splits."""
+    rows = {"a": [(0, 0.607), (1, 0.612)], "b": [(1, 0.639), (2, 0.648)]}
+    assert 0.5 < SplitPaired().posterior(on_splits(rows)).prob_best()[1] < 1
 
 
 def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
