@@ -30,12 +30,6 @@ FONT_SIZE = 9.0
 NAME_LENGTH = 20
 """Characters of the name of a candidate."""
 
-MOST_POINTS = 5000
-"""With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
-
-POINTS = 1.5
-"""The zorder of points, between violins and lines. Nothing else has it, so pixels of all rows make one bitmap."""
-
 MEAN: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
 """The look of the diamond of a mean."""
 
@@ -93,10 +87,9 @@ def set_whole_numbers(axes: Axes, most: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
 
 
-def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
-    (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
-    line.set_rasterized(rasterised)
+    axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 
 
 def draw_mean(axes: Axes, mean: float, row: int) -> None:

@@ -27,7 +27,7 @@ def draw_distributions(report: Report) -> Optional[Figure]:
     limits = parts.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
     for row, candidate in enumerate(candidates):
         colour = parts.colour_of(report, candidate.name)
-        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > parts.MOST_POINTS)
+        _draw_scores(axes, candidate, row, colour=colour)
         _draw_summary(axes, candidate, row, limits=limits)
     parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}")
     parts.set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
@@ -41,7 +41,7 @@ def _number_note(candidate: CandidateReport) -> str:
     return f"{number}\nwithdrawn" if candidate.withdrawn else number
 
 
-def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str, rasterised: bool) -> None:
+def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
     scores = np.array(candidate.scores)
     widths = np.zeros(len(scores))
     if len(scores) >= LEAST_FOR_VIOLIN and np.ptp(scores) > 0:
@@ -49,7 +49,7 @@ def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: st
         axes.fill_between(at, row - density, row + density, color=colour, alpha=0.25, linewidth=0.5)
         widths = np.interp(scores, at, density)
     places = row + 0.85 * widths * parts.spread(len(scores))
-    parts.draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
+    parts.draw_points(axes, candidate.scores, places, colour=colour)
 
 
 def _draw_summary(axes: Axes, candidate: CandidateReport, row: int, *, limits: Interval) -> None:
@@ -109,8 +109,7 @@ def draw_differences(report: Report) -> Optional[Figure]:
         colour = parts.colour_of(report, comparison.second)
         number = comparison.num_pairs
         places = row + 0.22 * parts.spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
-        many = len(points) > parts.MOST_POINTS
-        parts.draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
+        parts.draw_points(axes, comparison.paired_differences, places, colour=colour)
         if comparison.interval is not None:
             parts.draw_interval(axes, comparison.interval, row, limits=limits)
         if number != 1:
