@@ -78,8 +78,7 @@ def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
 
 
 def set_scores(axes: Axes, limits: Interval, label: str) -> None:
-    axes.set_xlim(limits)
-    axes.set_xlabel(label)
+    axes.set(xlim=limits, xlabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
@@ -92,13 +91,11 @@ def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour
     axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 
 
-def draw_mean(axes: Axes, mean: float, row: int) -> None:
-    axes.plot(mean, row, "D", **MEAN)
-
-
-def draw_interval(axes: Axes, interval: Interval, row: int, *, limits: Interval) -> None:
-    """Draw a line, with an arrow head where it continues beyond the axis."""
-    (low, high), (left, right) = interval, limits
+def draw_interval(axes: Axes, interval: Optional[Interval], row: int) -> None:
+    """Draw a line if there is an interval, with an arrow head where it continues beyond the axis."""
+    if interval is None:
+        return
+    (low, high), (left, right) = interval, axes.get_xlim()
     axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
     for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
         if beyond:
