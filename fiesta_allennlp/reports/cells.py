@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
-from fiesta_allennlp.reports.candidates import CandidateReport
+from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.screening import Finalist
+from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
@@ -111,13 +111,10 @@ def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
     return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
 
 
-def single_score(report: Report) -> Cells:
+def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:
     """Return how often each way to compare named another candidate than the best one."""
-    single = report.single_score
-    if single is None:
-        return Cells([], [])
     splits = f"{count_text(single.num_common_splits, 'split')} that all have"
-    own = "each with its own seeds" if report.on_official_splits else "each on its own split"
+    own = "each with its own seeds" if on_official_splits else "each on its own split"
     lines = [
         [f"one run of each, {own}", share_text(single.wrong_single)],
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
@@ -126,10 +123,7 @@ def single_score(report: Report) -> Cells:
     return Cells(["comparison", "names another candidate"], [line for line in lines if line[1] != MISSING])
 
 
-def development(report: Report) -> Cells:
-    found = report.development
-    if found is None:
-        return Cells([], [])
+def development(found: Development) -> Cells:
     rows = [[f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]]
     rows += [[name, number_text(value, 3)] for name, value in found.by_candidate.items()]
     return Cells(["of", "Spearman's rho"], rows)
@@ -146,6 +140,6 @@ FINALISTS: "Columns[Finalist]" = (
 )
 
 
-def finalists(report: Report) -> Cells:
+def finalists(screening: ScreeningReport) -> Cells:
     """Return the finalists of a search with their places and scores in both stages."""
-    return _cells(FINALISTS, () if report.screening is None else report.screening.finalists)
+    return _cells(FINALISTS, screening.finalists)

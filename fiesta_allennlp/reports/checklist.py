@@ -25,13 +25,12 @@ def checklist_of(read: Reading) -> Checklist:
         path = Path(read.name)
         about = {"source": f"{path.name}, SHA-256 {digest_of(path)}", "environments": [environment()]}
         return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
-    return () if read.stored is None or read.given is None else _of_selection(read, read.stored, read.given)
+    return () if read.stored is None else _of_selection(read, read.stored, read.settings)
 
 
-def _of_selection(read: Reading, stored: Stored, given: Any) -> Checklist:
-    by_runs = isinstance(given, Settings)
-    settings = given if by_runs else given.settings
-    programs = [candidate.name for candidate in stored.candidates if is_program(candidate.config)] if by_runs else []
+def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
+    by_runs = not read.by_documents
+    programs = [candidate.name for candidate in stored.candidates if by_runs and is_program(candidate.config)]
     rows = render_rows(
         "checklist.j2",
         read=read,
@@ -40,8 +39,7 @@ def _of_selection(read: Reading, stored: Stored, given: Any) -> Checklist:
         environments=stored.meta.environments,
         candidates=stored.candidates,
         settings=settings,
-        params=given.strategy_params() if by_runs else given.strategy_params,
-        facts=None if by_runs else given.facts,
+        facts=read.documents and read.documents["documents"],
         programs=programs,
         doing="runs" if by_runs else "queries",
         unknown="not recorded: the selection began with an older version",

@@ -23,7 +23,7 @@ from fiesta_allennlp.trainings.pool import scored_on
 from fiesta_allennlp.trainings.settings import Settings, merge
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.documents.choice import DocumentChoice
+    from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.replays.table import ScoreTable
 
 SCREENING = "screening"
@@ -109,7 +109,8 @@ class Reading(Origin):
         table_notes: sentences about the meaning of a table's splits and seeds.
         documents: for a selection by documents, the current content of `selection.json`.
         stored: the store of a selection.
-        given: the settings of a selection; by documents, the `DocumentChoice`.
+        settings: the settings of a selection.
+        params: the config of its strategy.
         table: the table.
         parts: the two sources of a comparison between sources, each with its typed text.
         whole: the reading that these candidates were chosen from.
@@ -126,7 +127,8 @@ class Reading(Origin):
     table_notes: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
     stored: Optional[Stored] = None
-    given: "Union[Settings, DocumentChoice, None]" = None
+    settings: "Union[Settings, DocumentSettings, None]" = None
+    params: Mapping[str, Any] = field(default_factory=dict)
     table: "Optional[ScoreTable]" = None
     parts: "Tuple[Tuple[str, Reading], ...]" = ()
     whole: "Optional[Reading]" = None
@@ -192,7 +194,7 @@ def _by_trainings(stored: Stored) -> Reading:
     strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
-        given=settings,
+        settings=settings,
         asked_confidence=getattr(strategy, "confidence", None),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         splits=settings.splits,
@@ -211,17 +213,12 @@ def _by_documents(stored: Stored) -> Reading:
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
     choice = DocumentChoice.of(settings, task, DocumentFacts(**(stored.meta.document_facts or {})), stored.names)
-    read = _selection(
-        stored,
-        choice.strategy,
-        choice.strategy_params,
-        metric=Metric.of(task.metric),
-        max_failures=settings.max_failures,
-    )
+    metric, params = Metric.of(task.metric), choice.strategy_params
+    read = _selection(stored, choice.strategy, params, metric=metric, max_failures=settings.max_failures)
     charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))
     return replace(
         read,
-        given=choice,
+        settings=settings,
         asked_confidence=getattr(choice.strategy.strategy, "confidence", None),
         documents=choice.summary(read.history, read.decision, seed=str(stored.meta.seed), charges=charges),
         words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
@@ -247,6 +244,7 @@ def _selection(
         belief=build(Belief, params["belief"]),
         belief_name=params["belief"]["type"],
         strategy=params["type"],
+        params=params,
         changes=stored.meta.changes,
         is_selection=True,
         adaptive=True,

@@ -26,8 +26,8 @@ from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import CandidateSummary, number_text
-from fiesta_allennlp.strategies.base import all_finished
+from fiesta_allennlp.selection.summary import number_text
+from fiesta_allennlp.strategies.base import believed
 
 MOST_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
@@ -94,7 +94,7 @@ class Report(Shown, Origin):
             CandidateReport.of(
                 history,
                 candidate,
-                development=None if read.by_documents else read.development,
+                development=read.development,
                 num_parameters=read.num_parameters.get(candidate.name),
                 interval=intervals.get(candidate.name),
             )
@@ -104,7 +104,7 @@ class Report(Shown, Origin):
         compared = about_runs.get("comparisons", ())
         origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
         has_shared = not read.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
-        shared = (SHARED_SPLITS,) if has_shared else ()
+        notes = (*changes(read.changes, read.words), *read.notes, *((SHARED_SPLITS,) if has_shared else ()))
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
@@ -118,12 +118,11 @@ class Report(Shown, Origin):
             stopped_by=decision.stopped_by,
             belief=read.belief_name,
             seconds=summary["seconds"],
-            equal_evaluations=None if read.by_documents else _equal_evaluations(candidates, decision.best),
             path=belief_path(read.directed(history), read.belief),
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
-            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *shared)},
+            **{**origin, "notes": notes},
             **about_runs,
         )
 
@@ -178,12 +177,10 @@ class Report(Shown, Origin):
         Raises:
             ConfigError: if no candidate has this name.
         """
-        for candidate in self.candidates:
-            if candidate.name == name:
-                return candidate
-        raise ConfigError(
-            f"the report has no candidate '{name}'; its candidates: {', '.join(c.name for c in self.candidates)}."
-        )
+        found = {candidate.name: candidate for candidate in self.candidates}
+        if name not in found:
+            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {', '.join(found)}.")
+        return found[name]
 
     def shown(self) -> Lines:
         numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
@@ -209,19 +206,18 @@ def _intervals(read: Reading) -> Dict[str, Interval]:
     """Return the interval of every system's measure, where the posterior is about measures."""
     from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
 
-    active = read.history.active
-    if not read.by_documents or not active or not all_finished(read.history, active, read.belief.min_evaluations):
-        return {}
-    posterior = read.belief.posterior(read.history)
+    posterior = believed(read.history, read.belief).posterior if read.by_documents else None
     if not isinstance(posterior, FMeasurePosterior):
         return {}
-    return {name: (low, high) for name, (low, high) in zip(active, posterior.interval(LEVEL).tolist(), strict=True)}
+    return dict(zip(read.history.active, map(tuple, posterior.interval(LEVEL).tolist()), strict=True))
 
 
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
     best, development = read.decision.best, read.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
+    numbers = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return {
+        "equal_evaluations": numbers[best] * len(numbers) if best in numbers else None,
         "comparisons": with_holm(_comparisons(read, candidates, pair=pair)),
         "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),
@@ -230,19 +226,13 @@ def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: b
 
 def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
     """Compare the best candidate with every other that has a score, or the two that were asked for."""
-    firsts = candidates[:1] if pair else [c for c in candidates if c.name == read.decision.best]
-    others = candidates[1:] if pair else [c for c in candidates if c.name != read.decision.best and c.scores]
+    name = candidates[0].name if pair else read.decision.best
     return tuple(
         compare(first, other, minimise=read.metric.minimise, test_share=read.test_share)
-        for first in firsts
-        for other in others
+        for first in candidates
+        for other in candidates
+        if first.name == name != other.name and (pair or other.scores)
     )
-
-
-def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
-    """Return the cost of evaluating every candidate as often as `best`, in evaluations."""
-    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
-    return known[best] * len(known) if best in known else None
 
 
 def _title(read: Reading, *, pair: bool) -> str:
@@ -270,16 +260,7 @@ def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS
     now = history.first(0)
     for number in map(int, steps):
         now = now.after(history.evaluations[len(now.evaluations) : number])
-        point = _point(now, belief)
-        points += [] if point is None else [point]
-    return tuple(points)
-
-
-def _point(history: History, belief: Belief) -> Optional[PathPoint]:
-    begun = tuple(name for name in history.active if history.num_finished(name))
-    if len(begun) < 2 or min(map(history.num_finished, begun)) < belief.min_evaluations:
-        return None
-    if begun != history.active:
-        history = replace(history, candidates=begun, withdrawn=frozenset())
-    prob_best = belief.posterior(history).prob_best()
-    return PathPoint(len(history.evaluations), dict(zip(begun, prob_best.tolist(), strict=True)))
+        begun = tuple(name for name in now.active if now.num_finished(name))
+        known = now if begun == now.active else replace(now, candidates=begun, withdrawn=frozenset())
+        points.append(PathPoint(number, believed(known, belief).decision.prob_best))
+    return tuple(point for point in points if point.prob_best)

@@ -1,5 +1,6 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -8,12 +9,12 @@ from typing import Optional, Tuple
 from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.reading import Reading, read_directory
 from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.reports.tables import documents_table
+from fiesta_allennlp.reports.tables import selection_table
 from fiesta_allennlp.reports.words import in_words, running_in_words
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
@@ -43,12 +44,8 @@ def _of_selection(source: Reading) -> Status:
     summary, history = source.summary(), source.history
     told = running_in_words(summary) if source.running else in_words(summary)
     sentences = tuple(filter(None, (told, *source.legend, _last_finished(history))))
-    if source.by_documents:
-        return Status(documents_table(summary), sentences, source.running)
-    waiting = ("running" if source.running else "pending",) if history.pending else ()
-    table = candidate_table(f"{source.scored} {source.metric.text}", under_way=waiting)
-    for candidate in summary["candidates"]:
-        add_candidate(table, candidate, under_way=[history.num_pending(candidate.name) for _ in waiting])
+    pending = Counter(request.candidate for request in history.pending)
+    table = selection_table(summary, pending, heading="running" if source.running else "pending")
     return Status(table, sentences, source.running)
 
 

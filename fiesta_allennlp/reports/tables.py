@@ -14,12 +14,14 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
 
 
-def selection_table(summary: Mapping[str, Any]) -> Table:
+def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
+    """Show the candidates of a selection. `pending` are the numbers of their unfinished runs, below `heading`."""
     if "documents" in summary:
         return documents_table(summary)
-    table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
+    title = f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}"
+    table = candidate_table(title, under_way=(heading,) if pending else ())
     for candidate in summary["candidates"]:
-        add_candidate(table, candidate)
+        add_candidate(table, candidate, under_way=(pending.get(candidate.name, 0),) if pending else ())
     return table
 
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
+from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
@@ -15,8 +16,6 @@ from fiesta_allennlp.selection.summary import count_text, duration_text, number_
 
 if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
-
-LIMITS = {"max_evaluations": "the limit set by --max-evaluations", "max_hours": "the limit set by --max-hours"}
 
 
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
@@ -53,8 +52,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
     if stopped_by == "failures":
         left = next((f"only {c.name} is" for c in summary["candidates"] if not c.withdrawn), "no candidate is")
         return f"No comparison: after {done}, {left} left. The others failed too often; see the reasons for each."
-    if stopped_by in LIMITS:
-        return f"Inconclusive after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()
+    if stopped_by in UNDECIDED:
+        return f"Inconclusive after {done}, the limit set by {flag(stopped_by)}. {leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"

@@ -10,7 +10,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.reports.figures.figure import FONT_SIZE, MOST_POINTS
+from fiesta_allennlp.reports.figures.figure import FONT_SIZE
 from fiesta_allennlp.reports.figures.runs import draw_allocation, draw_best_so_far, draw_front, draw_path, path_facts
 from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions, draw_measures
 from fiesta_allennlp.reports.formats import prose
@@ -26,12 +26,6 @@ FIGURES: Dict[str, Callable[[Report], Optional[Figure]]] = {
     "pareto_front": draw_front,
 }
 """The functions that draw a report, by figure in the order of a page. They return None if there is nothing to draw."""
-
-FACTS: Dict[str, Callable[[Report], Mapping[str, Any]]] = {
-    "distributions": lambda report: {"many": MOST_POINTS if report.num_evaluations > MOST_POINTS else 0},
-    "path": path_facts,
-}
-"""What the caption of a figure in `prose.j2` needs beside the report."""
 
 FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
 """The endings of a figure's files, each with what is written into the file. No file has a date."""
@@ -94,7 +88,7 @@ def best_candidates(report: Report) -> Report:
 def caption(name: str, report: Report) -> str:
     """Return the caption of a figure, which is the alternative text as well."""
     shown = best_candidates(report)
-    facts = FACTS[name](shown) if name in FACTS else {}
+    facts = path_facts(shown) if name == "path" else {}
     return prose(f"caption_{name}", shown, num_candidates=len(report.candidates), **facts)
 
 

@@ -30,12 +30,6 @@ FONT_SIZE = 9.0
 NAME_LENGTH = 20
 """Characters of the name of a candidate."""
 
-MOST_POINTS = 5000
-"""With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
-
-POINTS = 1.5
-"""The zorder of points, between violins and lines. Nothing else has it, so pixels of all rows make one bitmap."""
-
 MEAN: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
 """The look of the diamond of a mean."""
 
@@ -84,8 +78,7 @@ def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
 
 
 def set_scores(axes: Axes, limits: Interval, label: str) -> None:
-    axes.set_xlim(limits)
-    axes.set_xlabel(label)
+    axes.set(xlim=limits, xlabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
@@ -93,19 +86,16 @@ def set_whole_numbers(axes: Axes, most: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
 
 
-def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
-    (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
-    line.set_rasterized(rasterised)
+    axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 
 
-def draw_mean(axes: Axes, mean: float, row: int) -> None:
-    axes.plot(mean, row, "D", **MEAN)
-
-
-def draw_interval(axes: Axes, interval: Interval, row: int, *, limits: Interval) -> None:
-    """Draw a line, with an arrow head where it continues beyond the axis."""
-    (low, high), (left, right) = interval, limits
+def draw_interval(axes: Axes, interval: Optional[Interval], row: int) -> None:
+    """Draw a line if there is an interval, with an arrow head where it continues beyond the axis."""
+    if interval is None:
+        return
+    (low, high), (left, right) = interval, axes.get_xlim()
     axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
     for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
         if beyond:

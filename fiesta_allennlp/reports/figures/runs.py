@@ -3,6 +3,7 @@
 Of a search also the first stage: the best score over its runs, and score against seconds.
 """
 
+from itertools import takewhile
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -103,20 +104,12 @@ def _set_axes(axes: Axes, report: Report, x: Sequence[int]) -> None:
     axes.grid(color="0.93", linewidth=0.6)
 
 
-def _leading_since(path: Sequence[PathPoint], name: str) -> int:
-    """Return after how many evaluations `name` came to lead for good."""
-    since = path[-1].num_evaluations
-    for point in reversed(path):
-        if point.prob_best.get(name, 0.0) < max(point.prob_best.values()):
-            break
-        since = point.num_evaluations
-    return since
-
-
 def path_facts(report: Report) -> Dict[str, Any]:
+    """Return who leads at the end, the run since which it has led, and the number of lines without a name."""
     last = report.path[-1].prob_best
-    leader = max(last, key=lambda name: last[name])
-    since = _leading_since(report.path, leader)
+    leader = max(last, key=last.__getitem__)
+    led = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(report.path))
+    since = min(point.num_evaluations for point in led)
     return {"leader": leader, "since": since, "num_others": len(split_names(report)[1])}
 
 

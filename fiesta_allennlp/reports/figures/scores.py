@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as parts
-from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.record import CandidateReport, Report
 from fiesta_allennlp.selection.summary import count_text
 
@@ -25,11 +24,13 @@ def draw_distributions(report: Report) -> Optional[Figure]:
         return None
     figure, axes = parts.new_axes(parts.height_of(len(candidates)))
     limits = parts.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
-    for row, candidate in enumerate(candidates):
-        colour = parts.colour_of(report, candidate.name)
-        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > parts.MOST_POINTS)
-        _draw_summary(axes, candidate, row, limits=limits)
     parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}")
+    for row, candidate in enumerate(candidates):
+        _draw_scores(axes, candidate, row, colour=parts.colour_of(report, candidate.name))
+        if candidate.num_evaluations > 1:
+            axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
+            parts.draw_interval(axes, candidate.interval, row)
+            axes.plot(candidate.mean, row, "D", **parts.MEAN)
     parts.set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
     one, median = parts.mark("one score", "o", color="0.4", markersize=3), parts.mark("median", "|", color="black")
     parts.add_legend(figure, [one, *parts.marks_of_mean("95% interval of the mean"), median])
@@ -41,7 +42,7 @@ def _number_note(candidate: CandidateReport) -> str:
     return f"{number}\nwithdrawn" if candidate.withdrawn else number
 
 
-def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str, rasterised: bool) -> None:
+def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
     scores = np.array(candidate.scores)
     widths = np.zeros(len(scores))
     if len(scores) >= LEAST_FOR_VIOLIN and np.ptp(scores) > 0:
@@ -49,16 +50,7 @@ def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: st
         axes.fill_between(at, row - density, row + density, color=colour, alpha=0.25, linewidth=0.5)
         widths = np.interp(scores, at, density)
     places = row + 0.85 * widths * parts.spread(len(scores))
-    parts.draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
-
-
-def _draw_summary(axes: Axes, candidate: CandidateReport, row: int, *, limits: Interval) -> None:
-    if candidate.num_evaluations < 2 or candidate.mean is None or candidate.median is None:
-        return
-    if candidate.interval is not None:
-        parts.draw_interval(axes, candidate.interval, row, limits=limits)
-    axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
-    parts.draw_mean(axes, candidate.mean, row)
+    parts.draw_points(axes, candidate.scores, places, colour=colour)
 
 
 def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
@@ -76,13 +68,11 @@ def draw_measures(report: Report) -> Optional[Figure]:
     if not measures:
         return None
     figure, axes = parts.new_axes(parts.height_of(len(systems)))
-    limits = parts.limits_of([*measures, *ends], [])
+    parts.set_scores(axes, parts.limits_of([*measures, *ends], []), report.metric)
     for row, (system, asked) in enumerate(systems):
-        if system.interval is not None:
-            parts.draw_interval(axes, system.interval, row, limits=limits)
+        parts.draw_interval(axes, system.interval, row)
         if asked.measure is not None:
             axes.plot(asked.measure, row, "o", color=parts.colour_of(report, system.name), markersize=6)
-    parts.set_scores(axes, limits, report.metric)
     notes = [
         count_text(asked.num_documents, "document") + ("\nwithdrawn" if system.withdrawn else "")
         for system, asked in systems
@@ -102,6 +92,8 @@ def draw_differences(report: Report) -> Optional[Figure]:
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
     limits = parts.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
+    first = parts.labels(report)[comparisons[0].first]
+    parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
     axes.axvline(0, color="black", linewidth=0.8, zorder=1)
     if report.margin:
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
@@ -109,14 +101,10 @@ def draw_differences(report: Report) -> Optional[Figure]:
         colour = parts.colour_of(report, comparison.second)
         number = comparison.num_pairs
         places = row + 0.22 * parts.spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
-        many = len(points) > parts.MOST_POINTS
-        parts.draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
-        if comparison.interval is not None:
-            parts.draw_interval(axes, comparison.interval, row, limits=limits)
+        parts.draw_points(axes, comparison.paired_differences, places, colour=colour)
+        parts.draw_interval(axes, comparison.interval, row)
         if number != 1:
-            parts.draw_mean(axes, means[row], row)
-    first = parts.labels(report)[comparisons[0].first]
-    parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
+            axes.plot(means[row], row, "D", **parts.MEAN)
     notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
     parts.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
     marks = [parts.mark("one split", "o", color="0.4", markersize=3)] if points else []

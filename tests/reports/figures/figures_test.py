@@ -1,6 +1,5 @@
 """The figures of a report: what they show, and that nothing in them is cut or overlaps."""
 
-import io
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -141,16 +140,6 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
             one, two = ((tmp_path / place / f"{name}{ending}").read_bytes() for place in ("first", "second"))
             assert one == two and one.startswith(begins)
     assert draw_all(just_begun(), tmp_path / "new") == {}
-
-
-def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
-    report = made_up(2)
-    scores = tuple(np.random.default_rng(1).normal(0.5, 0.1, 5001).tolist())
-    many = replace(report.candidates[0], scores=scores)
-    figure = drawn(replace(report, candidates=(many, report.candidates[1])), "distributions")
-    assert all(line.get_rasterized() for line in figure.axes[0].lines if line.get_marker() == "o")
-    figure.savefig(picture := io.StringIO(), format="svg")
-    assert picture.getvalue().count("<image") == 1
 
 
 @pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1)])
