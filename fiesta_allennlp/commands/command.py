@@ -90,13 +90,13 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
 
     with _interruptible(), steady_streams():
         logging.getLogger().setLevel(logging.WARNING)
-        console = SteadyConsole(highlight=False)
+        console = SteadyConsole()
         try:
             status = work(console)
         except FiestaError as error:
             if debug:
                 traceback.print_exc()
-            SteadyConsole(stderr=True, highlight=False).print(f"error: {error}")
+            SteadyConsole(stderr=True).print(f"error: {error}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
             console.print(interrupted())
