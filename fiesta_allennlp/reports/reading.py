@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError, did_you_mean, visible
+from fiesta_allennlp.errors import ConfigError, StoreError, command, did_you_mean, visible
 from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
@@ -210,9 +210,15 @@ def _by_documents(stored: Stored) -> Reading:
     from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
     from fiesta_allennlp.documents.settings import DocumentSettings
 
+    root, facts = stored.directory.root, stored.meta.document_facts
+    if facts is None:
+        raise StoreError(
+            f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
+            f"{command('documents')} -s {root} --recover. This repeats no query."
+        )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, DocumentFacts(**(stored.meta.document_facts or {})), stored.names)
+    choice = DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
     read = _selection(stored, choice.strategy, params, metric=metric, max_failures=settings.max_failures)
     charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))

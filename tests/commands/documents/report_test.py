@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Dict
 
@@ -9,7 +11,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
 from tests.run_files import summary_of
@@ -59,3 +61,11 @@ def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
     for compare, source in ((["a", "b"], made), ([f"{made}:a", str(table)], None)):
         with pytest.raises(ConfigError, match="--compare"):
             report(source, compare=compare)
+
+
+def test_a_selection_without_the_facts_of_its_documents_is_told_how_to_get_them(made: Path) -> None:
+    with closing(sqlite3.connect(made / "store.sqlite")) as database:
+        assert database.execute("DELETE FROM meta WHERE key = 'document_facts'").rowcount == 1
+        database.commit()
+    with pytest.raises(StoreError, match="lacks data for a report.*--recover"):
+        report(made)
