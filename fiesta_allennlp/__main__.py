@@ -35,12 +35,13 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        command = add_command(commands, name, called=name, program=program)
+    for name, command in COMMANDS.items():
+        if name not in sys.argv:  # its options are not needed, and take time to import
+            commands.add_parser(name, help=command.help)
+            continue
+        chosen = add_command(commands, name, called=name, program=program)
         if name != "plugin":
-            command.add_argument(
-                "--include-package", action="append", default=[], help="additional packages to include"
-            )
+            chosen.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     if len(sys.argv) == 1:
         parser.print_help()
         parser.exit(EXIT_USER_ERROR)
