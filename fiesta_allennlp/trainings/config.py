@@ -49,6 +49,11 @@ def _check_complete(config: Config) -> None:
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
         if part is not None and not isinstance(part, dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
+        if part is not None and part.get("type") == "resplit":
+            raise ConfigError(
+                f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its 'reader' "
+                "and write its 'paths' as 'train_data_path' and so on."
+            )
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
@@ -82,15 +87,6 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
         raise ConfigError(f"{error}.") from error
 
 
-def is_resplit(reader: Any) -> bool:
-    return isinstance(reader, dict) and reader.get("type") == "resplit"
-
-
-def unwrapped(reader: Any) -> Any:
-    """Return the reader of the data files: the one inside a resplit reader, or else the reader itself."""
-    return reader["reader"] if is_resplit(reader) else reader
-
-
 def readers_of(config: Config) -> Dict[str, Any]:
     """Return the readers of the config, by key. AllenNLP ignores a `validation_dataset_reader` that is null."""
     return {key: config[key] for key in READER_KEYS if config.get(key) is not None}
@@ -98,40 +94,17 @@ def readers_of(config: Config) -> Dict[str, Any]:
 
 def part_key(config: Config, part: str) -> str:
     """Return the key under which a config names an official part."""
-    if is_program(config):
-        return f"data.{part}"
-    return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
-
-
-def own_group_by(config: Config) -> Dict[str, str]:
-    """Return the group keys of the candidate's own resplit readers, or of its data, by config key."""
-    if is_program(config):
-        key = (config.get("data") or {}).get("group_by")
-        return {} if key is None else {"data.group_by": key}
-    resplit = {key: reader for key, reader in readers_of(config).items() if is_resplit(reader)}
-    return {f"{key}.group_by": reader["group_by"] for key, reader in resplit.items() if reader.get("group_by")}
+    return f"data.{part}" if is_program(config) else f"{part}_data_path"
 
 
 def official_paths(config: Config) -> Dict[str, Any]:
     """Return the data paths that the config names, by part, with absolute files. A program that cuts its own sets has
     none. Raise a `ConfigError` if there is no training part."""
-    paths = {part: _mapped(path, _absolute) for part, path in _named_paths(config).items() if path is not None}
+    data = config.get("data") or {} if is_program(config) else {part: config.get(f"{part}_data_path") for part in PARTS}
+    paths = {part: _mapped(data[part], _absolute) for part in PARTS if data.get(part) is not None}
     if "train" not in paths and not (is_program(config) and config.get("data") is None):
         raise ConfigError(f"'{part_key(config, 'train')}' is missing.")
     return paths
-
-
-def _named_paths(config: Config) -> Mapping[str, Any]:
-    if is_program(config):
-        return {part: (config.get("data") or {}).get(part) for part in PARTS}
-    reader = config["dataset_reader"]
-    if not is_resplit(reader):
-        return {part: config.get(f"{part}_data_path") for part in PARTS}
-    if not isinstance(reader.get("paths"), dict):
-        raise ConfigError(
-            f"'dataset_reader.paths' must be an object of data paths by set but is {json.dumps(reader.get('paths'))}."
-        )
-    return reader["paths"]
 
 
 def with_absolute_paths(config: Config) -> Config:
@@ -140,8 +113,6 @@ def with_absolute_paths(config: Config) -> Config:
     result = json.loads(json.dumps(config))
     if is_program(result):
         (result.get("data") or {}).update(official_paths(config))
-    elif is_resplit(result["dataset_reader"]):
-        result["dataset_reader"]["paths"] = official_paths(config)
     else:
         result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
     return result
@@ -203,10 +174,10 @@ def _draw_split(config: Config, split_seed: int, group_by: Optional[str], divisi
         drawn["ratios"] = list(division.ratios)
     if "test" not in division.parts:
         drawn["has_test"] = False
-    inner = {key: unwrapped(reader) for key, reader in readers_of(config).items()}
-    config.update({key: {"type": "resplit", "reader": reader, **drawn} for key, reader in inner.items()})
-    evaluating = inner.get("validation_dataset_reader", inner["dataset_reader"])
-    if group_by is not None and evaluating != inner["dataset_reader"]:
+    readers = readers_of(config)
+    config.update({key: {"type": "resplit", "reader": reader, **drawn} for key, reader in readers.items()})
+    evaluating = readers.get("validation_dataset_reader", readers["dataset_reader"])
+    if group_by is not None and evaluating != readers["dataset_reader"]:
         config["dataset_reader"]["split_reader"] = copy.deepcopy(evaluating)
     config.pop("test_data_path", None)
     config.update({f"{part}_data_path": part for part in division.parts})

@@ -7,21 +7,11 @@ from typing import Optional
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
-from fiesta_allennlp.trainings.config import (
-    Config,
-    is_resplit,
-    leaves_of,
-    official_paths,
-    own_group_by,
-    part_key,
-    readers_of,
-    unwrapped,
-)
+from fiesta_allennlp.trainings.config import Config, leaves_of, official_paths, part_key
 from fiesta_allennlp.trainings.data_files import DataMark, files_behind
 from fiesta_allennlp.trainings.programs.config import check_program, division_for, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
-REPLACED = {"type", "reader", "split_seed", "group_by"}  # keys of a resplit reader that are not compared
 
 
 def check_config(
@@ -37,10 +27,9 @@ def check_config(
         if division.is_official:
             check_official(config, division)
         else:
-            if not is_program(config):
-                check_resplit(config, division)
             check_sizes(config, division)
-            check_group_by(config, group_by)
+            if is_program(config):
+                check_group_by(config, group_by)
     if is_program(config):
         check_program(config, group_by=group_by, division=division)
     else:
@@ -50,12 +39,6 @@ def check_config(
 
 def check_official(config: Config, division: Division) -> None:
     """Refuse a config that does not name every set that a run on official splits needs."""
-    for key, reader in readers_of(config).items():
-        if is_resplit(reader):
-            raise ConfigError(
-                f"'{key}' is a resplit reader, which draws random splits. For --splits official, replace it with its "
-                "'reader', and write its 'paths' as 'train_data_path' and so on; or use --splits shared."
-            )
     paths = official_paths(config)
     for part in division.parts:
         if part not in paths:
@@ -77,47 +60,18 @@ def check_sizes(config: Config, division: Division) -> None:
         )
 
 
-def check_resplit(config: Config, division: Division) -> None:
-    """Refuse a resplit reader of the candidate's own that contradicts what its runs would use."""
-    readers = readers_of(config)
-    used = {
-        "paths": official_paths(config),
-        "ratios": list(division.ratios) or None,
-        "has_test": "test" in division.parts,
-        "split_reader": unwrapped(readers.get("validation_dataset_reader")),
-    }
-    for key, reader in readers.items():
-        if not is_resplit(reader):
-            continue
-        inner = reader.get("reader")
-        if not isinstance(inner, dict) or is_resplit(inner):
-            raise ConfigError(f"'{key}.reader' must be the reader of the data files but is {json.dumps(inner)}.")
-        own = {name: value for name, value in reader.items() if name not in REPLACED and value not in (None, {})}
-        if "paths" in own:
-            own["paths"] = official_paths({**config, "dataset_reader": reader})
-        for name, value in own.items():
-            if value != used.get(name):
-                raise ConfigError(
-                    f"'{key}.{name}' is {json.dumps(value)}, but runs of this selection would use "
-                    f"{json.dumps(used.get(name))}. Set it with an option, move it to '{key}.reader', or remove it."
-                )
-
-
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
-    """Refuse a group key of the candidate's own that is not the key of the option or of the other reader."""
-    own = own_group_by(config)
-    for key, value in own.items():
-        if not isinstance(value, str) or value == "none":
-            raise ConfigError(
-                f"'{key}' must be a metadata key but is {json.dumps(value)}. Remove it, and use --group-by none "
-                "for splits without groups."
-            )
-        for other, another in {**({} if group_by is None else {"--group-by": group_by}), **own}.items():
-            if another != value:
-                raise ConfigError(
-                    f"'{key}' is '{value}' but {other} is '{another}'. All splits of a selection use the same groups: "
-                    "make them equal, or remove one."
-                )
+    """Refuse a group key of a program's own that is not the key of the option."""
+    own = config["data"].get("group_by")
+    if own is not None and (not isinstance(own, str) or own == "none"):
+        raise ConfigError(
+            f"'data.group_by' must be a metadata key but is {json.dumps(own)}. Remove it, and use --group-by none for "
+            "splits without groups."
+        )
+    if own is not None and group_by not in (None, own):
+        raise ConfigError(
+            f"'data.group_by' is '{own}' but --group-by is '{group_by}'. All splits use the same groups, so remove one."
+        )
 
 
 def check_parts(config: Config, division: Division, mark: DataMark) -> None:

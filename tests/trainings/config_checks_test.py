@@ -30,14 +30,6 @@ def compared(config: Dict[str, Any], message: Optional[str], division: Division 
         check_parts(config, division, mark_data(division.used(official_paths(config))))
 
 
-def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
-    """A config whose reader is a resplit reader already, as an evaluation's config has it."""
-    config = classifier_config(reviews)
-    paths = {part: config[f"{part}_data_path"] for part in ("train", "validation", "test")}
-    reader = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths, "split_seed": 3, **keys}
-    return {**config, "dataset_reader": reader, **{f"{part}_data_path": part for part in paths}}
-
-
 def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:
     """By path, by file, by content, and through links; a file that is next to both is not data."""
     config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
@@ -60,39 +52,6 @@ def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:
     compared(config, None)
     (reviews / "train" / "b.jsonl").symlink_to(reviews / "test" / "a.jsonl")
     compared(config, "'train_data_path' .* and 'test_data_path'")
-    resplit = with_resplit(reviews)
-    resplit["dataset_reader"]["paths"] = {"train": "x", "validation": "y", "test": "y"}
-    compared(resplit, "'dataset_reader.paths.validation' .* and 'dataset_reader.paths.test'")
-
-
-RATIOS, TOPIC = {"ratios": [0.5, 0.2, 0.3]}, {"group_by": "topic"}
-
-
-@pytest.mark.parametrize(
-    ("keys", "second", "options", "message"),
-    [
-        ({"group_by": "author"}, {}, {"group_by": "author"}, None),
-        ({"max_instances": 5}, None, {}, "'dataset_reader.max_instances' is 5, but"),
-        ({"reader": None}, None, {}, "'dataset_reader.reader'"),
-        ({"paths": {"test": "x"}}, None, {}, "'dataset_reader.paths.train' is missing"),
-        ({"group_by": "none"}, None, {}, "'dataset_reader.group_by' must be a metadata key"),
-        (TOPIC, {}, {"group_by": "author"}, "'dataset_reader.group_by' is 'topic' but --group-by is 'author'"),
-        (TOPIC, {"group_by": "x"}, {}, "'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
-        (TOPIC, {"paths": {"train": "a", "test": "b"}}, {}, "'validation_dataset_reader.paths' is"),
-        ({}, None, {"division": OFFICIAL}, "'dataset_reader' is a resplit reader"),
-        (RATIOS, None, {"division": OF_THREE}, None),
-        (RATIOS, None, {}, "'dataset_reader.ratios' is .* would use null"),
-        ({"has_test": False}, None, {}, "'dataset_reader.has_test' is false, but .* true"),
-        ({"has_test": False}, None, {"division": BY_VALIDATION}, None),
-    ],
-)
-def test_a_resplit_reader_must_agree_with_the_options_and_the_second_reader(
-    reviews: Path, keys: Any, second: Any, options: Any, message: Optional[str]
-) -> None:
-    config = with_resplit(reviews, **keys)
-    if second is not None:
-        config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
-    checked(config, message, **options)
 
 
 def test_only_what_looks_like_a_path_is_a_missing_file() -> None:

@@ -95,6 +95,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
         ({"trainer": None}, "'trainer' is missing"),
         ({"model": "basic_classifier"}, "'model' must be an object .* \"basic_classifier\""),
         ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
+        ({"validation_dataset_reader": {"type": "resplit"}}, "'validation_dataset_reader' is a resplit reader"),
     ],
 )
 def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: Any, message: str) -> None:
@@ -114,14 +115,10 @@ def test_the_first_difference_has_its_path_and_both_values() -> None:
     assert first_difference(old, {"model": old["model"]}) == "'trainer' was removed"
 
 
-@pytest.mark.parametrize("resplit", [False, True])
 def test_absolute_paths_give_the_same_evaluation_from_any_directory(
-    reviews: Path, monkeypatch: pytest.MonkeyPatch, resplit: bool
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = classifier_config(Path("."))
-    if resplit:
-        paths = {part: config.pop(f"{part}_data_path") for part in ("train", "validation", "test")}
-        config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
     monkeypatch.chdir(reviews)
     wanted, absolute = evaluation_config(config, REQUEST), with_absolute_paths(config)
     monkeypatch.chdir("/")

@@ -17,7 +17,7 @@ from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_checks import Identity, check_match, check_reads_alike, check_same_fields
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
-from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
+from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
 from fiesta_allennlp.trainings.pool import Pool, first_said, new_pool, with_labels
 
 
@@ -72,8 +72,7 @@ def read_pool(
             if not size:
                 raise DataError(f"'{part}_data_path': {paths[part]} contains no instances.")
     else:
-        own = [*own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in given.values())]
-        key = first_said([group_by, *own])
+        key = first_said([group_by, *(getattr(reader, "group_by", None) for reader in given.values())])
         views = [_random_view(config, name, reader, paths, key) for name, reader in given.items()]
         check_match(views[0].identities, views[-1].identities, key)
     for view in views:
@@ -161,7 +160,7 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
 
 
 def _reader(params: Config) -> DatasetReader:
-    return DatasetReader.from_params(Params(unwrapped(params)).duplicate())
+    return DatasetReader.from_params(Params(params).duplicate())
 
 
 def _added_words(config: Config) -> FrozenSet[str]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
-from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
+from fiesta_allennlp.trainings.config import Config, official_paths
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
 
@@ -65,7 +65,7 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
     paths = division.used(official_paths(config))
     if not paths:
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
-    key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
+    key = None if division.is_official else first_said([group_by, config["data"].get("group_by")])
     read = read_data(config["data"], paths, key)
     groups, fields = read.groups(), read.fields()
     whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))

@@ -16,12 +16,10 @@ from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import PARTS, Division
 from fiesta_allennlp.trainings.allennlp.pool_checks import check_match
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import evaluation_config
-from fiesta_allennlp.trainings.config_checks import check_config
 from tests.conftest import classifier_config
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -149,17 +147,6 @@ def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) ->
     assert pool.official == pool.targets == {"train": 90, "validation": 9, "test": 15}
     made = evaluation_config(config, REQUEST, division=division)
     assert {key: made[key] for key in config if key != "trainer"} == {k: v for k, v in config.items() if k != "trainer"}
-
-
-def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) -> None:
-    config = config_of(reviews, FILTERED, {})
-    made = evaluation_config(config, REQUEST, group_by="id")
-    check_config(made, metric=Metric("accuracy"))
-    assert evaluation_config(made, REQUEST, group_by="id") == made
-    assert read_pool(made, None) == read_pool(config, "id")
-    made["dataset_reader"]["split_reader"]["skip"] = 5
-    with pytest.raises(ConfigError, match="'dataset_reader.split_reader' is .*5"):
-        check_config(made, metric=Metric("accuracy"))
 
 
 def test_what_a_split_reader_cannot_do_is_an_error(reviews: Path) -> None:

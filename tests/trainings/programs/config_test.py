@@ -86,6 +86,8 @@ def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     checked(config, r"uses \{test\}, but with --score validation", division=VALIDATION_OF_TWO)
     config["data"]["group_by"] = "id"
     checked(config, "'data.group_by' is 'id' but --group-by is 'document'", group_by="document")
+    config["data"]["group_by"] = "none"
+    checked(config, "'data.group_by' must be a metadata key")
 
 
 def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: Path) -> None:
