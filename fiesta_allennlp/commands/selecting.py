@@ -64,7 +64,7 @@ class Selecting(FiestaCommand):
             return 0
         ways = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
         found = imported(self.selects)(typed, directory_of(args), console=console, **ways)
-        return status_of(self.show(found, args, console), args, console)
+        return exit_status(self.show(found, args, console), args, console)
 
     def show(self, found: Any, args: argparse.Namespace, console: "Console") -> Mapping[str, Any]:
         """Print the result and return the content of `selection.json`."""
@@ -89,10 +89,7 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
     given = settings_from_file(args.config, of) if args.config is not None else {}
-    typed = overlay(given, typed_options(args, of), of=of)
-    if not args.recover:  # else what was typed may go with what the store has
-        of(**typed)
-    return typed
+    return overlay(given, typed_options(args, of), of=of)
 
 
 def directory_of(args: argparse.Namespace) -> Path:
@@ -124,7 +121,7 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 
 
-def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
+def exit_status(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
     """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
     if summary["stopped_by"] == "interrupted":
         console.print(f"Continue with: {recover_command(args)}")
