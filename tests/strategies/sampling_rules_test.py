@@ -166,3 +166,14 @@ def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
     look = Look(Decision("a", prob_best=PI), posterior)
     now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
     assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
+
+
+@pytest.mark.parametrize(("times_as_noisy", "challenger"), [(4, "b"), (6, "c")])
+def test_a_noisy_candidate_far_behind_challenges_where_its_cost_is_less(times_as_noisy: int, challenger: str) -> None:
+    # "c" is five times as far behind as "b", so the costs are equal if its sd is five times as large.
+    scale = np.array([0.0, 0.01, 0.01 * times_as_noisy])
+    look = Look(
+        Decision("a", prob_best=PI), StudentTPosterior.simple(np.array([0.6, 0.58, 0.5]), scale, np.array([9.0] * 3))
+    )
+    now = history({"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 3})
+    assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == [challenger]
