@@ -13,7 +13,7 @@ from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 MIN_SCORES = 3
-"""With fewer scores or pairs, an interval, a test or a rank correlation is meaningless."""
+"""With fewer scores or pairs, an interval or a rank correlation is meaningless."""
 
 MIN_COMMON_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""

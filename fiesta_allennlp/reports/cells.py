@@ -5,7 +5,7 @@ from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import Comparison
-from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
+from fiesta_allennlp.reports.formats import MISSING, interval_text, share_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
@@ -86,24 +86,10 @@ def short_candidates(report: Report) -> Cells:
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
 
 
-def _p_values_text(comparison: Comparison) -> str:
-    test = comparison.wilcoxon
-    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
-
-
-WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
-
-
-def differences(report: Report, *, with_tests: bool = False) -> Cells:
+def differences(report: Report) -> Cells:
     known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
     new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    further = (*(new_data if known else ()), *((WILCOXON,) if with_tests else ()))
-    return _cells((_against(report), *DIFFERENCES, *further), report.comparisons)
-
-
-def p_values(report: Report) -> Cells:
-    """Return the p-value of every comparison, and after a slash Holm's."""
-    return _cells((_against(report), WILCOXON), report.comparisons)
+    return _cells((_against(report), *DIFFERENCES, *(new_data if known else ())), report.comparisons)
 
 
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:

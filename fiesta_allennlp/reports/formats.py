@@ -53,11 +53,6 @@ def interval_text(interval: Optional[Interval]) -> str:
     return MISSING if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
 
 
-def p_value_text(value: Optional[float]) -> str:
-    """Three decimals, but never a rounded 0."""
-    return MISSING if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
-
-
 def share_text(value: Optional[float]) -> str:
     return MISSING if value is None else f"{value:.1%}"
 

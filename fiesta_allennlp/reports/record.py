@@ -20,7 +20,7 @@ from fiesta_allennlp.reports.candidates import (
     single_score,
 )
 from fiesta_allennlp.reports.checklist import Checklist, checklist_of
-from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
+from fiesta_allennlp.reports.comparison import Comparison, compare
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
@@ -34,7 +34,7 @@ MOST_POINTS = 120
 
 SHARED_SPLITS = (
     "Several scores of a candidate share a split, so they are not independent: the intervals of the means are too "
-    "narrow. P(best), the paired differences and Wilcoxon's test take the splits into account."
+    "narrow. P(best) and the paired differences take the splits into account."
 )
 
 
@@ -218,7 +218,7 @@ def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: b
     numbers = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return {
         "equal_evaluations": numbers[best] * len(numbers) if best in numbers else None,
-        "comparisons": with_holm(_comparisons(read, candidates, pair=pair)),
+        "comparisons": _comparisons(read, candidates, pair=pair),
         "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),
     }

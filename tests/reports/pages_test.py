@@ -28,7 +28,7 @@ def rows_of(text: str, heading: str) -> List[List[str]]:
 
 def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     text = render_markdown(report)
-    headings = ["Candidates", "Differences", "Tests, descriptive only", "Why not one score"]
+    headings = ["Candidates", "Differences", "Why not one score"]
     for heading in [*headings, "Validation and test scores", "Checklist"]:
         header, rule, *rows = rows_of(text, heading)
         assert rows
