@@ -56,7 +56,6 @@ DIFFERENCES: "Columns[Comparison]" = (
     ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
     ("95% interval", lambda c: interval_text(c.interval)),
     ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
-    ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
 )
 
 

@@ -1,4 +1,4 @@
-"""Two candidates' scores compared: differences and effect sizes, which describe. What decides is the belief.
+"""Two candidates' scores compared: differences and Cliff's delta, which describe. What decides is the belief.
 
 There are no tests. A bandit runs more often what did well by chance, so a p-value of the scores that it collected does
 not have the meaning of a test with sizes fixed beforehand."""
@@ -24,8 +24,7 @@ class Comparison:
     (`paired`), `mean_difference` and `interval` (95%, Student's t) are of the paired differences. Otherwise they are
     of the two samples (Welch's t).
 
-    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `cohens_d_paired` is
-    the mean over the sd of the paired differences.
+    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1.
 
     `prob_new_data` is the probability that `first` is better on new data of the same kind, by the correlated t
     posterior. It is None without three shared random splits of a known share of the data. With `minimise`, lower scores
@@ -40,7 +39,6 @@ class Comparison:
     mean_difference: Optional[float] = None
     interval: Optional[Interval] = None
     cliffs_delta: Optional[float] = None
-    cohens_d_paired: Optional[float] = None
     prob_new_data: Optional[float] = None
 
     @property
@@ -65,7 +63,6 @@ def compare(
     seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     paired, has_both = len(differences) > 1, bool(first.scores and second.scores)
     unpaired = float(np.mean(x) - np.mean(y)) if has_both else None
-    sd = np.std(differences, ddof=1) if paired else 0.0
     return Comparison(
         first=first.name,
         second=second.name,
@@ -75,7 +72,6 @@ def compare(
         mean_difference=float(np.mean(differences)) if paired else unpaired,
         interval=mean_interval(differences) if paired else welch_interval(x, y),
         cliffs_delta=float(np.sign(x[:, None] - y).mean()) if has_both else None,
-        cohens_d_paired=float(np.mean(differences) / sd) if sd > 0 else None,
         prob_new_data=(
             correlated_t(-differences if minimise else differences, test_share).prob_above_0()
             if test_share is not None and len(differences) >= MIN_SCORES
