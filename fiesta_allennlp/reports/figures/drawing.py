@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
 from fiesta_allennlp.reports.figures.runs import draw_allocation, draw_best_so_far, draw_front, draw_path, path_facts
-from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions, draw_measures
+from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions
 from fiesta_allennlp.reports.formats import prose
 from fiesta_allennlp.reports.record import Report
 
 FIGURES: Dict[str, Callable[[Report], Optional[Figure]]] = {
     "distributions": draw_distributions,
-    "measures": draw_measures,
     "differences": draw_differences,
     "path": draw_path,
     "allocation": draw_allocation,
