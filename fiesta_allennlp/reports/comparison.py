@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.reports.candidates import MIN_SCORES, CandidateReport, mean_interval
 from fiesta_allennlp.reports.formats import LEVEL, Interval
-from fiesta_allennlp.selection.summary import shared_splits
+from fiesta_allennlp.selection.summary import differences_on_shared_splits
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,8 @@ class Comparison:
     """The scores of `first` compared with those of `second`; every difference is first minus second.
 
     `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
-    replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
-    (`paired`), `mean_difference` and `interval` (95%, Student's t) are of the paired differences. Otherwise they are
-    of the two samples (Welch's t).
+    replicates, and `num_pairs` is their number. With two or more pairs (`paired`), `mean_difference` and `interval`
+    (95%, Student's t) are of the paired differences. Otherwise they are of the two samples (Welch's t).
 
     `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1.
 
@@ -35,7 +34,6 @@ class Comparison:
     second: str
     minimise: bool = False
     paired_differences: Tuple[float, ...] = ()
-    pair_seeds: Tuple[int, ...] = ()
     mean_difference: Optional[float] = None
     interval: Optional[Interval] = None
     cliffs_delta: Optional[float] = None
@@ -60,7 +58,7 @@ def compare(
 ) -> Comparison:
     """Compare two candidates. `test_share` is the share of the data that a random split tests on."""
     x, y = np.array(first.scores), np.array(second.scores)
-    seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     paired, has_both = len(differences) > 1, bool(first.scores and second.scores)
     unpaired = float(np.mean(x) - np.mean(y)) if has_both else None
     return Comparison(
@@ -68,7 +66,6 @@ def compare(
         second=second.name,
         minimise=minimise,
         paired_differences=tuple(differences.tolist()),
-        pair_seeds=seeds,
         mean_difference=float(np.mean(differences)) if paired else unpaired,
         interval=mean_interval(differences) if paired else welch_interval(x, y),
         cliffs_delta=float(np.sign(x[:, None] - y).mean()) if has_both else None,

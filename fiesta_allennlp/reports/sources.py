@@ -113,7 +113,6 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
         name=f"{first.name} and {second.name}",
         decision=believed(joined.directed(history), joined.belief).decision,
         asked_confidence=None,
-        is_selection=False,
         adaptive=first.adaptive or second.adaptive,
         notes=_notes(first, second),
         splits=first.splits if first.splits == second.splits else "",
