@@ -61,9 +61,7 @@ def join_pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
-def shown_names(
-    names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool] = str.isprintable
-) -> Dict[str, str]:
+def shown_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
     """Return names cut in the middle to `length` characters. Those that would look the same get their place in front,
     and characters that cannot be drawn become a box."""
     clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}

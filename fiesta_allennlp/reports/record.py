@@ -251,11 +251,11 @@ def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparis
     return tuple(scores_in_words(summary, **about))
 
 
-def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after each evaluation, at most `most_points` times, as in figure 2 of the FIESTA paper. A
+def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
+    """Compute P(best) after each evaluation, at most `MOST_POINTS` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
     last = len(history.evaluations)
-    steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
+    steps = np.unique(np.linspace(last, 1, num=min(last, MOST_POINTS), dtype=int)) if last else []
     points: List[PathPoint] = []
     now = history.first(0)
     for number in map(int, steps):

@@ -50,8 +50,8 @@ def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     assert density == pytest.approx(0.36 * expected / expected.max())
 
 
-def test_a_report_by_documents_has_a_path_and_an_allocation_alone() -> None:
-    assert list(draw_all(by_documents())) == ["path", "allocation"]
+def test_a_report_by_documents_has_a_path_and_an_allocation_alone(tmp_path: Path) -> None:
+    assert list(draw_all(by_documents(), tmp_path)) == ["path", "allocation"]
 
 
 def test_differences_are_those_of_the_comparisons() -> None:
