@@ -86,14 +86,13 @@ def short_candidates(report: Report) -> Cells:
 
 
 def differences(report: Report) -> Cells:
+    """Return a row for every comparison. It names the other candidate where all are of the best one, and else both."""
+    against: "Columns[Comparison]" = (
+        ("against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"),
+    )
     known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
     new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return _cells((_against(report), *DIFFERENCES, *(new_data if known else ())), report.comparisons)
-
-
-def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
-    """Name the other one where all comparisons are of the best candidate, and else both."""
-    return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
+    return _cells((*against, *DIFFERENCES, *(new_data if known else ())), report.comparisons)
 
 
 def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:
