@@ -136,7 +136,7 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports are written without their figures, which take most of the time and have tests of their own."""
-    monkeypatch.setattr("fiesta_allennlp.reports.figures.drawing.draw_all", lambda report, directory=None: {})
+    monkeypatch.setattr("fiesta_allennlp.reports.figures.drawing.draw_all", lambda report, directory: {})
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import Comparison
-from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
+from fiesta_allennlp.reports.formats import MISSING, interval_text, share_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
@@ -56,7 +56,6 @@ DIFFERENCES: "Columns[Comparison]" = (
     ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
     ("95% interval", lambda c: interval_text(c.interval)),
     ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
-    ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
 )
 
 
@@ -86,29 +85,14 @@ def short_candidates(report: Report) -> Cells:
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
 
 
-def _p_values_text(comparison: Comparison) -> str:
-    test = comparison.wilcoxon
-    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
-
-
-WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
-
-
-def differences(report: Report, *, with_tests: bool = False) -> Cells:
+def differences(report: Report) -> Cells:
+    """Return a row for every comparison. It names the other candidate where all are of the best one, and else both."""
+    against: "Columns[Comparison]" = (
+        ("against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"),
+    )
     known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
     new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    further = (*(new_data if known else ()), *((WILCOXON,) if with_tests else ()))
-    return _cells((_against(report), *DIFFERENCES, *further), report.comparisons)
-
-
-def p_values(report: Report) -> Cells:
-    """Return the p-value of every comparison, and after a slash Holm's."""
-    return _cells((_against(report), WILCOXON), report.comparisons)
-
-
-def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
-    """Name the other one where all comparisons are of the best candidate, and else both."""
-    return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
+    return _cells((*against, *DIFFERENCES, *(new_data if known else ())), report.comparisons)
 
 
 def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:

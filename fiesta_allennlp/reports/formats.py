@@ -53,11 +53,6 @@ def interval_text(interval: Optional[Interval]) -> str:
     return MISSING if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
 
 
-def p_value_text(value: Optional[float]) -> str:
-    """Three decimals, but never a rounded 0."""
-    return MISSING if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
-
-
 def share_text(value: Optional[float]) -> str:
     return MISSING if value is None else f"{value:.1%}"
 
@@ -66,9 +61,7 @@ def join_pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
-def shown_names(
-    names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool] = str.isprintable
-) -> Dict[str, str]:
+def shown_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
     """Return names cut in the middle to `length` characters. Those that would look the same get their place in front,
     and characters that cannot be drawn become a box."""
     clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}

@@ -74,7 +74,7 @@ def render_latex(report: Report, *, long: bool = False) -> str:
     return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
-def render_html(report: Report, pictures: Mapping[str, Any] = {}) -> str:
+def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
     rank = "leads" if report.is_undecided else "best"
     return render(

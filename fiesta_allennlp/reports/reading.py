@@ -62,8 +62,6 @@ class Origin:
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
         scored: the set that the runs are scored on.
-        scored_on: a sentence about the scored data; empty for other sources.
-        test_share: the test share of a random split; None for official splits, or if unknown.
         strategy: the registered name of the sampling rule, empty for a table.
         values: the values of numbered candidates.
     """
@@ -76,8 +74,6 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     scored: str = "test"
-    scored_on: str = ""
-    test_share: Optional[float] = None
     strategy: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,11 +100,12 @@ class Reading(Origin):
         history: the scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
         decision: the decision of the selection; for a table, the posterior of all scores.
         belief: the belief of the selection, `belief_name` in its settings. It reads `directed` histories.
-        is_selection: whether runs were chosen one after the other. The scores of a table have no order.
+        scored_on: a sentence about the scored data of a selection; empty for other sources.
+        test_share: the test share of a random split; None for official splits, or if unknown.
         num_parameters: by candidate, where known.
         table_notes: sentences about the meaning of a table's splits and seeds.
         documents: for a selection by documents, the current content of `selection.json`.
-        stored: the store of a selection.
+        stored: the store of a selection; None for other sources.
         settings: the settings of a selection.
         params: the config of its strategy.
         table: the table.
@@ -122,7 +119,8 @@ class Reading(Origin):
     decision: Decision
     belief: Belief
     belief_name: str
-    is_selection: bool = False
+    scored_on: str = ""
+    test_share: Optional[float] = None
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     table_notes: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
@@ -132,6 +130,11 @@ class Reading(Origin):
     table: "Optional[ScoreTable]" = None
     parts: "Tuple[Tuple[str, Reading], ...]" = ()
     whole: "Optional[Reading]" = None
+
+    @property
+    def is_selection(self) -> bool:
+        """True if runs were chosen one after the other. The scores of a table have no order."""
+        return self.stored is not None
 
     @property
     def data(self) -> str:
@@ -252,7 +255,6 @@ def _selection(
         strategy=params["type"],
         params=params,
         changes=stored.meta.changes,
-        is_selection=True,
         adaptive=True,
         running=running and decision.stopped_by is None,
     )

@@ -20,7 +20,7 @@ from fiesta_allennlp.reports.candidates import (
     single_score,
 )
 from fiesta_allennlp.reports.checklist import Checklist, checklist_of
-from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
+from fiesta_allennlp.reports.comparison import Comparison, compare
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
@@ -34,7 +34,7 @@ MOST_POINTS = 120
 
 SHARED_SPLITS = (
     "Several scores of a candidate share a split, so they are not independent: the intervals of the means are too "
-    "narrow. P(best), the paired differences and Wilcoxon's test take the splits into account."
+    "narrow. P(best) and the paired differences take the splits into account."
 )
 
 
@@ -218,7 +218,7 @@ def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: b
     numbers = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return {
         "equal_evaluations": numbers[best] * len(numbers) if best in numbers else None,
-        "comparisons": with_holm(_comparisons(read, candidates, pair=pair)),
+        "comparisons": _comparisons(read, candidates, pair=pair),
         "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),
     }
@@ -251,11 +251,11 @@ def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparis
     return tuple(scores_in_words(summary, **about))
 
 
-def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after each evaluation, at most `most_points` times, as in figure 2 of the FIESTA paper. A
+def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
+    """Compute P(best) after each evaluation, at most `MOST_POINTS` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
     last = len(history.evaluations)
-    steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
+    steps = np.unique(np.linspace(last, 1, num=min(last, MOST_POINTS), dtype=int)) if last else []
     points: List[PathPoint] = []
     now = history.first(0)
     for number in map(int, steps):

@@ -22,12 +22,12 @@ from fiesta_allennlp.strategies.base import believed
 def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read the selection in a directory, or the table in a file."""
     if not is_selection(path):
-        return read_table(path, settings, least_candidates=least_candidates)
+        return _read_table(path, settings, least_candidates=least_candidates)
     refuse_table_options(settings, OF_TABLES, path)
     return read_directory(path)
 
 
-def read_table(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
+def _read_table(path: Path, settings: ReportSettings, *, least_candidates: int) -> Reading:
     """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
     table = read_scores(path, settings, least_candidates=least_candidates)
     default = "unpaired" if table.on_official_splits else "split_paired"
@@ -113,7 +113,6 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
         name=f"{first.name} and {second.name}",
         decision=believed(joined.directed(history), joined.belief).decision,
         asked_confidence=None,
-        is_selection=False,
         adaptive=first.adaptive or second.adaptive,
         notes=_notes(first, second),
         splits=first.splits if first.splits == second.splits else "",

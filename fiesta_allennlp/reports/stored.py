@@ -54,7 +54,19 @@ class Stored:
 
     @property
     def running(self) -> bool:
-        return is_running(self.directory, self.meta.environments[-1].get("host") if self.meta.environments else None)
+        """True if a selection is running in the directory, whose lock stays untouched.
+
+        On the same machine, the system lists the lock. From another machine, check when the store was last written."""
+        host = self.meta.environments[-1].get("host") if self.meta.environments else None
+        try:
+            if host == platform.node():
+                status = self.directory.lock.stat()
+                file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+                return any(file in line.split() for line in LOCKS.read_text(encoding="ascii").splitlines())
+        except OSError:
+            pass
+        log = self.directory.store_log
+        return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
 
     def stopped_by(self, num_evaluations: int) -> Optional[str]:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
@@ -74,19 +86,3 @@ def opened(root: Path) -> Iterator[Stored]:
         if not store.meta().begun:
             raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
         yield Stored(directory, store)
-
-
-def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
-    """Return whether a selection is running in the directory, without touching its lock.
-
-    On the same machine, the system lists the lock. From another machine, check when the store was last written.
-    """
-    try:
-        if host == platform.node():
-            status = directory.lock.stat()
-            file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-            return any(file in line.split() for line in LOCKS.read_text(encoding="ascii").splitlines())
-    except OSError:
-        pass
-    log = directory.store_log
-    return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE

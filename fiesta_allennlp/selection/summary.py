@@ -73,12 +73,10 @@ OnSplits = Tuple[Sequence[int], Sequence[float]]
 """Split seeds and scores of a candidate, equally long."""
 
 
-def shared_splits(first: OnSplits, second: OnSplits) -> Tuple[Tuple[int, ...], np.ndarray]:
-    """Return the splits that both candidates have, in the first one's order, and the differences of mean scores on
-    them."""
+def differences_on_shared_splits(first: OnSplits, second: OnSplits) -> np.ndarray:
+    """Return the differences of mean scores on the splits that both candidates have, in the first one's order."""
     mine, theirs = _means_by_split(first), _means_by_split(second)
-    seeds = tuple(seed for seed in mine if seed in theirs)
-    return seeds, np.array([mine[seed] - theirs[seed] for seed in seeds])
+    return np.array([mine[seed] - theirs[seed] for seed in mine if seed in theirs])
 
 
 def _means_by_split(scored: OnSplits) -> Dict[int, float]:
@@ -142,12 +140,13 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
     if best not in means or len(means) < 2:
         return None
     rival = max((name for name in means if name != best), key=means.__getitem__)
-    seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, rival)))
-    difference = sign * float(differences.mean()) if len(seeds) > 1 else 0.0
+    scored = [(history.split_seeds(name), history.scores(name)) for name in (best, rival)]
+    differences = differences_on_shared_splits(*scored)
+    difference = sign * float(differences.mean()) if len(differences) > 1 else 0.0
     if difference <= 0:
         return None
     better = bool(means[rival] > means[best])
-    return {"of": rival, "has_better_mean": better, "num_splits": len(seeds), "difference": difference}
+    return {"of": rival, "has_better_mean": better, "num_splits": len(differences), "difference": difference}
 
 
 def _why_withdrawn(history: History, name: str) -> Optional[str]:

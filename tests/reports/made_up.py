@@ -8,7 +8,7 @@ import numpy as np
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
-from fiesta_allennlp.reports.comparison import compare, with_holm
+from fiesta_allennlp.reports.comparison import compare
 from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
@@ -57,7 +57,7 @@ def made_up(
         equal_evaluations=counts[0] * num_candidates,
         path=path,
         order=tuple(evaluation.request.candidate for evaluation in done),
-        comparisons=with_holm([compare(candidates[0], rival) for rival in candidates[1:]]),
+        comparisons=tuple(compare(candidates[0], rival) for rival in candidates[1:]),
         single_score=SingleScore(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
         development=Development("validation_macro_f1", 0.61, len(done), {best: 0.4}),
         checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
@@ -150,9 +150,8 @@ def by_documents(num_systems: int = 6) -> Report:
     """Systems that were asked about documents; the last but one has answered nothing, the last was withdrawn."""
     report = with_failures(made_up(num_systems, names=[LONG_NAME.format(0), *UGLY_NAMES], margin=0.01))
     systems = tuple(map(_system, report.candidates))
-    return replace(
-        report, candidates=systems, comparisons=(), single_score=None, development=None, words=DOCUMENTS, notes=()
-    )
+    about_runs = {"comparisons": (), "single_score": None, "development": None, "equal_evaluations": None}
+    return replace(report, candidates=systems, words=DOCUMENTS, notes=(), **about_runs)
 
 
 def _system(made: CandidateReport) -> CandidateReport:

@@ -67,7 +67,7 @@ def selection() -> Report:
         replace(c, prob_best=p, prob_within_margin=p, mean=mean, sd=sd, num_evaluations=number)
         for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
     ]
-    difference = Comparison("model_0", "model_1", False, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
+    difference = Comparison("model_0", "model_1", False, (0.02, 0.04), 0.03, (0.01, 0.05))
     made = replace(made, strategy="top_two", splits="shared", notes=())
     return replace(made, candidates=tuple(candidates), comparisons=(difference,))
 

@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
 from fiesta_allennlp.reports.figures.runs import draw_allocation, draw_best_so_far, draw_front, draw_path, path_facts
-from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions, draw_measures
+from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions
 from fiesta_allennlp.reports.formats import prose
 from fiesta_allennlp.reports.record import Report
 
 FIGURES: Dict[str, Callable[[Report], Optional[Figure]]] = {
     "distributions": draw_distributions,
-    "measures": draw_measures,
     "differences": draw_differences,
     "path": draw_path,
     "allocation": draw_allocation,
@@ -63,7 +62,7 @@ def styled() -> ContextManager[None]:
     return style.context(["default", STYLE])
 
 
-def draw_all(report: Report, directory: Optional[Path] = None) -> Mapping[str, Picture]:
+def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
     """Draw every figure that has something to show, by name in the order of a page, and as PNG and PDF into a
     directory."""
     shown = best_candidates(report)
@@ -92,15 +91,14 @@ def caption(name: str, report: Report) -> str:
     return prose(f"caption_{name}", shown, num_candidates=len(report.candidates), **facts)
 
 
-def _picture(drawing: Figure, name: str, text: str, directory: Optional[Path]) -> Picture:
+def _picture(drawing: Figure, name: str, text: str, directory: Path) -> Picture:
     out = io.BytesIO()
     drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    if directory is not None:
-        directory.mkdir(parents=True, exist_ok=True)
-        for ending, metadata in FIGURE_ENDINGS.items():
-            with replacing(directory / f"{name}{ending}") as part:
-                drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
+    directory.mkdir(parents=True, exist_ok=True)
+    for ending, metadata in FIGURE_ENDINGS.items():
+        with replacing(directory / f"{name}{ending}") as part:
+            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
     return Picture(uri, round(width), round(height), text)

@@ -126,8 +126,4 @@ def mark(text: str, marker: str, **properties: Any) -> Tuple[str, Line2D]:
 
 
 def marks_of_mean(interval: str) -> Marks:
-    return [mark("mean", "D", **MEAN), mark_of_interval(interval)]
-
-
-def mark_of_interval(text: str) -> Tuple[str, Line2D]:
-    return mark(text, "_", color="black", markersize=9)
+    return [mark("mean", "D", **MEAN), mark(interval, "_", color="black", markersize=9)]

@@ -1,4 +1,4 @@
-"""The scores: their distributions, their differences on shared splits, and the measures of systems."""
+"""The scores: their distributions, and their differences on shared splits."""
 
 from typing import Optional, Tuple
 
@@ -9,7 +9,6 @@ from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as parts
 from fiesta_allennlp.reports.record import CandidateReport, Report
-from fiesta_allennlp.selection.summary import count_text
 
 LEAST_FOR_VIOLIN = 3
 HALF_WIDTH = 0.36
@@ -58,29 +57,6 @@ def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     at = np.linspace(scores.min(), scores.max(), 80)
     density = GaussianKDE(scores)(at)
     return at, HALF_WIDTH * density / density.max()
-
-
-def draw_measures(report: Report) -> Optional[Figure]:
-    """Draw the measure of all answers of each system with its interval; None for a report on runs."""
-    systems = [(candidate, candidate.asked) for candidate in report.ranked if candidate.asked is not None]
-    ends = [end for system, _ in systems for end in system.interval or ()]
-    measures = [asked.measure for _, asked in systems if asked.measure is not None]
-    if not measures:
-        return None
-    figure, axes = parts.new_axes(parts.height_of(len(systems)))
-    parts.set_scores(axes, parts.limits_of([*measures, *ends], []), report.metric)
-    for row, (system, asked) in enumerate(systems):
-        parts.draw_interval(axes, system.interval, row)
-        if asked.measure is not None:
-            axes.plot(asked.measure, row, "o", color=parts.colour_of(report, system.name), markersize=6)
-    notes = [
-        count_text(asked.num_documents, "document") + ("\nwithdrawn" if system.withdrawn else "")
-        for system, asked in systems
-    ]
-    parts.set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
-    interval = [parts.mark_of_interval("95% interval")] if ends else []
-    parts.add_legend(figure, [parts.mark("all answers together", "o", color="0.4", markersize=6), *interval])
-    return figure
 
 
 def draw_differences(report: Report) -> Optional[Figure]:

@@ -37,7 +37,7 @@ def test_a_report_tells_what_the_selection_told(made: Path, tmp_path: Path) -> N
     systems = [SystemSummary(**entry) for entry in summary["candidates"]]
     assert told.decision == selection_in_words({**summary, "candidates": systems})
     there = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
-    figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
+    figures = {f"{name}{ending}" for name in ("path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
 
 

@@ -50,14 +50,8 @@ def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     assert density == pytest.approx(0.36 * expected / expected.max())
 
 
-def test_measures_are_points_with_their_intervals() -> None:
-    report = by_documents()
-    figure = drawn(report, "measures")
-    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
-    assert points(figure) == sorted(one.measure for one in asked if one.measure is not None)
-    lines = sorted(tuple(line.get_xdata()) for line in figure.axes[0].lines if len(line.get_xdata()) == 2)
-    assert lines == sorted(system.interval for system in report.candidates if system.interval is not None)
-    assert drawn(report, "distributions") is None and drawn(made_up(2), "measures") is None
+def test_a_report_by_documents_has_a_path_and_an_allocation_alone(tmp_path: Path) -> None:
+    assert list(draw_all(by_documents(), tmp_path)) == ["path", "allocation"]
 
 
 def test_differences_are_those_of_the_comparisons() -> None:
@@ -125,9 +119,9 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = {name: FIGURES[name] for name in ("best_so_far", "measures")}
+    few = {name: FIGURES[name] for name in ("best_so_far", "pareto_front")}
     monkeypatch.setattr(drawing, "FIGURES", few)
-    report = screened()
+    report = screened(second_objective=None)
     first = draw_all(report, tmp_path / "first")
     monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
