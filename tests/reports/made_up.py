@@ -150,7 +150,12 @@ def by_documents(num_systems: int = 6) -> Report:
     """Systems that were asked about documents; the last but one has answered nothing, the last was withdrawn."""
     report = with_failures(made_up(num_systems, names=[LONG_NAME.format(0), *UGLY_NAMES], margin=0.01))
     systems = tuple(map(_system, report.candidates))
-    about_runs = {"comparisons": (), "single_score": None, "development": None, "equal_evaluations": None}
+    about_runs: Dict[str, Any] = {
+        "comparisons": (),
+        "single_score": None,
+        "development": None,
+        "equal_evaluations": None,
+    }
     return replace(report, candidates=systems, words=DOCUMENTS, notes=(), **about_runs)
 
 
