@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Opti
 import numpy as np
 from scipy.special import ndtri
 
-from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
@@ -100,7 +100,16 @@ class Replayer:
                 f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
                 "or its stopping rule."
             )
-        return self.outcome(decision, history, scores, num_rounds=num_rounds)
+        means = scores.true_means
+        best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
+        return Repetition(
+            best=decision.best,
+            stopped_by=decision.stopped_by,
+            correct=decision.best in best,
+            num_evaluations=len(history.evaluations),
+            num_rounds=num_rounds,
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
+        )
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
@@ -110,18 +119,6 @@ class Replayer:
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
             history = history.after(_evaluate(scores, history, names))
             yield history
-
-    def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
-        means = scores.true_means
-        best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
-        return Repetition(
-            best=decision.best,
-            stopped_by=decision.stopped_by or "",
-            correct=decision.best in best,
-            num_evaluations=len(history.evaluations),
-            num_rounds=num_rounds,
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
-        )
 
     def draw(self, repetition: int) -> DrawnScores:
         return self.source.draw(
