@@ -189,6 +189,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
+        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_unpaired"}}, "^--belief logit_unpaired"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere does not exist"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
