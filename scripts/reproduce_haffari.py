@@ -162,7 +162,7 @@ class SyntheticDocuments(ScoreSource):
         }
         splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
         if shared is None:
-            splits = numbered_apart(list(counts), dict.fromkeys(counts, sampling.length))
+            splits = numbered_apart(dict.fromkeys(counts, sampling.length))
         scores = {name: f_measures(rows) for name, rows in counts.items()}
         return DrawnDocuments(splits, scores, self.name, counts=counts)
 
