@@ -21,7 +21,6 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.reports.results import ReplayResult
@@ -29,6 +28,7 @@ from fiesta_allennlp.reports.results import ReplayResult
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, mean_and_error, print_table
+from power_analysis import ERROR, effect_apart, num_documents
 
 SEED = 2017
 MOST_QUERIES = 2000
@@ -162,7 +162,7 @@ class SyntheticDocuments(ScoreSource):
         }
         splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
         if shared is None:
-            splits = numbered_apart(list(counts), dict.fromkeys(counts, sampling.length))
+            splits = numbered_apart(dict.fromkeys(counts, sampling.length))
         scores = {name: f_measures(rows) for name, rows in counts.items()}
         return DrawnDocuments(splits, scores, self.name, counts=counts)
 

@@ -9,12 +9,10 @@ import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.answers import Charge
-from fiesta_allennlp.documents.evaluator import batch_of
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import document_order
@@ -175,7 +173,6 @@ class DocumentChoice:
             **{key: value for key, value in whole.items() if key not in (*ABOUT_TRAININGS, "candidates")},
             "num_queries": sum(system.num_queries or 0 for system in systems) if known else None,
             "cost": sum(system.cost or 0.0 for system in systems) if known else None,
-            "fixed_size": _fixed_size(history, self.orders(history.candidates, int(seed)), size),
             "candidates": systems,
         }
 
@@ -200,19 +197,3 @@ def task_of(settings: DocumentSettings) -> Task:
 
 def answers_path(settings: DocumentSettings, directory: RunDirectory) -> Path:
     return directory.answers if settings.answers is None else Path(settings.answers)
-
-
-def _fixed_size(history: History, orders: Mapping[str, np.ndarray], size: int) -> Any:
-    """Return the sizes, in documents, of tests for the observed difference; None if too little is known."""
-    scores: Dict[str, Dict[Tuple[int, ...], float]] = {name: {} for name in history.active}
-    for evaluation in history.evaluations:
-        name, replicate = evaluation.request.key
-        if name in scores:
-            scores[name][batch_of(orders[name], replicate, size)] = evaluation.score
-    found = fixed_size(scores)
-    if found is None:
-        return None
-    largest, facts = max(len(batch) for batches in scores.values() for batch in batches), asdict(found)
-    for key in ("baseline_2", "baseline_all"):
-        facts[key] = facts[key] and facts[key] * largest
-    return {**facts, "effect": found.effect if np.isfinite(found.effect) else None}

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
 import numpy as np
 
@@ -64,7 +64,8 @@ class DocumentQueries(Evaluator):
     """Asks a system about a batch of documents: replicate k is the k-th batch of the system's order.
 
     It is called from threads of one process: unlike other evaluators it holds connections, and is not sent anywhere.
-    `orders` has the positions of the documents for each system; shape of each: `(num_documents,)`.
+    `orders` has the positions of the documents for each system; shape of each: `(num_documents,)`. The last batch may
+    have fewer documents than `batch_size`.
     """
 
     documents: Sequence[Document]
@@ -78,7 +79,8 @@ class DocumentQueries(Evaluator):
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
         found: List[Answer] = []
-        for position in batch_of(self.orders[request.candidate], request.replicate, self.batch_size):
+        begin = request.replicate * self.batch_size
+        for position in self.orders[request.candidate][begin : begin + self.batch_size]:
             document = self.documents[position]
             try:
                 raw = [station.answer(question) for question in station.system.questions(document)]
@@ -96,8 +98,3 @@ class DocumentQueries(Evaluator):
             started_at=min(answer.asked_at for answer in found),
             metrics=counts,
         )
-
-
-def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
-    """Return the positions in the file of one run's documents. The last run may have fewer than `size`."""
-    return tuple(order[replicate * size : (replicate + 1) * size].tolist())

@@ -253,10 +253,10 @@ class _Target:
         """The logarithm of this density divided by the proposal's, for the cell's mass 1. Shape: `(num_samples,)`."""
         kept = self.of_kinds.kept
         u = log_concentration[:, None] + log_rates[:, kept]
-        own = self.of_kinds.tabulated(u).sum(axis=1) + (self.model.prior * log_rates)[:, kept].sum(axis=1)
+        own = self.of_kinds.value(u).sum(axis=1) + (self.model.prior * log_rates)[:, kept].sum(axis=1)
         if self.model.learned:
             z = (log_concentration - np.log(self.model.concentration)) / LOG_CONCENTRATION_SD
-            own = own - z**2 / 2 - self.of_totals.tabulated(log_concentration[:, None]).sum(axis=1)
+            own = own - z**2 / 2 - self.of_totals.value(log_concentration[:, None]).sum(axis=1)
         return own - proposal.log_density(log_rates, cell, kept)
 
     def weighted(self, proposal: ScaledDirichlet) -> WeightedRates:

@@ -77,7 +77,7 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
         settings = replace(settings, splits=OFFICIAL)
     if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
         lengths = {name: len(scores) for name, scores in table.scores.items()}
-        table = replace(table, splits=numbered_apart(list(lengths), lengths))
+        table = replace(table, splits=numbered_apart(lengths))
     minimise = settings.minimise or table.minimise
     source = PosteriorScores(str(path), history_of(table), minimise=minimise)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)

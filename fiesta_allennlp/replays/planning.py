@@ -2,20 +2,17 @@
 
 import time
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
-from fiesta_allennlp.replays.side_by_side import in_chunks, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks
 from fiesta_allennlp.seeding import fresh_seed
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
@@ -23,58 +20,11 @@ from fiesta_allennlp.strategies.minimising import unwrapped
 MARGINS = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
 
-
-@dataclass(frozen=True)
-class NestedMargins:
-    """Simulates a strategy once for several margins, the smallest first: a larger margin stops earlier on the same
-    path."""
-
-    replayers: Tuple[Replayer, ...]
-
-    def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
-        return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
-
-    def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
-        first, rule = self.replayers[0], rule_of(self.replayers[0].strategy)
-        scores = first.draw(repetition)
-        outcomes: Dict[int, Repetition] = {}
-        for num_rounds, history in enumerate(first.histories(scores, repetition)):
-            yield history
-            is_unsure = False  # with a larger margin, so that only the smallest margin must be checked as well
-            for place, replayer in reversed(list(enumerate(self.replayers))):
-                if place in outcomes or (is_unsure and place > 0):
-                    continue
-                decision = replayer.strategy.recommend(history)
-                if decision.stopped_by is not None:
-                    outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
-                is_unsure |= rule.stop.stops_at_probability and (decision.confidence or 0.0) < rule.confidence
-        return tuple(outcomes.get(place, outcomes[0]) for place in range(len(self.replayers)))
-
-
-def rule_of(strategy: Strategy) -> FixedConfidence:
-    return cast(FixedConfidence, unwrapped(strategy))  # checked by `problem_of`
-
-
-def margins_of(problem: Problem) -> Tuple[float, ...]:
-    """Return the requested margin, and larger ones: parts of the run-to-run sd, rounded to one digit."""
-    strategy = rule_of(build_strategy(problem.choice, list(problem.source.true_means())))
-    if not strategy.belief.has_margin:
-        return (strategy.margin,)
-    larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
-    return (strategy.margin, *sorted(margin for margin in larger if margin > strategy.margin))
-
-
-def with_margin(problem: Problem, margin: float) -> Replayer:
-    params = {**problem.choice.strategy_params(), "margin": margin}
-    plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
-    return prepare_replay(plain, problem.source)
-
-
 FEWEST, MOST = 20, 200
 """The bounds of the default number of repetitions."""
 
 ROUNDS = 2000
-"""The total number of rounds by default, which takes about 5 seconds."""
+"""The number of rounds of the first row by default. All rows then take 5 to 10 seconds."""
 
 
 @dataclass(frozen=True)
@@ -144,81 +94,93 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
+    least = _least_budget(settings, problem)
+    replayer = prepare_replay(problem.choice, problem.source)
+    rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
+    margins = larger_margins(rule, problem.noise_sd)
+    simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, told=on_repetitions)
+    default = _outlook(simulated, settings.workers)
+    budget = settings.budget or max(round(default.mean_runs), least)
+    others: Dict[Any, Outlook] = {}
+    if not interrupted:
+        for kind, choice in _others(problem, margins, budget=budget).items():
+            made = replay(
+                replace(choice, repetitions=len(simulated)),
+                source=problem.source,
+                margin=rule.margin,
+                on_repetitions=lambda number: on_repetitions(number, None),
+            )
+            if made.interrupted:
+                break
+            others[kind] = _outlook(made.repetitions, settings.workers)
+    return Forecast(
+        settings=settings,
+        problem=problem,
+        limit=rule.limit_of(replayer.begin),
+        default=default,
+        margins={margin: others[margin] for margin in margins if margin in others},
+        budget=budget,
+        seconds=time.monotonic() - start,
+        equal=others.get("equal"),
+        halving=others.get("halving"),
+    )
+
+
+def _least_budget(settings: PlanSettings, problem: Problem) -> int:
+    """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
     names = list(problem.source.true_means())
-    least = SequentialHalving(belief=Belief(), budget=1).least(len(names))
     if settings.budget is not None:
         SequentialHalving(belief=Belief(), budget=settings.budget).check(names)
         if settings.budget <= problem.num_done:
             raise ConfigError(
                 f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
             )
-    margins = margins_of(problem)
-    nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
-    first = nested.replayers[0]
-    for replayer in nested.replayers:  # each history has one posterior for all margins
-        rule_of(replayer.strategy).belief = rule_of(first.strategy).belief
-    simulated = _simulated(nested, settings, on_repetitions)
-    default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
-    begun = Forecast(
-        settings=settings,
-        problem=problem,
-        limit=rule_of(first.strategy).limit_of(first.begin),
-        default=default,
-        margins=dict(zip(margins[1:], larger, strict=True)),
-        budget=settings.budget or max(round(default.mean_runs), least),
-        seconds=time.monotonic() - start,
-    )
-    return _compared(begun, on_repetitions) if len(simulated) == _repetitions(settings, simulated) else begun
+    return SequentialHalving(belief=Belief(), budget=1).least(len(names))
 
 
-def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
-    start = time.monotonic()
-    choice, source = begun.problem.choice, begun.problem.source
-    params = choice.strategy_params()
+def _others(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
+    """Return the other ways to choose: the larger margins, `equal` and `halving`."""
+    params = problem.choice.strategy_params()
     kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
-    kinds = {"equal": {"strategy": "non_adaptive_fc", **kept}, "halving": {"budget": begun.budget}}
-    made = {
-        "repetitions": begun.default.repetitions,
-        "batch_size": len(source.true_means()),
-        "belief": params["belief"],
+    in_rounds = {"belief": params["belief"], "batch_size": len(problem.source.true_means())}
+    kinds: Dict[Any, Dict[str, Any]] = {
+        **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
+        "equal": {"strategy": "non_adaptive_fc", **kept, **in_rounds},
+        "halving": {"budget": budget, **in_rounds},
     }
-    outlooks: Dict[str, Outlook] = {}
-    for name, kind in kinds.items():
-        settings: ReplaySettings = replace(choice, **{**dict.fromkeys(CHOICE), **made, **kind})
-        margin = params.get("margin", 0.0)
-        found = replay(settings, source=source, margin=margin, on_repetitions=lambda new: on_repetitions(new, None))
-        if found.interrupted:
-            return begun
-        outlooks[name] = _outlook(found.repetitions, begun.settings.workers)
-    seconds = begun.seconds + time.monotonic() - start
-    return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
+    return {kind: replace(problem.choice, **{**dict.fromkeys(CHOICE), **given}) for kind, given in kinds.items()}
 
 
-def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
-    """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
-    passed on."""
-    done: List[Tuple[Repetition, ...]] = []
-    while len(done) < (total := _repetitions(settings, done)):
-        told(0, 3 * total)
+def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
+    """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above the requested margin."""
+    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGINS}) if rule.belief.has_margin else []
+    return [margin for margin in margins if margin > rule.margin]
+
+
+def _simulated(
+    replayer: Replayer, settings: PlanSettings, *, num_kinds: int, told: Told
+) -> Tuple[List[Repetition], bool]:
+    """Return the repetitions that finished, and whether an interrupt came before the last one. An interrupt before the
+    first is passed on."""
+    done: List[Repetition] = []
+    interrupted = False
+    while not interrupted and len(done) < (total := _repetitions(settings, done)):
+        told(0, num_kinds * total)
+        numbers = range(len(done), total)
         found, interrupted = in_chunks(
-            nested.run_all,
-            range(len(done), total),
-            num_processes=settings.processes,
-            told=lambda number: told(number, None),
+            replayer.run_all, numbers, num_processes=settings.processes, told=lambda number: told(number, None)
         )
         done += found
-        if interrupted:
-            break
     if not done:
         raise KeyboardInterrupt
-    return done
+    return done, interrupted
 
 
-def _repetitions(settings: PlanSettings, done: Sequence[Tuple[Repetition, ...]]) -> int:
+def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
     """Return the number of repetitions: where it is open, a first few tell how many rounds one takes."""
     if settings.repetitions is not None or len(done) < FEWEST:
         return settings.repetitions or FEWEST
-    rounds = np.mean([outcomes[0].num_rounds for outcomes in done[:FEWEST]])
+    rounds = np.mean([repetition.num_rounds for repetition in done[:FEWEST]])
     return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
 
 

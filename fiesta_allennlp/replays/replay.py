@@ -5,12 +5,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
@@ -28,8 +28,6 @@ from fiesta_allennlp.strategies.base import Strategy
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
-
-Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,6 @@ class Replayer:
     def seed(self) -> int:
         return self.settings.seed or 0
 
-    @cached_property
-    def best(self) -> Tuple[str, ...]:
-        return best_within(self.source.true_means(), self.margin, minimise=self.settings.minimise)
-
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
         return side_by_side(self.strategy, [self._steps(repetition) for repetition in repetitions])
@@ -100,7 +94,15 @@ class Replayer:
                 f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
                 "or its stopping rule."
             )
-        return self.outcome(decision, history, scores, num_rounds=num_rounds)
+        means = scores.true_means or self.source.true_means()
+        return Repetition(
+            best=decision.best,
+            stopped_by=decision.stopped_by,
+            correct=decision.best in best_within(means, self.margin, minimise=self.settings.minimise),
+            num_evaluations=len(history.evaluations),
+            num_rounds=num_rounds,
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
+        )
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
@@ -110,18 +112,6 @@ class Replayer:
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
             history = history.after(_evaluate(scores, history, names))
             yield history
-
-    def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
-        means = scores.true_means
-        best = self.best if means is None else best_within(means, self.margin, minimise=self.settings.minimise)
-        return Repetition(
-            best=decision.best,
-            stopped_by=decision.stopped_by or "",
-            correct=decision.best in best,
-            num_evaluations=len(history.evaluations),
-            num_rounds=num_rounds,
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
-        )
 
     def draw(self, repetition: int) -> DrawnScores:
         return self.source.draw(

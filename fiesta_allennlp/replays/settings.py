@@ -195,7 +195,7 @@ class PlanSettings(ChoiceSettings):
     done: Tuple[str, ...] = done_option(PROBLEM)
     workers: int = option(1, "number of parallel runs (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
-        None, "number of selections to simulate (default: 20 to 200, about 5 seconds)", group=RESOURCES, least=1
+        None, "number of selections to simulate (default: 20 to 200, in 5 to 10 seconds)", group=RESOURCES, least=1
     )
     processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
     seed: Optional[int] = seed_option()

@@ -110,10 +110,10 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     return source.restricted(names)
 
 
-def numbered_apart(names: Sequence[str], lengths: Mapping[str, int]) -> Mapping[str, np.ndarray]:
-    """Return split numbers that all differ: independent splits are known to be different ones."""
-    starts = np.cumsum([0, *(lengths[name] for name in names)])
-    return {name: np.arange(start, start + lengths[name]) for name, start in zip(names, starts[:-1], strict=True)}
+def numbered_apart(lengths: Mapping[str, int]) -> Dict[str, np.ndarray]:
+    """Return split numbers that all differ, by candidate: independent splits are known to be different ones."""
+    ends = np.cumsum(list(lengths.values()))
+    return {name: np.arange(end - lengths[name], end) for name, end in zip(lengths, ends, strict=True)}
 
 
 SPLIT_SD = 0.0211
@@ -177,7 +177,7 @@ class ScorePreset(ScoreSource):
         if sampling.shared_splits:
             splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
         else:
-            splits = numbered_apart(list(scores), dict.fromkeys(scores, length))
+            splits = numbered_apart(dict.fromkeys(scores, length))
         return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
 
 

@@ -11,10 +11,10 @@ from numpy.random import Generator
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, visible
 from fiesta_allennlp.files import distinct, shortened
-from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, read_rows, rows_of_lists, text_of
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import METRIC, PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.summary import count_text
 
@@ -69,7 +69,7 @@ class ScoreTable(ScoreSource):
             splits = {name: self.splits[name][rows[name]] for name in rows}
         else:
             rows = {name: self._any_rows(name, sampling, score_rngs[name]) for name in self.scores}
-            splits = dict(numbered_apart(list(rows), {name: len(row) for name, row in rows.items()}))
+            splits = numbered_apart({name: len(row) for name, row in rows.items()})
         return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
 
     def _counts(self, candidate: str) -> np.ndarray:
@@ -105,11 +105,8 @@ class ScoreTable(ScoreSource):
 
 def history_of(table: ScoreTable) -> History:
     """Return all scores, the first ones of all candidates before the second ones. The number of a split is its seed."""
-    evaluations = [
-        Evaluation(Request(name, replicate, int(split), 0, 0, 0), float(score), METRIC)
-        for name, scores in table.scores.items()
-        for replicate, (split, score) in enumerate(zip(table.splits[name], scores, strict=True))
-    ]
+    drawn = DrawnScores(table.splits, table.scores, table.name)
+    evaluations = [drawn.run(name, k) for name, scores in table.scores.items() for k in range(len(scores))]
     return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
 
 

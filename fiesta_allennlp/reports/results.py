@@ -112,8 +112,7 @@ class SystemsResult(SelectionResult):
     """The content of `selection.json` of a selection by documents.
 
     `candidates` are `SystemSummary` records. `documents` describes the file and how the selection used it.
-    `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers. `fixed_size` is the
-    cost of a test of a fixed size, or None if too little is known.
+    `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers.
     """
 
     candidate_class = SystemSummary
@@ -123,7 +122,6 @@ class SystemsResult(SelectionResult):
     documents: Mapping[str, Any] = field(default_factory=dict)
     num_queries: Optional[int] = None
     cost: Optional[float] = None
-    fixed_size: Optional[Mapping[str, Any]] = None
 
 
 @dataclass(frozen=True, repr=False)

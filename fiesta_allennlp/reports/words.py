@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
-    by_documents = "documents" in summary
-    spent = render_paragraphs("documents.j2", **summary) if by_documents else (savings_in_words(summary),)
-    return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), *spent)))
+    spent = queries_in_words(summary) if "documents" in summary else savings_in_words(summary)
+    return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), spent)))
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
@@ -147,6 +146,15 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
         f"The runs took {duration_text(spent)} across all workers. Running every candidate as often as "
         f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
     )
+
+
+def queries_in_words(summary: Mapping[str, Any]) -> str:
+    """State the number of queries and their cost; empty if they are unknown."""
+    number, cost = summary["num_queries"], summary["cost"]
+    if number is None:
+        return ""
+    were = "was" if number == 1 else "were"
+    return f"{count_text(number, 'query')} {were} made, at a total cost of {cost:g}."
 
 
 def _documents_ran_out(summary: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.names import values_in
-from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
+from fiesta_allennlp.searches.screening import SCREENING, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
@@ -22,6 +22,7 @@ from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
+from fiesta_allennlp.trainings.preparation import PreparedTrainings
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings

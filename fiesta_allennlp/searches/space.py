@@ -178,7 +178,10 @@ def _dimensions(content: Any) -> Dict[str, Values]:
         content = dict(_of_optuna(entry, number) for number, entry in enumerate(content, start=1))
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"must be an object such as {EXAMPLE} but is {shortened(content)}.")
-    return {name: _values(name, entry) for name, entry in content.items()}
+    return {
+        name: _numbers(name, entry) if isinstance(entry, dict) else _choices(name, entry)
+        for name, entry in content.items()
+    }
 
 
 def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
@@ -192,12 +195,6 @@ def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
             f"entry {number} must have a 'type' (int, float or categorical) and 'attributes' with a 'name' but is "
             f"{shortened(entry)}."
         ) from error
-
-
-def _values(name: str, entry: Any) -> Values:
-    if not isinstance(entry, dict):
-        return _choices(name, entry if isinstance(entry, list) else [entry])
-    return _numbers(name, entry)
 
 
 def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
@@ -220,8 +217,8 @@ def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
     return Numbers(low, high, log=log, whole=whole, step=step)
 
 
-def _choices(name: str, values: Any) -> Choices:
-    distinct = {json.dumps(value, sort_keys=True) for value in values} if isinstance(values, list) else set()
-    if not distinct or len(distinct) < len(values):
+def _choices(name: str, entry: Any) -> Choices:
+    values = entry if isinstance(entry, list) else [entry]
+    if not values or len({json.dumps(value, sort_keys=True) for value in values}) < len(values):
         raise ConfigError(f"'{name}' must be a list of different values but is {shortened(values)}.")
     return Choices(values)

@@ -103,8 +103,9 @@ class ChoiceSettings:
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
         params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
-        if "stop" in params:
-            params["stop"] = registered(params["stop"], "--strategy")
+        for name in ("stop", "belief"):
+            if name in params:
+                params[name] = registered(params[name], "--strategy")
         given = {
             "confidence": self.confidence,
             "budget": self.budget,

@@ -17,12 +17,12 @@ os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import numpy as np
 from common import make_parser, print_table, show
+from power_analysis import fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.select import DOCUMENTS, PreparedDocuments
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
 from fiesta_allennlp.selection.family import Resumed
@@ -172,8 +172,8 @@ def show_systems(prepared: PreparedDocuments, answered: Mapping[str, Answered], 
     show(f"{number} documents with {prepared.file.num_items} items; {metric} over all of them:")
     for name in sorted(measures, key=lambda key: -measures[key]):
         show(f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})")
-    found = fixed_size({name: dict(enumerate(one.scores)) for name, one in answered.items()})
-    if found is not None and found.baseline_2 is not None and found.baseline_all is not None:
+    found = fixed_size({name: one.scores for name, one in answered.items()})
+    if found.baseline_2 is not None and found.baseline_all is not None:
         num_systems = len(answered)
         show(
             f"Fixed size for {found.best} against {found.second} (effect {found.effect:.3f}): Baseline2 "

@@ -74,7 +74,7 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
 
 
 def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    monkeypatch.setattr("fiesta_allennlp.replays.planning.NestedMargins.run_all", lambda *_: ctrl_c())
+    monkeypatch.setattr(Replayer, "run_all", lambda *_: ctrl_c())
     assert plan("--gap", 1, "--sd", 1)[0] == 130
     assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 

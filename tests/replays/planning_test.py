@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import Scores
 from fiesta_allennlp.replays.pilot import problem_of
-from fiesta_allennlp.replays.planning import NestedMargins, with_margin
+from fiesta_allennlp.replays.replay import Repetition, Replayer
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
@@ -48,15 +48,24 @@ def test_a_tie_ends_by_the_maximum_and_a_margin_above_the_gap_makes_every_answer
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
 
-def test_margins_stop_earlier_on_the_same_path() -> None:
-    """With a margin of 100 sds the first look that may stop does: 3 runs of both to begin with, then one in a round up
-    to the 12 that both need. Without a margin the tie goes on to the maximum."""
-    problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=30, seed=2))
-    none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
-    (found,) = NestedMargins(nested).run_all(range(1))
-    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(30, 30), (24, 24)]
-    assert [outcome.stopped_by for outcome in found] == ["max_evaluations", "confidence"]
-    assert found == (*none.run_all(range(1)), *wide.run_all(range(1)))
+def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
+    given = {"gap": 0, "sd": 0.01, "max_evaluations": 30, "repetitions": 4, "seed": 2}
+    margins = plan(**given).margins
+    assert margins == {margin: plan(**given, margin=margin).default for margin in (0.001, 0.002, 0.004)}
+    assert list(plan(**given, margin=0.002).margins) == [0.004]
+
+
+def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+        if self.margin == 0.002:
+            ctrl_c()
+        return whole(self, repetitions)
+
+    whole = Replayer.run_all
+    monkeypatch.setattr(Replayer, "run_all", run_all)
+    found = plan(gap=1, sd=0.01, repetitions=2, seed=1)
+    assert (found.default.repetitions, list(found.margins), found.equal, found.halving) == (2, [0.001], None, None)
+    assert found.interrupted and "Interrupted: these are the simulations that finished." in repr(found)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
@@ -143,6 +152,7 @@ def test_only_shared_splits_have_effects_and_directions_are_those_of_the_setting
         source = problem_of(PlanSettings(source=str(table), splits=splits)).source
         assert (source.posterior.split_precision < np.inf) is fits_effects
     assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
     for minimise in (True, False):
         assert problem_of(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
@@ -179,6 +189,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
+        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_unpaired"}}, "^--belief logit_unpaired"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere does not exist"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),

@@ -27,7 +27,7 @@ def ended(best: str, *entries: SystemSummary, strategy: Any = None) -> Dict[str,
     """A selection whose two documents ran out."""
     strategy = strategy or {"type": "top_two"}
     documents, none = {"num_documents": 2, "batch_size": 1}, {"num_failures": 0, "num_queries": 0, "cost": 0.0}
-    ending = {"best": best, "stopped_by": "documents", "metric": "accuracy", "strategy": strategy, "fixed_size": None}
+    ending = {"best": best, "stopped_by": "documents", "metric": "accuracy", "strategy": strategy}
     return {**ending, **none, "documents": documents, "candidates": list(entries)}
 
 

@@ -118,8 +118,9 @@ def test_options_become_the_strategys_config() -> None:
     paired = {"belief": {"type": "split_paired"}}
     assert merge({"confidence": 0.9}).strategy_params() == {"type": "top_two", "confidence": 0.9, **paired}
     assert merge({"budget": 20}).strategy_params() == {"type": "sequential_halving", "budget": 20, **paired}
-    given = {"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}
-    assert merge(given).strategy_params() == {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
+    named = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
+    assert merge({"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}).strategy_params() == named
+    assert merge({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
 
 
 def test_what_decides_the_scores_must_not_change() -> None:

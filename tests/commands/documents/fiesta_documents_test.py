@@ -44,7 +44,6 @@ def test_a_selection_decides_and_leaves_its_files(choices: Choices, documents: P
         assert entry["measure"] == pytest.approx(sum(float(row["score"]) for row in rows) / len(rows))
     assert summary["num_queries"] == sum(queries.values())
     assert summary["cost"] == pytest.approx(0.5 * queries["able"] + 0.25 * queries["poor"])
-    assert summary["fixed_size"]["best"] == "able"
     assert max(questions["able"].values()) == 1
     assert len(set(questions["able"]) & set(questions["poor"])) == min(queries.values())
 

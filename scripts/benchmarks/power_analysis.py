@@ -1,9 +1,12 @@
-"""How many documents a test of a fixed size would need: the power analysis of Haffari et al. (2017), section 4.1."""
+"""How many documents a test of a fixed size would need: the power analysis of Haffari et al. (2017), section 4.1.
+
+The effect must be known beforehand: the effect that a selection observed is too large, because it sampled adaptively.
+"""
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Mapping, Optional, Sequence
 
 import numpy as np
 from scipy.special import nctdtr, ndtri, stdtrit
@@ -18,10 +21,10 @@ LEAST = 2
 
 @dataclass(frozen=True)
 class FixedSize:
-    """What a one-sided paired t-test between the best two candidates needs to tell them apart.
+    """What a one-sided paired t-test between the best two systems needs to tell them apart.
 
     `effect` is the mean difference in standard deviations. `baseline_2` documents are enough if these two are known
-    beforehand; `baseline_all` if the best one is compared with each other candidate, at an error that is divided by
+    beforehand; `baseline_all` if the best one is compared with each other system, at an error that is divided by
     their number (`BaselineK-1` in the paper). Each of the compared systems gets all of these documents. Both are `None`
     if the effect is 0: then no number is enough.
     """
@@ -33,22 +36,16 @@ class FixedSize:
     baseline_all: Optional[int]
 
 
-def fixed_size(scores: Mapping[str, Mapping[Any, float]]) -> Optional[FixedSize]:
-    """Compute the fixed size for the observed effect, which a test would have to know before it begins.
-
-    If the best two candidates share at least two documents, the effect is the mean difference on these in standard
-    deviations of the differences, infinite if these are equal and not 0; otherwise it is `effect_apart`. Return `None`
-    if fewer than two candidates have two scores.
+def fixed_size(scores: Mapping[str, Sequence[float]]) -> FixedSize:
+    """Compute the fixed size for the mean difference of the best two systems, in standard deviations of the
+    differences. It is infinite if all differences are equal and not 0.
 
     Args:
-        scores: by candidate and document.
+        scores: those of the same documents, at least 2, for each system.
     """
-    known = {name: values for name, values in scores.items() if len(values) >= LEAST}
-    if len(known) < 2:
-        return None
-    means = {name: float(np.mean(list(values.values()))) for name, values in known.items()}
-    best, second = sorted(means, key=lambda name: -means[name])[:2]
-    effect = _effect(known[best], known[second])
+    best, second = sorted(scores, key=lambda name: -float(np.mean(scores[name])))[:2]
+    differences = np.subtract(scores[best], scores[second])
+    effect = _ratio(float(differences.mean()), float(differences.std(ddof=1)))
     return FixedSize(
         best=best,
         second=second,
@@ -56,14 +53,6 @@ def fixed_size(scores: Mapping[str, Mapping[Any, float]]) -> Optional[FixedSize]
         baseline_2=num_documents(effect),
         baseline_all=num_documents(effect, error=ERROR / (len(scores) - 1)),
     )
-
-
-def _effect(best: Mapping[Any, float], second: Mapping[Any, float]) -> float:
-    common = [document for document in best if document in second]
-    if len(common) >= LEAST:
-        differences = np.array([best[document] - second[document] for document in common])
-        return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
-    return effect_apart(*(np.array(list(values.values())) for values in (best, second)))
 
 
 def effect_apart(best: np.ndarray, second: np.ndarray) -> float:
