@@ -4,7 +4,7 @@ import secrets
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Sequence
+from typing import Any, Dict, Iterator, Mapping
 
 from rich.console import Console
 
@@ -20,7 +20,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import importing
@@ -89,15 +89,14 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         with open_systems(checked.systems, checked.given, checked.settings, place):
             yield checked
 
-    def rows(self, prepared: PreparedDocuments) -> Sequence[Candidate]:
-        return [
+    def recorded(self, prepared: PreparedDocuments, settings: DocumentSettings) -> Recorded[DocumentSettings]:
+        rows = [
             Candidate(name, given.source, given.config, {"fingerprint": prepared.systems[name].fingerprint()})
             for name, given in prepared.given.items()
         ]
-
-    def meta(self, prepared: PreparedDocuments) -> Mapping[str, Any]:
         facts = asdict(prepared.choice.facts)
-        return {"documents": prepared.file.fingerprint, "document_facts": facts, "run": prepared.run}
+        meta = {"documents": prepared.file.fingerprint, "document_facts": facts, "run": prepared.run}
+        return Recorded(settings, rows, meta)
 
     @contextmanager
     def work(self, prepared: PreparedDocuments, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:

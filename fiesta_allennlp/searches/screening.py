@@ -5,7 +5,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping
 
 import numpy as np
 from rich.console import Console
@@ -21,7 +21,7 @@ from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
-from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -84,17 +84,12 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
     ) -> ContextManager[PreparedTrainings]:
         return prepared_trainings(checked, directory, place, console, prepare=prepare_by_reader)
 
-    def settled(self, prepared: PreparedTrainings, settings: SearchSettings) -> SearchSettings:
-        return replace(settings, metric=prepared.checked.settings.metric)
-
-    def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
-        return [
+    def recorded(self, prepared: PreparedTrainings, settings: SearchSettings) -> Recorded[SearchSettings]:
+        rows = [
             replace(candidate, facts={**facts_of(prepared.preparations[name]), INPUTS: candidate.facts[INPUTS]})
             for name, candidate in prepared.checked.roster.given.items()
         ]
-
-    def code(self, prepared: PreparedTrainings) -> Sequence[str]:
-        return prepared.code
+        return Recorded(replace(settings, metric=prepared.checked.settings.metric), rows, code=prepared.code)
 
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:

@@ -28,6 +28,18 @@ Checked = TypeVar("Checked")
 Prepared = TypeVar("Prepared")
 
 
+@dataclass(frozen=True)
+class Recorded(Generic[Given]):
+    """The data that the store keeps of a prepared selection: its settings, with what only the preparation could find
+    out; its candidates with their facts; and further fields of `Meta`. Of the files in `code`, which runs execute in
+    addition to the packages of `--include-package`, it keeps digests."""
+
+    settings: Given
+    candidates: Sequence[Candidate]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    code: Sequence[str] = ()
+
+
 class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
     """A family of selections: its options, its checks before the first run, and its evaluator.
 
@@ -55,20 +67,8 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
         written below `place` and are found below `directory` afterwards."""
 
     @abstractmethod
-    def rows(self, prepared: Prepared) -> Sequence[Candidate]:
-        """Return the candidates for the store, with their facts."""
-
-    def settled(self, prepared: Prepared, settings: Given) -> Given:
-        """Return the settings for the store, with what only the preparation could find out."""
-        return settings
-
-    def meta(self, prepared: Prepared) -> Mapping[str, Any]:
-        """Return further fields of `Meta` for the store."""
-        return {}
-
-    def code(self, prepared: Prepared) -> Sequence[str]:
-        """Return files of code that runs execute, in addition to the packages of `--include-package`."""
-        return ()
+    def recorded(self, prepared: Prepared, settings: Given) -> Recorded[Given]:
+        """Return what the store keeps of the prepared selection, which was given these settings."""
 
     @abstractmethod
     def work(self, prepared: Prepared, store: RunStore, console: Console, *, seed: int) -> ContextManager[LoopParts]:

@@ -115,10 +115,10 @@ class _Session(Generic[Given, Checked, Prepared]):
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and conclude."""
         family = self.family
-        settings = family.settled(prepared, given)
-        meta = store.meta()
+        recorded, meta = family.recorded(prepared, given), store.meta()
+        settings = recorded.settings
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        here = environment(settings.include_package, family.code(prepared))
+        here = environment(settings.include_package, recorded.code)
         for name in changed_code(meta.environments, here):
             self.console.print(
                 f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
@@ -128,13 +128,13 @@ class _Session(Generic[Given, Checked, Prepared]):
             store.reopen("metric")
         with family.work(prepared, store, self.console, seed=int(seed)) as parts:
             store.put_candidates(
-                family.rows(prepared),
+                recorded.candidates,
                 kind=family.name,
                 settings=as_json(settings),
                 seed=seed,
                 environments=with_this(meta.environments, here),
                 changes=(*meta.changes, *self._changes(meta, settings, num_done)),
-                **family.meta(prepared),
+                **recorded.meta,
             )
             decision = Selection(
                 **vars(parts),

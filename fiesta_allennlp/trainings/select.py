@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -17,7 +17,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.seeding import fresh_seed, make_request
-from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -61,22 +61,13 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             console.print(f"Note: {note}")
         return prepared_trainings(checked, directory, place, console, prepare=prepare_all)
 
-    def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
-        return prepared.checked.settings
-
-    def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
+    def recorded(self, prepared: PreparedTrainings, settings: Settings) -> Recorded[Settings]:
         roster = prepared.checked.roster
         rows: List[Candidate] = []
         for name, candidate in roster.given.items():
             files = {file.path: file.digest for file in roster.data[name].files}
             rows.append(replace(candidate, facts={**facts_of(prepared.preparations[name]), "files": files}))
-        return rows
-
-    def meta(self, prepared: PreparedTrainings) -> Mapping[str, Any]:
-        return {"removed": sorted(prepared.checked.roster.removed)}
-
-    def code(self, prepared: PreparedTrainings) -> Sequence[str]:
-        return prepared.code
+        return Recorded(prepared.checked.settings, rows, {"removed": sorted(roster.removed)}, prepared.code)
 
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
