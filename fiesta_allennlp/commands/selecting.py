@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
 from fiesta_allennlp.directory import RunDirectory
@@ -99,24 +99,16 @@ def directory_of(args: argparse.Namespace) -> Path:
 
 
 def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
-    """Print every failure, by reason, and every candidate that takes no part. If no run reported the metric, print how
-    to read another one from them."""
-    lacks_metric = False
-    for candidate in summary["candidates"]:
-        runs: Dict[str, List[str]] = {}
-        for failure in candidate.failure_reasons:
-            number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
-            runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
-        for reason, failed in runs.items():
-            lacks_metric |= reason.startswith("metric: ")
-            console.print(f"failed: {', '.join(failed)} {reason}")
-        if candidate.withdrawn:
-            what = "removed" if candidate.out == "removed" else "dropped out"
-            console.print(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
+    """Print every failure, by reason, every candidate that takes no part, and how to retry it. If no run reported the
+    metric, print how to read another one from them."""
+    from fiesta_allennlp.reports.words import failures_in_words
+
+    console.print(*failures_in_words(summary))
     most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
     if most:
-        again = f"{recover_command(args)} --max-failures {2 * most}"
+        again = f"{recover_command(args)} --max-failures {2 * max(most, 3)}"
         console.print(f"After fixing the cause, retry the dropped candidates with: {again}")
+    lacks_metric = any(" metric: " in reason for c in summary["candidates"] for reason in c.failure_reasons)
     if lacks_metric and not summary["num_evaluations"]:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 

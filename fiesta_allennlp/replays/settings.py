@@ -90,7 +90,7 @@ class ReplaySettings(ChoiceSettings):
     scores: str = option(
         "",
         "a JSON file {candidate: [scores]}; a CSV file with the columns candidate, split, seed, score; the directory "
-        "of a selection that has a report; or a preset of normally distributed scores: tdsa-8, tdsa-12, tie, noisy",
+        "of a selection; or a preset of normally distributed scores: tdsa-8, tdsa-12, tie, noisy",
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")

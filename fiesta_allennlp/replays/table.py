@@ -9,13 +9,15 @@ import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, visible
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, visible
 from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.rows import FAILED, Rows, is_minimised, read_rows, rows_of_lists, text_of
+from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_rows, rows_of_lists, text_of
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import count_text
 
 
@@ -169,7 +171,10 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
     if scores in PRESETS:
         _refuse_blocks(scores, settings)
         return PRESETS[scores]
-    path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
+    path = Path(scores)
+    if path.is_dir():
+        refuse_table_options(settings, ("evaluations_per_split", "columns", "minimise"), path)
+        return _table_of_selection(path)
     if path.suffix in SCORE_ENDINGS:
         return read_scores(path, settings)
     hint = did_you_mean(scores, PRESETS)
@@ -199,9 +204,21 @@ def _refuse_blocks(scores: str, settings: Any) -> None:
         )
 
 
-def _table_in(directory: Path) -> Path:
-    path = RunDirectory(directory).report / "scores.csv"
-    if path.is_file():
-        return path
-    remedy = f"Create it with {command('report')} {directory} and try again, or pass a table of scores."
-    raise ConfigError(f"{directory} does not contain {path.relative_to(directory)}. {remedy}")
+def _table_of_selection(directory: Path) -> ScoreTable:
+    """Return the present scores of the selection in a directory."""
+    with reading(RunDirectory(directory)) as store:
+        settings = store.meta().settings or {}
+        history = store.history(max_failures=1)
+    runs = [run for name in history.candidates for run in history.evaluations_of(name)]
+    rows = [
+        Row(
+            run.request.candidate,
+            split=str(run.request.split_seed),
+            seed=str(run.request.replicate),
+            score=str(run.score),
+            metric=settings.get("metric") or "",
+            where=f"{directory}, {run.request.name}",
+        )
+        for run in sorted(runs, key=lambda run: run.request.replicate)
+    ]
+    return table_from(Rows(rows, has_splits=settings.get("splits") != OFFICIAL), directory)

@@ -4,7 +4,7 @@
 """
 
 import json
-from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
 from fiesta_allennlp.records import UNDECIDED
@@ -39,6 +39,21 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
             "tend to be better than scores on unseen data."
         )
     return " ".join(sentences)
+
+
+def failures_in_words(summary: Mapping[str, Any]) -> List[str]:
+    """Name every failure, by reason, and every candidate that takes no part."""
+    sentences: List[str] = []
+    for candidate in summary["candidates"]:
+        runs: Dict[str, List[str]] = {}
+        for failure in candidate.failure_reasons:
+            number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
+            runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
+        sentences += [f"failed: {', '.join(failed)} {reason}" for reason, failed in runs.items()]
+        if candidate.withdrawn:
+            what = "removed" if candidate.out == "removed" else "dropped out"
+            sentences.append(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
+    return sentences
 
 
 def in_words(summary: Mapping[str, Any]) -> str:

@@ -124,8 +124,8 @@ class _Session(Generic[Given, Checked, Prepared]):
                 f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
                 "changes scores, start over in another directory."
             )
-        if meta.settings and changed_options(meta.settings, settings):  # another metric, which runs may have reported
-            store.reopen("metric")
+        if meta.settings and (changed_options(meta.settings, settings) or "max_failures" in self.given):
+            store.reopen("metric")  # runs may have reported another metric, or are to be tried once more
         with family.work(prepared, store, self.console, seed=int(seed)) as parts:
             store.put_candidates(
                 recorded.candidates,

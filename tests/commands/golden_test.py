@@ -17,6 +17,9 @@ import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import Sampling
+from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.trainings import preparation
@@ -90,6 +93,18 @@ def test_a_report_says_what_it_said(runs: Path, name: str) -> None:
         text = Path("report", file).read_text()
         assert all(number_text(c.mean if c.asked is None else c.asked.measure) in text for c in made.candidates)
         assert all(c.standing in html.unescape(text).replace("\\textless{}", "<") for c in made.candidates)
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_replay_reads_the_store_as_it_is_now(runs: Path, name: str) -> None:
+    stored, written = (
+        open_scores(ReplaySettings(scores=str(path))) for path in (f"../{name}", EXPECTED / name / "scores.csv")
+    )
+    assert stored.true_means() == written.true_means() and stored.minimise == written.minimise
+    drawn = Sampling(shared_splits=False, with_replacement=False, length=10)
+    assert stored.fewest_scores(drawn) == written.fewest_scores(drawn)
+    with pytest.raises(ConfigError, match="--columns is for tables of scores"):
+        open_scores(ReplaySettings(scores=f"../{name}", columns={"score": "f1"}))
 
 
 @pytest.mark.parametrize("name", ["finished", "withdrawn", "documents"])

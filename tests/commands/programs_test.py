@@ -65,6 +65,22 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, w
     until_ended(int((run / name).read_text()) for name in ("hung", "left"))
 
 
+def test_a_candidate_without_the_metric_comes_back_by_the_command_that_is_printed(
+    candidates: List[str], write_program: Write, reviews: Path, run: Path, call: Call, in_process: Callable[..., Call]
+) -> None:
+    """With the seeds of its first run. Until then, a resumed selection leaves it out."""
+    fixed = reviews / "fixed"
+    late = write_program("late", f'[ -e {fixed} ] || {{ echo "f1 0.5"; exit; }}; {GOOD}')
+    output = call.done(*candidates, late, "-s", run, *METRIC, *EQUALLY, "--budget", 6)
+    (again,) = re.findall(r"--recover (--max-failures \d+)$", output, re.MULTILINE)
+    told = in_process("status").done(run)
+    assert "failed: late-0 metric: " in told and "dropped out: late: " in told
+    fixed.touch()
+    assert "dropped out: late" in call.done("-s", run, "--recover")
+    assert "dropped out" not in call.done("-s", run, "--recover", *again.split(), "--budget", 9)
+    assert [row for row in scores_of(run) if row[:2] == ("late", "0")] and not summary_of(run)["num_failures"]
+
+
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
     candidates: List[str], write_program: Write, run: Path, call: Call
 ) -> None:

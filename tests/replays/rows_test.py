@@ -46,16 +46,6 @@ def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: 
     assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
 
 
-def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Path) -> None:
-    said = f"does not contain report/scores.csv. Create it with fiesta report {tmp_path}"
-    with pytest.raises(ConfigError, match=said):
-        open_scores(ReplaySettings(scores=str(tmp_path)))
-    (tmp_path / "report").mkdir()
-    table(tmp_path / "report" / "scores.csv", METRIC_HEADER + "a,0,0,0.5,-loss\nb,0,0,0.6,-loss\n")
-    read = open_scores(ReplaySettings(scores=str(tmp_path)))
-    assert read.true_means() == {"a": 0.5, "b": 0.6} and read.minimise
-
-
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
