@@ -94,8 +94,9 @@ class RunDirectory:
         return RunDirectory(self.root / "next")
 
     def contents(self) -> List[Path]:
-        """Everything here that a selection, or a report on it, made."""
-        made = "store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log selection.json evaluations.csv "
+        """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
+        left without one."""
+        made = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
         made += "vectors checks evaluations failures systems tensorboard report next screening slurm"
         unfinished = self.root.glob(f".*{PART}")
         return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]

@@ -96,8 +96,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         is_to_be_deleted = workspace.has_begun(directory)
         if is_to_be_deleted and not force:
             raise workspace.already_there(directory)
-        if not force:
-            workspace.check_nobody_elses(directory)
+        if not is_to_be_deleted:
+            workspace.check_nobody_elses(directory, force=force)
         checked = family.check(settings, Resumed(directory), allow_removed=False)
         if not is_to_be_deleted:
             workspace.clear(directory)

@@ -29,8 +29,17 @@ def has_begun(directory: RunDirectory) -> bool:
         return True
 
 
-def check_nobody_elses(directory: RunDirectory) -> None:
-    """Refuse to begin a selection among other files, which nobody could tell apart from its own."""
+def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
+    """Refuse to begin a selection among other files, which nobody could tell apart from its own, unless `force`; and,
+    in any case, beside files that it would overwrite."""
+    for path in (directory.selection_json, directory.evaluations_csv):
+        if os.path.lexists(path):
+            raise StoreError(
+                f"{path} belongs to no selection here, and a new one would overwrite it. Move it, or choose another "
+                "directory with -s."
+            )
+    if force:
+        return
     ours = {path.name for path in directory.contents()}
     ours |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
