@@ -85,13 +85,18 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
 
 def import_package(name: str) -> None:
     """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
-    current directory."""
+    current directory. Raise a `ConfigError` if it cannot be imported."""
     importlib.invalidate_caches()
     sys.path.append("")
     try:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
             importlib.import_module(module.name)
+    except ImportError as error:
+        raise ConfigError(
+            f"--include-package {name} cannot be imported: {error}. Run the command from the directory that contains "
+            "it, or add that directory to PYTHONPATH."
+        ) from error
     finally:
         sys.path.remove("")
 

@@ -65,12 +65,13 @@ class FiestaCommand:
 
     def checked(self, args: argparse.Namespace) -> Any:
         """Return the settings that were typed, and import the user's packages."""
+        from fiesta_allennlp.registry import import_package
         from fiesta_allennlp.selection.options import typed_options
-        from fiesta_allennlp.selection.strategy_building import import_packages
 
         settings = imported(self.settings)
         made = settings(**typed_options(args, settings))
-        import_packages(getattr(args, "include_package", ()))
+        for package in getattr(args, "include_package", ()):
+            import_package(package)
         return made
 
     def interrupted(self, args: argparse.Namespace) -> str:

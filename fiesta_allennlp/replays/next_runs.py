@@ -122,6 +122,7 @@ def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iter
     """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
     that nobody mistakes one for the other."""
     order = list(dict.fromkeys(row.split for row in rows))
+    are_equal = all(row.split == row.seed for row in rows) and bool(rows)  # one number decides split and seed
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)
     for row in rows:
@@ -135,7 +136,7 @@ def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iter
             if not left:
                 order.append(split)
             had[name].add(split)
-        seed = _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
+        seed = split if are_equal else _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
         seeds[name].add(seed)
         yield NextRun(name, split, seed)
 

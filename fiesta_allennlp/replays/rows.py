@@ -51,7 +51,7 @@ class Row:
             raise DataError(
                 f"{self.where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
                 f"'{shortened(self.score)}'. Correct it, write {FAILED} for a run that ended without a score, or leave "
-                "it empty (None) for a run that has not finished."
+                "it empty (null in JSON, None in Python) for a run that has not finished."
             )
         return value
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, did_you_mean
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -46,9 +46,15 @@ def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Var
     `variables` win over those of the environment. Raise a `ConfigError` that calls the file `where`."""
     try:
         content = json.loads(_evaluated(source, variables or {}))
-        return with_overrides(content, json.loads(_evaluated(overrides, variables or {}))) if overrides else content
+        given = json.loads(_evaluated(overrides, variables or {})) if overrides else {}
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{where} is not valid Jsonnet: {str(error).strip()}") from error
+    if not isinstance(given, dict):
+        raise ConfigError(f'{where}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
+    try:
+        return with_overrides(content, given)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _evaluated(source: Source, variables: Variables) -> str:
@@ -119,7 +125,9 @@ def _put(holder: Any, path: str, value: Any, whole: str) -> None:
         return
     step = next((name for name in places if path.startswith(f"{name}.")), None)
     if step is None:
-        raise ValueError(f"cannot apply the override '{whole}': the config has no key '{path.partition('.')[0]}'")
+        missing = path.partition(".")[0]
+        hint = did_you_mean(missing, places)
+        raise ValueError(f"cannot apply the override '{whole}', because the config has no key '{missing}'.{hint}")
     _put(holder[places[step]], path[len(step) + 1 :], value, whole)
 
 

@@ -45,20 +45,9 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     except ConfigError:
         if not packages:
             raise
-    import_packages(packages)
-    return build()
-
-
-def import_packages(packages: Sequence[str]) -> None:
-    """Import the packages of `--include-package`."""
     for package in packages:
-        try:
-            import_package(package)
-        except ImportError as error:
-            raise ConfigError(
-                f"--include-package {package} cannot be imported: {error}. Run the command from the directory "
-                "that contains it, or add that directory to PYTHONPATH."
-            ) from error
+        import_package(package)
+    return build()
 
 
 def _check_kind(params: Dict[str, Any]) -> None:

@@ -137,7 +137,7 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     for text in texts:
         name, place = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
-            raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME={text}'.")
+            raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
         specs += made if text == template else [read_place(place, name=name)]
     return specs
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
+from fiesta_allennlp.errors import ConfigError, near
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
@@ -45,7 +45,7 @@ def _check_complete(config: Config) -> None:
     for key in (*NEEDED, "validation_dataset_reader"):
         part = config.get(key)
         if part is None and key in NEEDED:
-            program = f' For a program, add "type": "{TYPE}".' if "command" in config else ""
+            program = f' For a program, set "type" to "{TYPE}".' if "command" in config else ""
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
         if part is not None and not isinstance(part, dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
@@ -74,9 +74,10 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
         missing = UNDEFINED.search(str(error))
         if not missing:
             raise
-        name, known = missing[1], spec.point.variables
+        name = missing[1]
+        typed = "".join(f" Is '{typed}' a misspelling of it?" for typed in near(name, spec.point.variables))
         raise ConfigError(
-            f"{where} reads the external variable '{name}', which has no value.{did_you_mean(name, known)} Set it with "
+            f"{where} reads the external variable '{name}', which has no value.{typed} Set it with "
             f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
         ) from error
     if not isinstance(config, dict):
@@ -84,7 +85,7 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     try:
         return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
-        raise ConfigError(f"{error}.") from error
+        raise ConfigError(str(error)) from error
 
 
 def readers_of(config: Config) -> Dict[str, Any]:

@@ -52,6 +52,8 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
     path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
     assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "1")]
     assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "1")]
+    path.write_text(HEADER + "a,5,5,.5\nb,5,5,.4\nb,7,7,.4\n")  # one number decides both
+    assert runs(next_runs(path, candidates=["c"], workers=3)) == [("c", "5", "5"), ("a", "7", "7"), ("c", "7", "7")]
 
 
 def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.selection.jsonnet import with_overrides
+from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import candidate_of
@@ -81,8 +81,12 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
     assert with_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
     assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
     for path, missing in (("f.g", "f"), ("a.2", "2"), ("e.x", "x")):
-        with pytest.raises(ValueError, match=f"override '{path}': the config has no key '{missing}'"):
+        with pytest.raises(ValueError, match=f"override '{path}', because the config has no key '{missing}'"):
             with_overrides(config, {path: 1})
+    with pytest.raises(ConfigError, match=r"^here: .*'modle'. Did you mean 'model'\?"):
+        read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', where="here")
+    with pytest.raises(ConfigError, match="overrides must be an object"):
+        read_jsonnet("{}", overrides="[5]", where="here")
 
 
 @pytest.mark.parametrize(

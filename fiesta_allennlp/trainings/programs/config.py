@@ -165,7 +165,9 @@ def _check_sets(named: FrozenSet[str], division: Division) -> None:
     missing = [part for part in division.parts if part not in named]
     if missing:
         remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
-        if missing == ["validation"]:
+        if division.scored == "validation" and "test" in named:
+            remedy = "with --score validation, replace {test} with {validation}"
+        elif missing == ["validation"]:
             share = "its share from --split-ratios" if division.ratios else "'data.validation'"
             remedy = f"to run without a validation set, remove {share}"
         raise ConfigError(

@@ -78,6 +78,7 @@ def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     checked(config)
     checked(config, division=OFFICIAL)
     checked(config, division=OF_TWO)
+    checked(config, r"with --score validation, replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
     assert division_for(config, AT_OFFICIAL_RATIOS).parts == ("train", "test")
     checked(config, r"does not use \{validation\}.*--split-ratios", division=OF_THREE)
     config["command"].append("{validation}")
