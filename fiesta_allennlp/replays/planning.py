@@ -64,8 +64,9 @@ class Forecast:
     """The estimated runs of a selection, and of other ways to choose.
 
     `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
-    allocation, and `halving` a fixed budget of `budget` runs; the last two are None where an interrupt came before.
-    `limit` is the most runs of the default. `settings` has the seed filled in. `seconds` is wall-clock time.
+    allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
+    None in the last two. `limit` is the most runs of the default. `settings` has the seed filled in. `seconds` is
+    wall-clock time.
     """
 
     settings: PlanSettings

@@ -105,7 +105,7 @@ class ChoiceSettings:
         params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
         for name in ("stop", "belief"):
             if name in params:
-                params[name] = registered(params[name], "--strategy")
+                params[name] = registered(params[name], f"--strategy: '{name}'")
         given = {
             "confidence": self.confidence,
             "budget": self.budget,

@@ -51,8 +51,8 @@ def _check_complete(config: Config) -> None:
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
         if part is not None and part.get("type") == "resplit":
             raise ConfigError(
-                f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its 'reader' "
-                "and write its 'paths' as 'train_data_path' and so on."
+                f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its "
+                "'reader', write its 'paths' as 'train_data_path' and so on, and pass any 'group_by' as --group-by."
             )
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.

@@ -1,17 +1,11 @@
 import json
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
 
-from fiesta_allennlp.reports.results import SelectionResult
-from fiesta_allennlp.selection.summary import CandidateSummary
 from tests.scripts.conftest import cells_of
-
-CANDIDATE_KEYS = [f.name for f in fields(CandidateSummary) if f.name not in ("name", "failure_reasons")]
-SELECTION_KEYS = [f.name for f in fields(SelectionResult)]
 
 
 def test_the_paper_is_reproduced_beside_its_numbers(

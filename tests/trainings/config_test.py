@@ -99,7 +99,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
         ({"trainer": None}, "'trainer' is missing"),
         ({"model": "basic_classifier"}, "'model' must be an object .* \"basic_classifier\""),
         ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
-        ({"validation_dataset_reader": {"type": "resplit"}}, "'validation_dataset_reader' is a resplit reader"),
+        ({"validation_dataset_reader": {"type": "resplit"}}, "'validation_dataset_reader' is a resplit.* --group-by"),
     ],
 )
 def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: Any, message: str) -> None:

@@ -105,6 +105,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --budget"),
         ({"confidence": 0.9, "budget": 20}, "--confidence cannot be combined with --budget"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
+        ({"strategy": {"type": "top_two", "belief": None}}, "--strategy: 'belief' must be a name or a JSON object"),
         ({"strategy": "sequential_halving"}, "--strategy sequential_halving needs --budget N"),
         ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
     ],

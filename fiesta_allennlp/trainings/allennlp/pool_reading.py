@@ -56,9 +56,9 @@ def read_pool(
 ) -> Pool:
     """Read all parts of a candidate with its own readers. Random splits are drawn over the instances of the last one.
 
-    `group_by` is a metadata key, `none` for no groups, or None for the candidate's own choice: the key `group_by` of
-    its resplit reader, or else the class attribute `group_by` of its readers. `data` is the fingerprint of the data
-    files, empty if pools are not compared. Official sets are each read by their own reader, without groups.
+    `group_by` is a metadata key, `none` for no groups, or None for the class attribute `group_by` of the candidate's
+    readers. `data` is the fingerprint of the data files, empty if pools are not compared. Official sets are each read
+    by their own reader, without groups.
     """
     paths = division.used(official_paths(config))
     given = {name: _reader(params) for name, params in readers_of(config).items()}

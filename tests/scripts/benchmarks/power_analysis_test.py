@@ -1,8 +1,9 @@
 import math
 from typing import Dict, List
 
+import numpy as np
 import pytest
-from power_analysis import fixed_size, num_documents
+from power_analysis import effect_apart, fixed_size, num_documents
 from statsmodels.stats.power import TTestPower
 
 
@@ -28,3 +29,8 @@ def test_the_effect_is_of_pairs(scores: Dict[str, List[float]], effect: float) -
     assert (found.best, found.second, found.effect) == ("a", "b", pytest.approx(effect))
     assert found.baseline_2 == num_documents(effect)
     assert found.baseline_all == num_documents(effect, error=0.05 / (len(scores) - 1))
+
+
+def test_the_effect_apart_by_hand() -> None:
+    """The means differ by 0.1 and both variances are 0.02: 0.1 / sqrt(0.04)."""
+    assert effect_apart(np.array([0.5, 0.7]), np.array([0.4, 0.6])) == pytest.approx(0.5)
