@@ -45,7 +45,7 @@ def _check_complete(config: Config) -> None:
     for key in (*NEEDED, "validation_dataset_reader"):
         part = config.get(key)
         if part is None and key in NEEDED:
-            program = f' For a program, set "type" to "{TYPE}".' if "command" in config else ""
+            program = f' For a program, set "type": "{TYPE}".' if "command" in config else ""
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
         if part is not None and not isinstance(part, dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
