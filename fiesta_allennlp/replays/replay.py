@@ -69,8 +69,12 @@ class Replayer:
     margin: float
 
     @cached_property
+    def true_means(self) -> Dict[str, float]:
+        return self.source.true_means()
+
+    @property
     def candidates(self) -> Tuple[str, ...]:
-        return tuple(self.source.true_means())
+        return tuple(self.true_means)
 
     @cached_property
     def begin(self) -> History:
@@ -94,7 +98,7 @@ class Replayer:
                 f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
                 "or its stopping rule."
             )
-        means = scores.true_means or self.source.true_means()
+        means = scores.true_means or self.true_means
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
@@ -159,7 +163,7 @@ def replay(
     )
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    return Replay(settings, source.true_means(), tuple(repetitions), seconds, interrupted, fewest, source.notes)
+    return Replay(settings, replayer.true_means, tuple(repetitions), seconds, interrupted, fewest, source.notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:

@@ -1,6 +1,7 @@
 """The scores of one candidate in numbers, development and test scores, and the risk of comparing single runs."""
 
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -188,13 +189,17 @@ def _turned(candidate: CandidateReport) -> CandidateReport:
     return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development)
 
 
+gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
+"""Nodes and weights in [-1, 1]; the splits of a report all need the same ones."""
+
+
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:
     """Compute the probability that the first score is the highest of independent draws. A tie of k counts 1 / k.
 
     For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
     or equal to it. Gauss and Legendre's rule gives it exactly."""
     (scores, weights), *others = drawn
-    nodes, node_weights = np.polynomial.legendre.leggauss(len(others) // 2 + 1)
+    nodes, node_weights = gauss_legendre(len(others) // 2 + 1)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
     # Shape: (num_scores, num_nodes)
     product = np.ones((len(scores), len(nodes)))
