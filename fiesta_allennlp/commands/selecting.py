@@ -101,14 +101,14 @@ def directory_of(args: argparse.Namespace) -> Path:
 def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
     """Print every failure, by reason, every candidate that takes no part, and how to retry it. If no run reported the
     metric, print how to read another one from them."""
-    from fiesta_allennlp.reports.words import failures_in_words
+    from fiesta_allennlp.reports.words import failed_runs, failures_in_words
 
     console.print(*failures_in_words(summary))
     most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
     if most:
         again = f"{recover_command(args)} --max-failures {2 * max(most, 3)}"
         console.print(f"After fixing the cause, retry the dropped candidates with: {again}")
-    lacks_metric = any(" metric: " in reason for c in summary["candidates"] for reason in c.failure_reasons)
+    lacks_metric = any(reason.startswith("metric: ") for c in summary["candidates"] for reason in failed_runs(c))
     if lacks_metric and not summary["num_evaluations"]:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 

@@ -88,7 +88,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
-        runs=tuple(_named(proposed, rows, splits=settings.splits or SHARED)),
+        runs=tuple(_named(proposed, table, splits=settings.splits or SHARED)),
         history=history,
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=settings.deciding()["confidence"],
@@ -118,14 +118,13 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str]) -> History:
     return History(tuple(candidates), tuple(evaluations), tuple(pending), tuple(failures))
 
 
-def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
+def _named(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:
     """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
     that nobody mistakes one for the other."""
-    order = list(dict.fromkeys(row.split for row in rows))
-    are_equal = all(row.split == row.seed for row in rows) and bool(rows)  # one number decides split and seed
+    order = list(dict.fromkeys(row.split for row in table.rows))
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)
-    for row in rows:
+    for row in table.rows:
         had[row.candidate].add(row.split)
         seeds[row.candidate].add(row.seed)
     for name in proposed:
@@ -136,7 +135,7 @@ def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iter
             if not left:
                 order.append(split)
             had[name].add(split)
-        seed = split if are_equal else _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
+        seed = split if table.splits_are_seeds else _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
         seeds[name].add(seed)
         yield NextRun(name, split, seed)
 

@@ -64,10 +64,15 @@ class Rows:
     has_splits: bool
 
     @property
+    def splits_are_seeds(self) -> bool:
+        """Whether one number decides both the split and the seed of every run."""
+        return bool(self.rows) and all(row.split == row.seed for row in self.rows)
+
+    @property
     def notes(self) -> Tuple[str, ...]:
         if not self.has_splits:
             return (NO_SPLITS,)
-        if self.rows and all(row.split == row.seed for row in self.rows):
+        if self.splits_are_seeds:
             return (SPLITS_ARE_SEEDS,)
         pairs = {(row.split, row.candidate) for row in self.rows}
         are_apart = len(pairs) == len({split for split, _ in pairs})

@@ -12,7 +12,7 @@ from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
@@ -45,15 +45,21 @@ def failures_in_words(summary: Mapping[str, Any]) -> List[str]:
     """Name every failure, by reason, and every candidate that takes no part."""
     sentences: List[str] = []
     for candidate in summary["candidates"]:
-        runs: Dict[str, List[str]] = {}
-        for failure in candidate.failure_reasons:
-            number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
-            runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
-        sentences += [f"failed: {', '.join(failed)} {reason}" for reason, failed in runs.items()]
+        failed = failed_runs(candidate)
+        sentences += [f"failed: {', '.join(runs)} {reason}" for reason, runs in failed.items()]
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
             sentences.append(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
     return sentences
+
+
+def failed_runs(candidate: CandidateSummary) -> Dict[str, List[str]]:
+    """Return the names of a candidate's failed runs, by reason."""
+    runs: Dict[str, List[str]] = {}
+    for failure in candidate.failure_reasons:
+        number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
+        runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
+    return runs
 
 
 def in_words(summary: Mapping[str, Any]) -> str:
