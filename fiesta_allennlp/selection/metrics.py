@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from typing import List, Mapping, Sequence
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.files import shortened
@@ -63,3 +64,35 @@ def usable(score: float, told: str) -> float:
     if abs(score) > LARGEST_SCORE:  # an integer may be too large for a float
         raise FiestaError(f"{told} = {shortened(score)}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
     return float(score)
+
+
+FRACTION, PERCENT = 1.0, 100.0
+"""The largest scores of these scales."""
+
+APART = 10.0
+"""The least factor between fractions and percentages. Losses around 1 are closer together."""
+
+
+def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
+    """Return a note if some scores look like percentages and others like fractions, of several candidates or of one.
+    `scores` are by candidate."""
+    sizes = sorted(abs(score) for each in scores.values() for score in each if score)
+    fractions, others = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
+    if not fractions or not others or others[-1] > PERCENT or others[0] < APART * fractions[-1]:
+        return []
+    of_fractions = [name for name, each in scores.items() if any(0 < abs(score) <= FRACTION for score in each)]
+    of_percentages = [name for name, each in scores.items() if any(abs(score) > FRACTION for score in each)]
+    return [
+        f"the scores are on two scales: {', '.join(of_fractions)} with fractions such as {fractions[-1]:g}, and "
+        f"{', '.join(of_percentages)} with percentages such as {others[-1]:g}. Report all scores on one scale."
+    ]
+
+
+def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
+    """Return a note for each candidate with several scores that are all one number. `scores` are by candidate."""
+    return [
+        f"all {len(each)} scores of {name} are {each[0]:g}. Check that its runs use their seed and split, and that the "
+        "metric counts the whole set."
+        for name, each in scores.items()
+        if len(each) > 1 and len(set(each)) == 1
+    ]

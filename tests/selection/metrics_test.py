@@ -1,7 +1,9 @@
+from typing import Dict, List, Optional
+
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.metrics import Metric, check_sign, constant_notes, scale_notes
 from fiesta_allennlp.selection.options import words_of
 
 
@@ -36,3 +38,26 @@ def test_a_name_that_only_looks_like_one_is_taken(name: str) -> None:
 def test_a_value_with_a_minus_is_typed_so_that_argparse_takes_it() -> None:
     assert words_of("metric", "-loss") == ["--metric=-loss"]
     assert words_of("metric", "f1") == ["--metric", "f1"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "named"),
+    [
+        ({"a": [0.80, 0.81], "b": [80.1]}, ["a with fractions such as 0.81", "b with percentages such as 80.1"]),
+        ({"a": [0.80, 80.5]}, ["a with fractions such as 0.8", "a with percentages such as 80.5"]),
+        ({"a": [-0.3], "b": [-25.0]}, ["a with", "b with"]),  # such as a correlation
+        ({"a": [0.9, 1.3], "b": [1.1]}, None),  # losses
+        ({"a": [0.80, 1.0], "b": [0.0]}, None),
+        ({"a": [80.1, 0.0], "b": [3.0]}, None),  # percentages, one of a collapsed run
+        ({"a": [0.9], "b": [120.0]}, None),  # a perplexity
+        ({"a": []}, None),
+    ],
+)
+def test_fractions_next_to_percentages_are_noted(scores: Dict[str, List[float]], named: Optional[List[str]]) -> None:
+    notes = scale_notes(scores)
+    assert [all(words in note for words in named or ()) for note in notes] == [True] * (named is not None)
+
+
+def test_equal_scores_of_a_candidate_are_noted() -> None:
+    notes = constant_notes({"a": [0.0, 0.0, 0.0], "b": [0.5, 0.6], "c": [0.7], "d": []})
+    assert len(notes) == 1 and "all 3 scores of a are 0." in notes[0]
