@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import distinct
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
     as_tuple,
@@ -143,7 +144,7 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     """Return a registered name, a JSON text or an object as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            value = json.loads(value)
+            value = json.loads(value, object_pairs_hook=distinct)
         except ValueError as error:
             raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
     if isinstance(value, str):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import no_constant, read_lines, shortened
+from fiesta_allennlp.files import distinct, no_constant, read_lines, shortened
 from fiesta_allennlp.names import NOT_IN_NAMES, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
@@ -233,7 +233,7 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
     with suppress(ValueError, RecursionError):
-        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
+        value, end = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=distinct).raw_decode(text)
         rest = text[end:].lstrip()
         if not rest or rest.startswith(","):
             return value, rest[1:]

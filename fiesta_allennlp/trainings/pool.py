@@ -19,7 +19,7 @@ class Pool:
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the data
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
     vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
-    files hold, not what a reader makes of them. `untrained` are the labels of `untrained_labels`.
+    files hold, not what a reader makes of them. `notes` are about doubtful data.
     """
 
     official: Mapping[str, int]
@@ -30,7 +30,7 @@ class Pool:
     fingerprint: str
     pairing: Sequence[str] = ()
     is_of_program: bool = False
-    untrained: Sequence[str] = ()
+    notes: Sequence[str] = field(default=(), compare=False)
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Preparation:
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
     """Return a preparation as plain data for the store, without words and notes."""
     facts = asdict(preparation)
-    for name in ("words", "counts", "untrained"):
+    for name in ("words", "counts", "notes"):
         del facts["pool"][name]
     return facts
 
@@ -111,17 +111,45 @@ def untrained_labels(
 MOST_LABELS = 5
 
 
-def note_on_labels(pool: Pool, division: Division) -> str:
+def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: Division) -> str:
     """Name the labels that no run can learn for its test; empty if there are none."""
-    if not pool.untrained:
+    if not untrained:
         return ""
-    more = f" and {len(pool.untrained) - MOST_LABELS} more" if len(pool.untrained) > MOST_LABELS else ""
-    named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
+    more = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
+    named = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {named}."
     return (
-        f"some labels occur in a single {pool.group_by or 'record'}, so a run can train or test on them but never do "
-        f"both: {named}."
+        f"some labels occur in a single {group_by or 'record'}, so a run can train or test on them but never do both: "
+        f"{named}."
+    )
+
+
+def note_on_copies(
+    groups: Sequence[Hashable],
+    contents: Sequence[Hashable],
+    sizes: Mapping[str, int],
+    division: Division,
+    *,
+    remedy: str,
+) -> str:
+    """Count the items that have a copy that a run may see on the other side of its split; empty if there are none.
+    `contents` are equal for copies. Shapes: `(num_items,)`."""
+    sides: Sequence[Hashable] = groups
+    if division.is_official:
+        sides = [number < sizes["train"] for number in range(len(contents))]
+    places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+    for side, content in zip(sides, contents, strict=True):
+        places[content].add(side)
+    copied = [number for number, content in enumerate(contents) if len(places[content]) > 1]
+    if not copied:
+        return ""
+    number = sum(not sides[number] for number in copied) if division.is_official else len(copied)
+    where = "in the training set" if division.is_official else "that a split may put into another set"
+    end = f", or {remedy}." if remedy and not division.is_official else "."
+    return (
+        f"{number} of {len(contents)} records have an exact copy {where}, so runs are scored on records that they were "
+        f"trained on. Remove the copies{end}"
     )
 
 
@@ -136,19 +164,24 @@ def new_pool(
     sizes: Mapping[str, int],
     labels: Mapping[str, Sequence[Hashable]],
     *,
+    contents: Sequence[Hashable],
     group_by: Optional[str],
     division: Division,
+    notes: Iterable[str] = (),
+    regroup: str = "keep them together by --group-by with a metadata key that they share",
     **known: Any,
 ) -> Pool:
-    """Return the pool of items with these groups and labels, in parts of these sizes. Refuse one that cannot be
-    split."""
+    """Return the pool of items with these groups, labels and contents, in parts of these sizes. Refuse one that cannot
+    be split. `regroup` is the remedy for copies in several groups."""
     targets = dict(sizes)
     if not division.is_official:
         targets = group_targets(sizes, ratios=division.ratios, parts=division.parts)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
-    untrained = untrained_labels(groups, labels, sizes, division)
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, untrained=untrained, **known)
+    copies = note_on_copies(groups, contents, sizes, division, remedy=regroup)
+    untrained = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
+    told = tuple(filter(None, (*notes, copies, untrained)))
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=told, **known)
 
 
 def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:

@@ -36,7 +36,6 @@ from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
     check_same_pool,
-    note_on_labels,
     preparation_of,
     scored_on,
     vectors_are_there,
@@ -267,7 +266,7 @@ def prepared_trainings(
         if fresh:
             known.update(prepare(fresh, checked, directory, place, console))
             check_same_pool({name: known[name].pool for name in roster.given})
-            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
+            for note in known[next(iter(fresh))].pool.notes:
                 console.print(f"Note: {note}")
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.files import distinct
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import check_values, flag, option, options_of
 from fiesta_allennlp.selection.settings import (
@@ -21,6 +22,7 @@ from fiesta_allennlp.selection.settings import (
     splits_option,
 )
 from fiesta_allennlp.splits import PARTS, Division, check_ratios
+from fiesta_allennlp.trainings.programs.data import is_in_blocks
 
 SCORING = "Data and scoring"
 CLUSTER = "Cluster (with --executor ray or slurm)"
@@ -43,7 +45,8 @@ def _parsed(kind: Callable[[str], Any], what: str, text: str) -> Any:
 
 _workers = partial(_parsed, lambda text: text if text == "auto" else int(text), "a whole number or auto")
 _numbers = partial(_parsed, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
-_points = partial(_parsed, lambda text: json.loads(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
+_list = partial(json.loads, object_pairs_hook=distinct)
+_points = partial(_parsed, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
 
 _scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
 
@@ -246,7 +249,9 @@ class Settings(SelectionSettings):
                 "or write a config for the program with 'data.format'."
             )
         parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
-        return {**dict(zip(parts, self.data, strict=True)), "format": FORMAT_OF[suffix]}
+        known = FORMAT_OF[suffix]
+        name = "conll" if known == "lines" and is_in_blocks(self.data[0]) else known
+        return {**dict(zip(parts, self.data, strict=True)), "format": name}
 
     @property
     def scored_by(self) -> Metric:

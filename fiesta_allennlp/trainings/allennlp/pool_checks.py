@@ -104,6 +104,18 @@ def check_reads_alike(
         left -= len(before)
 
 
+def contents_of(instances: Sequence[Instance]) -> List[Hashable]:
+    """Return hashes of all texts and labels, equal for copies; the position of an instance without text. Metadata, such
+    as an id, do not count. Shape: `(num_instances,)`."""
+    contents: List[Hashable] = []
+    for number, instance in enumerate(instances):
+        leaves = [(name, leaf) for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
+        texts = [(name, [t.text for t in leaf.tokens]) for name, leaf in leaves if isinstance(leaf, TextField)]
+        labels = [(name, _label(leaf)) for name, leaf in leaves if isinstance(leaf, LABELS)]
+        contents.append(hash(repr((texts, labels))) if any(words for _, words in texts) else (number,))
+    return contents
+
+
 def _told_apart(instance: Instance) -> List[Any]:
     leaves = [leaf for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
     labels = [_label(leaf) for leaf in leaves if isinstance(leaf, LABELS)]

@@ -15,7 +15,13 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.allennlp.pool_checks import Identity, check_match, check_reads_alike, check_same_fields
+from fiesta_allennlp.trainings.allennlp.pool_checks import (
+    Identity,
+    check_match,
+    check_reads_alike,
+    check_same_fields,
+    contents_of,
+)
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
 from fiesta_allennlp.trainings.pool import Pool, first_said, new_pool, with_labels
@@ -82,6 +88,7 @@ def read_pool(
         views[-1].groups,
         views[-1].sizes,
         labels,
+        contents=contents_of(views[-1].pool),
         group_by=key,
         division=division,
         data=data,

@@ -3,17 +3,22 @@
 import csv
 import hashlib
 import json
+import math
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataError, did_you_mean
+from fiesta_allennlp.files import distinct, shortened
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DOCUMENT_START = b"-DOCSTART-"
 DOCUMENT = "document"  # the only key by which sentences of column files can be grouped
 
@@ -29,6 +34,20 @@ class Record:
     document: str = ""
     opening: bytes = b""
 
+    @property
+    def content(self) -> Hashable:
+        """What makes two records equal: the fields that are not ids, or the text if no field is an id."""
+        told = {name: value for name, value in self.fields.items() if not is_id(name)}
+        return tuple(told.items()) if 0 < len(told) < len(self.fields) else self.text
+
+
+ID = re.compile(r"|(?i:.*(id|idx|index|key))")
+
+
+def is_id(name: str) -> bool:
+    """Return whether a field only numbers the records, by its name. The index of a pandas table has none."""
+    return ID.fullmatch(name) is not None
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -40,14 +59,19 @@ class DataFile:
 
 
 class DataFormat(ABC):
-    """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has
-    none."""
+    """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has none;
+    `separation` is a sentence."""
 
     suffix: str
+    separation: str = "Each line must be one record."
 
     @abstractmethod
     def read(self, content: bytes, path: str) -> DataFile:
         """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
+
+    def doubts(self, file: DataFile) -> Iterator[str]:
+        """Yield a note on each doubtful reading of a file. Raise a `DataError` if it has been read wrongly."""
+        yield from ()
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return the group of each record. Shape: `(num_records,)`. Raise a `DataError` if a record has no such
@@ -69,13 +93,19 @@ class DataFormat(ABC):
 class Lines(DataFormat):
     """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
+    TEXT = ".txt"
+
     def __init__(self, suffix: str, fields_of: Callable[[Record, str], Mapping[str, Hashable]]) -> None:
         self.suffix = suffix
         self._fields_of = fields_of
 
     def read(self, content: bytes, path: str) -> DataFile:
-        lines = [line for line in _lines_of(content) if line.text.strip()]
+        lines = [line for line in _lines_of(content) if not _is_blank(line)]
         return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
+
+    def doubts(self, file: DataFile) -> Iterator[str]:
+        if is_in_blocks(file.path):
+            yield f"{file.path}: each line is a record, but empty lines end blocks. To keep blocks whole, {AS_CONLL}."
 
 
 class Table(DataFormat):
@@ -95,6 +125,24 @@ class Table(DataFormat):
                 raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
         records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in others)
         return DataFile(path, first.text, tuple(records))
+
+    def doubts(self, file: DataFile) -> Iterator[str]:
+        if is_in_blocks(file.path):
+            raise DataError(
+                f"{file.path}: a table has a record in each line, but empty lines end blocks. To keep blocks whole, "
+                f"{AS_CONLL}; or remove the empty lines."
+            )
+        [(_, cells)] = self._rows(file.head, file.path)
+        names = [cell for cell in cells if cell]
+        for name in names:
+            if names.count(name) > 1:
+                raise DataError(f"{file.path}: two columns have the name '{name}'. Rename one of them.")
+        if why := _why_record(names, file):
+            raise DataError(
+                f"{file.path}: the first line must name the columns, but {why}. Insert a line with the names at the "
+                "beginning of each file."
+            )
+        yield f"{file.path}: the first line names the columns: {shortened(', '.join(cells))}."
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         taken: List[Record] = []
@@ -120,6 +168,7 @@ class ConllFormat(DataFormat):
     """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
 
     suffix = ".conll"
+    separation = "An empty line must end each of them."
 
     def read(self, content: bytes, path: str) -> DataFile:
         records: List[Record] = []
@@ -136,6 +185,10 @@ class ConllFormat(DataFormat):
                 if line.text.startswith(DOCUMENT_START):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
+
+    def doubts(self, file: DataFile) -> Iterator[str]:
+        if Path(file.path).suffix == Lines.TEXT:
+            yield f"{file.path}: each block of lines up to an empty line is one record, as in CoNLL."
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
@@ -165,7 +218,10 @@ def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
 
 
 def read_file(path: str, data_format: DataFormat) -> DataFile:
-    file = data_format.read(Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK), path)
+    content = Path(path).read_bytes()
+    if content.startswith(UTF_16):
+        raise DataError(f"{path} is UTF-16. Save it as UTF-8.")
+    file = data_format.read(content.removeprefix(BYTE_ORDER_MARK), path)
     if not file.records:
         raise DataError(f"{path} has no records.")
     return file
@@ -181,17 +237,59 @@ def _digest(sentences: Sequence[Any]) -> str:
     return hashlib.sha256(repr(sentences).encode("ascii")).hexdigest()[:16]
 
 
+def _is_blank(line: Record) -> bool:
+    """Return whether a line is empty to the eye; a no-break space is."""
+    return not line.text.decode("utf-8", "replace").strip()
+
+
 def _is_break(line: Record) -> bool:
-    return not line.text.strip() or line.text.startswith(DOCUMENT_START)
+    return line.text.startswith(DOCUMENT_START) or _is_blank(line)
+
+
+AS_CONLL = "call the file .conll, or set 'data.format' to 'conll' in a config"
+MOST_LOOKED_AT = 2**20  # bytes
+LEAST_BLOCKS = 3  # of several lines: fewer empty lines may be an accident
+
+
+def is_in_blocks(path: str) -> bool:
+    """Return whether a file begins like CoNLL: with a document, or with blocks of lines of equally many columns."""
+    with suppress(OSError), open(path, "rb") as file:
+        lines = list(_lines_of(file.read(MOST_LOOKED_AT)))
+        if any(line.text.startswith(DOCUMENT_START) for line in lines):
+            return True
+        blocks = [list(block) for is_break, block in groupby(lines, key=_is_break) if not is_break]
+        separator = b"," if path.endswith(".csv") else None
+        columns = Counter(len(line.text.split(separator)) for block in blocks for line in block)
+        (width, number), *_ = columns.most_common(1) or [(0, 0)]
+        is_regular = width > 1 and 4 * number >= 3 * sum(columns.values())
+        return is_regular and sum(len(block) > 1 for block in blocks) >= LEAST_BLOCKS
+    return False
+
+
+def _why_record(names: Sequence[str], file: DataFile) -> str:
+    """Return why the names of columns look like a record; empty if they do not. pandas writes numbers from 0."""
+    for name in names if names != [*map(str, range(len(names)))] else ():
+        with suppress(ValueError):
+            if math.isfinite(float(name)):
+                return f"'{name}' is a number"
+    for record in file.records:
+        for name, value in record.fields.items():
+            if name == value != "":
+                return f"'{shortened(name)}' is also the value of its column in line {record.line}"
+    return ""
+
+
+OBJECTS = "Write one object, with distinct keys, in each line."
 
 
 def _object(record: Record, path: str) -> Dict[str, Hashable]:
     try:
-        found = json.loads(_decoded(record, path))
+        found = json.loads(_decoded(record, path), object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}.") from error
+        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS}") from error
     if not isinstance(found, dict):
-        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {type(found).__name__}.")
+        kind = type(found).__name__
+        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS}")
     return {
         name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
         for name, value in found.items()

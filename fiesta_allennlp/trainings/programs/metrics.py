@@ -6,11 +6,11 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from fiesta_allennlp.directory import MODEL
 from fiesta_allennlp.errors import FiestaError, MetricError, visible
-from fiesta_allennlp.files import shortened
+from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import Division
 
@@ -20,7 +20,7 @@ PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validat
 # Earlier ones win.
 FILES = ("metrics.json", "all_results.json", "test_results.json", "predict_results.json", "eval_results.json")
 
-NAME_AND_VALUE = re.compile(r"(\S+?)[:=]?\s+(\S+)|(\S+)[:=](\S+)")
+NAME_AND_VALUE = re.compile(r"(\S+)\s*[:=]\s*(\S+)|(\S+)\s+(\S+)")
 
 # By name; nested names are joined by a dot, and invisible characters in them are escaped.
 Metrics = Dict[str, Any]
@@ -49,7 +49,7 @@ def metrics_in_file(path: Path) -> Metrics:
             f"the program exited with status 0 but left no readable file {path}. Make it write a JSON object with its "
             "metrics there, or set 'metrics' in the config."
         )
-    return _object(path.read_text(encoding="utf-8-sig"), str(path))
+    return _object(path.read_bytes(), str(path))
 
 
 def metrics_in_line(stdout: str) -> Metrics:
@@ -109,11 +109,14 @@ def _flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, A
             yield visible(f"{before}{name}"), value
 
 
-def _object(content: str, where: str) -> Metrics:
+def _object(content: Union[str, bytes], where: str) -> Metrics:
+    """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=distinct)
+        if isinstance(found, dict):
+            return distinct(list(_flat(found)))
+    except UnicodeDecodeError as error:
+        raise FiestaError(f"the metrics in {where} are not {error.encoding}: {error.reason}. Write UTF-8.") from error
     except (ValueError, RecursionError) as error:
         raise FiestaError(f"the metrics in {where} are not valid JSON: {error}.") from error
-    if not isinstance(found, dict):
-        raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(found)}.")
-    return dict(_flat(found))
+    raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(found)}.")

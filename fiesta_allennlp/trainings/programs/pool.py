@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import math
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Hashable, List, Mapping, Optional
@@ -11,7 +12,16 @@ from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
-from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
+from fiesta_allennlp.trainings.programs.data import (
+    DOCUMENT,
+    FORMATS,
+    DataFile,
+    DataFormat,
+    Record,
+    is_id,
+    name_of_set,
+    read_file,
+)
 
 LABEL = "label"  # the field whose values are checked for labels that no run can learn
 
@@ -27,6 +37,21 @@ class ProgramData:
     @property
     def records(self) -> List[Record]:
         return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
+
+    def check(self, division: Division) -> List[str]:
+        """Return notes on doubtful files. Raise a `DataError` if a file has been read wrongly."""
+        for file in self.files.values():
+            if len(file.records) == 1 and not division.is_official:
+                raise DataError(f"{file.path} has a single record, which cannot be split. {self.format.separation}")
+        return [note for file in self.files.values() for note in self.format.doubts(file)]
+
+    def regrouping(self) -> str:
+        """Return how copies of records in several groups stay on one side of a split."""
+        keys: Mapping[str, List[Hashable]] = {name: each for name, each in self.fields().items() if not is_id(name)}
+        if self.format in (FORMATS["conll"], FORMATS["lines"]):
+            keys = {DOCUMENT: []} if self.format is FORMATS["conll"] and self.group_by is None else {}
+        key = max(keys, key=lambda name: len(set(keys[name])), default=None)
+        return f"keep them together with --group-by {shlex.quote(key)}" if key else ""
 
     @property
     def sizes(self) -> Dict[str, int]:
@@ -54,7 +79,8 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     for other in others:
         if other.head.strip() != first.head.strip():
             raise DataError(
-                f"{other.path}: the header differs from {first.path}. Both need the same columns in the same order."
+                f"{other.path}: the header differs from {first.path}. Both must begin with a line that names the same "
+                "columns in the same order."
             )
     return ProgramData(files, data_format, group_by)
 
@@ -67,7 +93,7 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_said([group_by, config["data"].get("group_by")])
     read = read_data(config["data"], paths, key)
-    groups, fields = read.groups(), read.fields()
+    notes, groups, fields = read.check(division), read.groups(), read.fields()
     whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
     for record in read.records:
         whole.update(record.text)
@@ -75,6 +101,9 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         groups,
         read.sizes,
         {LABEL: fields[LABEL]} if LABEL in fields else {},
+        contents=[record.content for record in read.records],
+        notes=notes,
+        regroup=read.regrouping(),
         group_by=key,
         division=division,
         data=data,

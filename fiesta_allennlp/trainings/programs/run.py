@@ -28,7 +28,8 @@ from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 
 PROGRAM_NAME = "program.json"  # describes a run: config, seeds, options of its split, and the command
 
-MOST_KEPT = 2**16  # bytes of the end of the output
+CHUNK, MOST_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
+SHELL = 128  # a shell adds it to the number of the signal that ended its program
 MOST_LINES, MOST_CHARACTERS = 3, 300  # of the output in an error
 SECONDS_TO_END = 10.0  # for the output of a program that has ended, where its children cannot be killed
 
@@ -73,12 +74,16 @@ class _Echo(threading.Thread):
     def __init__(self, stream: IO[bytes], *, to: int) -> None:
         super().__init__(daemon=True)
         self._stream, self._to = stream, to
-        self._kept = b""
+        self._kept = bytearray()
+        self._start = ""  # the text that takes the place of a beginning that was not kept
         self._failed: Optional[OSError] = None
 
     def run(self) -> None:
-        while chunk := os.read(self._stream.fileno(), MOST_KEPT):
-            self._kept = (self._kept + chunk)[-MOST_KEPT:]
+        while chunk := os.read(self._stream.fileno(), CHUNK):
+            self._kept += chunk
+            if len(self._kept) > 2 * MOST_KEPT:
+                del self._kept[:-MOST_KEPT]
+                self._start = "... "
             try:
                 while chunk and self._failed is None:
                     chunk = chunk[os.write(self._to, chunk) :]
@@ -89,15 +94,19 @@ class _Echo(threading.Thread):
         """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
         if self._failed is not None:
             raise self._failed
-        return self._kept.decode("utf-8", "replace").rstrip()
+        return self._start + self._kept.decode("utf-8", "replace").rstrip()
 
 
 def _error_of(status: int, said: str) -> Exception:
     end = f". Last output: {said}" if said else " and printed nothing."
-    if status > 0:
+    number = -status if status < 0 else status - SHELL
+    if number not in signal.valid_signals():
         return ProgramError(f"the program exited with status {status}{end}")
-    why = ", often for lack of memory" if -status == signal.SIGKILL else ""
-    return ProgramKilledError(f"the program was killed by signal {-status} ({signal.strsignal(-status)}{why}){end}")
+    why = ", often for lack of memory" if number == signal.SIGKILL else ""
+    shell = f"; its shell exited with status {status}" if status > 0 else ""
+    return ProgramKilledError(
+        f"the program was killed by signal {number} ({signal.strsignal(number)}{why}){shell}{end}"
+    )
 
 
 def last_lines(text: str) -> str:

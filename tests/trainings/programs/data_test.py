@@ -4,6 +4,7 @@ import pytest
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.trainings.programs.data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
+from fiesta_allennlp.trainings.settings import Settings
 
 CONTENTS = {
     "jsonl": b'{"a": 1,  "b":"\xc3\xa9"}\r\n\n{"b": "x", "a": 2}',
@@ -54,6 +55,8 @@ def test_fields_of_records() -> None:
         ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
         ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),
         ("csv", b"", "is empty"),
+        ("jsonl", b'{"id": 1, "id": 2}\n', "line 1: .*the key 'id' appears twice"),
+        ("jsonl", b'{\n"a": 1\n}\n', "line 1: not valid JSON.* in each line"),
     ],
 )
 def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> None:
@@ -96,3 +99,65 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None
     path.write_bytes(b"a,b\n")
     with pytest.raises(DataError, match=r"a.csv has no records"):
         read_file(str(path), FORMATS["csv"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("csv", b"id,id,label\n1,2,x\n", "two columns have the name 'id'"),
+        ("tsv", b"I loved it\tpos\nIt was bad\tneg\nNice\tpos\n", "'pos' is also the value .* line 3"),
+        ("csv", b"fine,3.5\nbad,1.0\n", "'3.5' is a number"),
+        ("csv", b"0,1\n1,0\n0,2\n", "'0' is also the value of its column in line 3"),
+        ("tsv", b"EU\tORG\nsays\tO\n\nA\tO\nB\tO\n\nC\tO\nD\tO\n", "empty lines end blocks.*'conll'"),
+        ("csv", b"EU,ORG\nsays,O\n\nA,O\nB,O\n\nC,O\nD,O\n", "empty lines end blocks.*'conll'"),
+    ],
+)
+def test_a_table_whose_first_line_is_no_header_is_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    path = tmp_path / f"train.{name}"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        list(FORMATS[name].doubts(read_file(str(path), FORMATS[name])))
+
+
+@pytest.mark.parametrize("header", [b"text,label", b"0,1", b",text", b",0"])
+def test_the_columns_of_a_table_are_noted(tmp_path: Path, header: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(header + b"\n2,x\n\n3,y\n")
+    (note,) = FORMATS["csv"].doubts(read_file(str(tmp_path / "a.csv"), FORMATS["csv"]))
+    assert note.endswith(f"names the columns: {header.decode().replace(',', ', ')}.")
+
+
+BLOCKS = b"EU B-ORG\nrejects O\n. O\n\nPeter B-PER\nsings O\n\nAda B-PER\nspoke O\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_conll"),
+    [
+        (BLOCKS, True),
+        (b"-DOCSTART- -X- O\n\nEU O\n", True),
+        (BLOCKS.replace(b"\n\n", b"\n\xc2\xa0\n"), True),
+        (BLOCKS.replace(b"\n\n", b"\r\n\r\n"), True),
+        (BLOCKS.replace(b"\n\n", b"\n"), False),
+        (b"one text\n\nanother longer text\n\nshort\n" * 9, False),
+    ],
+)
+def test_a_text_file_in_blocks_is_read_as_conll(tmp_path: Path, content: bytes, is_conll: bool) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(content)
+    data = Settings(candidates=("a", "b"), data=(str(path),)).data_of_commands
+    assert data is not None and data["format"] == ("conll" if is_conll else "lines")
+    file = read_file(str(path), FORMATS[data["format"]])
+    assert bool(list(FORMATS[data["format"]].doubts(file))) == is_conll
+    assert list(FORMATS["lines"].doubts(read_file(str(path), FORMATS["lines"]))) != [] or not is_conll
+
+
+def test_a_no_break_space_ends_a_sentence() -> None:
+    conll = FORMATS["conll"].read(BLOCKS.replace(b"\n\n", b"\n\xc2\xa0\n"), "a.conll")
+    assert [len(record.fields["0"]) for record in conll.records] == [3, 2, 2]
+
+
+def test_utf_16_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-16")
+    with pytest.raises(DataError, match=r"a.txt is UTF-16"):
+        read_file(str(tmp_path / "a.txt"), FORMATS["lines"])

@@ -18,7 +18,7 @@ from fiesta_allennlp.trainings.programs.metrics import (
 
 def test_the_last_line_has_the_metrics() -> None:
     assert metrics_in_line('{"accuracy": 0.5, "f1": {"macro": 1}}') == {"accuracy": 0.5, "f1.macro": 1}
-    for output in ("accuracy 0.5", "epoch 1 of 2\naccuracy: 5e-1", "accuracy=0.5"):
+    for output in ("accuracy 0.5", "epoch 1 of 2\naccuracy: 5e-1", "accuracy=0.5", "accuracy = 0.5", "accuracy :0.5"):
         assert metrics_in_line(output) == {"accuracy": 0.5}
     for output in ("", "accuracy 0.5\ndone", "{accuracy}"):
         with pytest.raises(FiestaError, match="the last line"):
@@ -36,6 +36,16 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     found = metrics_in_file(path)
     assert numbers_in(found) == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25, r"a\x1b": 2}
     assert score_in(found, ["report.macro avg.f1-score"]) == 0.25
+    for encoding in ("utf-16", "utf-16-le", "utf-32"):
+        path.write_text('{"accuracy": 0.5}', encoding=encoding)
+        assert metrics_in_file(path) == {"accuracy": 0.5}
+    path.write_text('{"é": 0.5}', encoding="latin-1")
+    with pytest.raises(FiestaError, match=r"metrics.json are not utf-8"):
+        metrics_in_file(path)
+    for twice in ('{"f1": 0.1, "f1": 0.9}', '{"a.f1": 0.1, "a": {"f1": 0.9}}', '{"a": {"f1": 1, "f1": 2}}'):
+        path.write_text(twice)
+        with pytest.raises(FiestaError, match=r"metrics.json are not valid JSON: the key '.*f1' appears twice"):
+            metrics_in_file(path)
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
     for wrong in (tmp_path, tmp_path / "fifo", tmp_path / "loop", tmp_path / "none"):  # a FIFO would block

@@ -15,7 +15,6 @@ from fiesta_allennlp.trainings.pool import (
     Pool,
     check_same_pool,
     codes_of,
-    note_on_labels,
     pairing_digests,
     untrained_labels,
     with_labels,
@@ -80,11 +79,40 @@ def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
         (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
         (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
     ):
-        assert (set(pool.untrained), set(official.untrained)) == ({"one", "trained"}, {"one", "two"})
-        assert "in a single record" in note_on_labels(pool, AT_OFFICIAL_RATIOS)
-        assert note_on_labels(official, OFFICIAL).startswith("the training set lacks")
+        note, said = pool.notes[-1], official.notes[-1]
+        assert "in a single record" in note and said.startswith("the training set lacks")
+        assert [name in note for name in ("'one'", "'two'", "'trained'")] == [True, False, True]
+        assert [name in said for name in ("'one'", "'two'", "'trained'")] == [True, True, False]
     untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
     assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == []
+
+
+def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
+    """Under other ids: one training record twice, and another in the test set."""
+    texts = [f"sentence {number}" for number in (*range(20), 3, 5, *range(20, 30))]
+    rows = [json.dumps({"id": number, "text": text, "label": "ab"[number % 2]}) for number, text in enumerate(texts)]
+    rows[20], rows[21] = rows[3].replace(": 3,", ": 20,"), rows[5].replace(": 5,", ": 21,")
+    (tmp_path / "train.jsonl").write_text("\n".join(rows[:21]))
+    (tmp_path / "test.jsonl").write_text("\n".join(rows[21:]))
+    files = {part: str(tmp_path / f"{part}.jsonl") for part in ("train", "test")}
+    config = program_config(tmp_path, "", data={**files, "format": "jsonl"})
+    stock = {**classifier_config(tmp_path), "validation_data_path": files["test"]}
+    del stock["test_data_path"]
+    for pool in (pool_of(config), read_pool(stock, None)):
+        (note,) = pool.notes
+        assert note.startswith("4 of 32 records have an exact copy that a split") and "--group-by" in note
+    assert pool_of(config).notes[0].endswith("together with --group-by text.")
+    assert pool_of(config, "text").notes == ()
+    (note,) = pool_of(config, division=OFFICIAL).notes
+    assert note.startswith("1 of 32 records have an exact copy in the training set")
+    (tmp_path / "test.jsonl").write_text("\n".join([*rows[22:], rows[5].replace('"b"', '"a"')]))
+    assert "2 of 32 records" in "".join(pool_of(config).notes), "another label makes another record"
+
+
+def test_a_file_of_a_single_record_names_how_records_are_separated(reviews: Path) -> None:
+    (reviews / "train.jsonl").write_text('{"data": [{"text": "a"}, {"text": "b"}]}')
+    with pytest.raises(DataError, match="train.jsonl has a single record.*Each line must be one record"):
+        pool_of(program_config(reviews, ""))
 
 
 def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:

@@ -63,12 +63,20 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
     assert not (reviews / "kept" / "data").exists()
 
 
+def test_a_long_last_line_is_read_whole(reviews: Path) -> None:
+    script = 'echo start; printf \'{"accuracy": 0.5, "note": "\'; head -c 1000000 /dev/zero | tr "\\0" x; echo \'"}\''
+    assert ran(reviews, script)[0].score == 0.5
+
+
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
         ("echo reading; echo broken >&2; exit 3", ProgramError, "status 3.*: broken$"),
         ("exit 1", ProgramError, "status 1 and printed nothing"),
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(Killed, .*memory"),
+        ("sh -c 'kill -9 $$'; exit $?", ProgramKilledError, r"signal 9 \(Killed, .*memory\); its shell .* status 137"),
+        ("exit 255", ProgramError, "status 255"),
+        ("exit 128", ProgramError, "status 128"),
         ("", ProgramError, "Exec format error"),
         ("true", FiestaError, "the last line"),
         ("echo f1 0.5", MetricError, "a metric named 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
