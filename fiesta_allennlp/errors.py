@@ -5,8 +5,11 @@ import ast
 import difflib
 import re
 import sys
+import sysconfig
+import traceback
 import unicodedata
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Iterable, List, Sequence
 
 from fiesta_allennlp.version import ALLENNLP
@@ -34,6 +37,14 @@ class ConfigError(FiestaError):
 
 class DataError(FiestaError):
     """A data file is wrong. The message names the file, the line and the record."""
+
+
+class PackageError(ConfigError):
+    """A package of `--include-package` cannot be imported. The message names the package and the reason."""
+
+
+class ForeignError(FiestaError):
+    """An error of another package in another process, as text: this process may not have the package."""
 
 
 class ReaderError(DataError):
@@ -113,6 +124,24 @@ def not_keys(names: Iterable[str], owner: str, known: Sequence[str]) -> str:
     """Return a sentence for each key that its owner does not have, with the nearest of the `known` keys."""
     ends = ((name, did_you_mean(name, known) or " Correct its name, or remove it.") for name in names)
     return " ".join(f"'{name}' is not a key of {owner}.{end}" for name, end in ends)
+
+
+LIBRARIES = tuple(
+    {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parent)}
+)
+"""Directories of installed code."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return the place in the user's own code that raised an error, for the end of a sentence; empty if none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, "<"))]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+
+
+def explained(error: BaseException) -> str:
+    """Describe an error in one line, with its place unless its message is clear by itself."""
+    return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{place_of(error)}"
 
 
 MOST_TOLD = 8

@@ -14,7 +14,7 @@ import typing
 from collections import abc, defaultdict
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.errors import ConfigError, not_keys, unknown_name
+from fiesta_allennlp.errors import ConfigError, PackageError, describe, not_keys, place_of, unknown_name
 from fiesta_allennlp.files import shortened
 
 Registered = TypeVar("Registered", bound="Registrable")
@@ -85,20 +85,28 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
 
 def import_package(name: str) -> None:
     """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
-    current directory. Raise a `ConfigError` if it cannot be imported."""
+    current directory. Raise a `PackageError` if it cannot be imported."""
     importlib.invalidate_caches()
     sys.path.append("")
     try:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
             importlib.import_module(module.name)
-    except ImportError as error:
-        raise ConfigError(
-            f"--include-package {name} cannot be imported: {error}. Run the command from the directory that contains "
-            "it, or add that directory to PYTHONPATH."
-        ) from error
+    except Exception as error:  # of the package's own code
+        raise PackageError(f"--include-package {name} cannot be imported: {_why_not(name, error)}") from error
     finally:
         sys.path.remove("")
+
+
+def _why_not(name: str, error: Exception) -> str:
+    """Return the reason why a package cannot be imported, and the remedy."""
+    missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if missing and f"{name}.".startswith(f"{missing}."):
+        return f"{error}. Run the command from the directory that contains it, or add that directory to PYTHONPATH."
+    said = f"{describe(error).rstrip('.')}{place_of(error)}."
+    package = missing.partition(".")[0]
+    is_other = package not in ("", name.partition(".")[0])
+    return f"{said} Install it, for example with `pip install {package}`." if is_other else said
 
 
 def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, PackageError
 from fiesta_allennlp.registry import Registrable, build, import_package
 
 
@@ -94,8 +94,17 @@ def test_a_package_is_imported_with_all_its_modules(tmp_path: Path, monkeypatch:
     (tmp_path / "outer" / "broken.py").write_text("import no_such_module")
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)
-    with pytest.raises(ConfigError, match="--include-package outer cannot be imported: .*no_such_module"):
-        import_package("outer")
+    for content, name, message in (
+        ("import no_such_module.x", "outer", r"no_such_module' \(.*broken.py, line 1\).*`pip install no_such_module`"),
+        ("import outer.gone", "outer", r"'outer.gone' \(.*broken.py, line 1\)\.$"),
+        ("\nraise TypeError('no')", "outer", r"TypeError: no \(.*broken.py, line 2\)\.$"),
+        ("", "outr", "'outr'. Run the command from the directory that contains it"),
+        ("", "outer.gone", "'outer.gone'. Run the command from the directory that contains it"),
+    ):
+        (tmp_path / "outer" / "broken.py").write_text(content)
+        sys.modules.pop("outer.broken", None)
+        with pytest.raises(PackageError, match=f"--include-package {name} cannot be imported: .*{message}"):
+            import_package(name)
     (tmp_path / "outer" / "broken.py").unlink()
     import_package("outer")
     assert "outer.inner.deep" in sys.modules and sys.path == before

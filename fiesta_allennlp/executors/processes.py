@@ -9,7 +9,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_logged
+from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_for_parent
 from fiesta_allennlp.records import Outcome, Request
 
 
@@ -95,7 +95,7 @@ def run_apart(
         while waiting or running:
             while waiting and len(running) < at_once:
                 name = waiting.popleft()
-                call = fork_server.in_process(run_logged, context)
+                call = fork_server.in_process(run_for_parent, context)
                 running[call(work, *tasks[name], log=logs[name], settings=settings)] = name
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:

@@ -17,11 +17,14 @@ from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import (
     DataChangedError,
+    FiestaError,
+    ForeignError,
     MetricError,
+    PackageError,
     ProgramError,
     ProgramKilledError,
     ReaderError,
-    describe,
+    explained,
 )
 from fiesta_allennlp.files import not_through_links
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
@@ -70,13 +73,13 @@ def evaluate_here(work: Work) -> Outcome:
         reading = pickle.loads(work.evaluator).reading(work.places)
         return run_logged(reading.evaluate, work.request, work.directory, log=work.log, settings=work.settings)
     except BaseException as error:
-        return Failure(work.request, kind=_kind(error, work.directory), error=describe(error))
+        return Failure(work.request, kind=_kind(error, work.directory), error=explained(error))
 
 
 def _kind(error: BaseException, directory: Path) -> str:
     """Return the kind of failure. A lack of the machine has its own kind, because it may be gone the next time. A full
     disk fails all runs, whatever error the writing library raises."""
-    if isinstance(error, ReaderError) and error.__cause__ is not None:
+    if isinstance(error, (PackageError, ReaderError)) and error.__cause__ is not None:
         return _kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
         return "data"
@@ -122,6 +125,17 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def run_for_parent(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
+    """Call `run_logged`. An error of another package becomes a `ForeignError`, because the parent process could not
+    unpickle it without that package."""
+    try:
+        return run_logged(work, *args, log=log, settings=settings)
+    except BaseException as error:
+        if isinstance(error, FiestaError) and type(error).__module__ == FiestaError.__module__:
+            raise
+        raise ForeignError(explained(error)) from None
 
 
 def _die_with_parent() -> None:

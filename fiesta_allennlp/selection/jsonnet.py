@@ -47,6 +47,8 @@ def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Var
     try:
         content = json.loads(_evaluated(source, variables or {}))
         given = json.loads(_evaluated(overrides, variables or {})) if overrides else {}
+        if isinstance(given, dict) and "+" in overrides:
+            given = json.loads(_evaluated(f"{_extended(content, given)} + ({overrides})", variables or {}))
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{where} is not valid Jsonnet: {str(error).strip()}") from error
     if not isinstance(given, dict):
@@ -118,12 +120,34 @@ def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     return result
 
 
+def _extended(content: Any, overrides: Mapping[str, Any]) -> str:
+    """Return the objects and lists of a config that overrides name, by their paths, so that `+:` adds to them."""
+    found = {path: _at(content, path) for path in overrides}
+    return json.dumps({path: value for path, value in found.items() if isinstance(value, (dict, list))})
+
+
+def _at(holder: Any, path: str) -> Any:
+    """Return the value at a path; None if it does not exist."""
+    places = _places(holder)
+    if path in places:
+        return holder[places[path]]
+    step = next((name for name in places if path.startswith(f"{name}.")), None)
+    return None if step is None else _at(holder[places[step]], path[len(step) + 1 :])
+
+
 def _put(holder: Any, path: str, value: Any, whole: str) -> None:
     places = _places(holder)
     if path in places or (isinstance(holder, dict) and "." not in path):
         holder[places.get(path, path)] = value
         return
     step = next((name for name in places if path.startswith(f"{name}.")), None)
+    if not isinstance(holder, (dict, list)):
+        above = whole[: -len(path) - 1]
+        kept = {"type": holder} if isinstance(holder, str) else {}
+        raise ValueError(
+            f"cannot apply the override '{whole}', because '{above}' is {json.dumps(holder)}, not an object. Override "
+            f"'{above}' as a whole, with {json.dumps({**kept, path: value})}."
+        )
     if step is None:
         missing = path.partition(".")[0]
         hint = did_you_mean(missing, places)

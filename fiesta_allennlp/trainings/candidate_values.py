@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import distinct, no_constant, read_lines, shortened
 from fiesta_allennlp.names import NOT_IN_NAMES, split_name
-from fiesta_allennlp.selection.jsonnet import SURROGATE
+from fiesta_allennlp.selection.jsonnet import SURROGATE, read_jsonnet
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 
 MOST_BYTES = 60  # of a name that is made of values
@@ -65,7 +65,8 @@ class Point:
 
 
 def read_point(text: str) -> Point:
-    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, or else a text that ends at the next comma."""
+    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, an object or a list in Jsonnet, or a text that ends
+    at the next comma."""
     values: Dict[str, Any] = {}
     rest = text
     while rest.strip():
@@ -240,9 +241,12 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     plain, _, rest = text.partition(",")
     if not plain.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
-    if plain[0] in '[{"':
-        raise ConfigError(f"'{key}' is not valid JSON: {shortened(text)}")
-    return plain.strip(), rest
+    if plain[0] not in '[{"':
+        return plain.strip(), rest
+    for end in [place for place, c in enumerate(text) if c == ","] + [len(text)]:
+        with suppress(ConfigError):
+            return read_jsonnet(text[:end], where=key), text[end + 1 :]
+    raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shortened(text)}")
 
 
 def _can_be_a_name(text: str) -> bool:

@@ -11,7 +11,9 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import (
     ConfigError,
     FiestaError,
+    ForeignError,
     ModelError,
+    PackageError,
     ReaderError,
     all_in_one,
     describe,
@@ -171,6 +173,9 @@ def prepare_all(
         )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
+        for error in wrong.values():
+            if isinstance(error, PackageError):  # which all of them import
+                raise error
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
         raise ConfigError(all_in_one(refusals, what="invalid candidates")) from next(iter(wrong.values()))
     vectors = directory.vectors.resolve()
@@ -182,7 +187,7 @@ def prepare_all(
 
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
     log = place.check_log(candidate.name)
-    is_clear = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
+    is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
     where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
     text = missing_file(candidate.config, describe(error)) or f"{plainly(error)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
@@ -229,8 +234,13 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
             "or --metric=-NAME if lower is better."
         )
     shared = set.intersection(*reported)
-    if DEFAULT_METRIC in shared or len(shared) != 1:
+    if DEFAULT_METRIC in shared:
         return DEFAULT_METRIC
+    if len(shared) != 1:
+        raise ConfigError(
+            f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*shared, LOSS}))}. "
+            "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
+        )
     (found,) = shared
     check_sign(found)
     for candidate in candidates.values():

@@ -4,7 +4,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
+from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional, Set
 
 from rich.console import Console
 
@@ -19,6 +19,7 @@ from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
@@ -77,16 +78,27 @@ class BestModels(Listener):
 
 
 class MetricNames(Listener):
-    """Prints each name under which programs report the metric, once, if it differs from the metric's own name."""
+    """Prints each name under which programs report the metric, once, if it differs from the metric's own name; and what
+    is doubtful about the scores, once it shows."""
 
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
         self._metric, self._configs, self._console = settings.scored_by.name, configs, console
         self._names = names_of(self._metric, division)
         self._told: Set[str] = set()
+        self._scores: Dict[str, List[float]] = {}
+        self._doubted: Set[str] = set()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self._scores = {name: history.scores(name).tolist() for name in history.candidates}
+        self._doubt()
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
-        if not isinstance(outcome, Evaluation) or name not in self._configs:
+        if not isinstance(outcome, Evaluation):
+            return
+        self._scores.setdefault(name, []).append(outcome.score)
+        self._doubt()
+        if name not in self._configs:
             return
         found = metric_in(outcome.metrics, self._names)
         if found == self._metric or found in self._told:
@@ -99,6 +111,15 @@ class MetricNames(Listener):
                 "the program predict on {test}, or pass {test} as the validation file."
             )
         self._console.print(sentence)
+
+    def _doubt(self) -> None:
+        """Print the notes on the scores so far: one on their scale, and one on each candidate."""
+        doubts = {"": scale_notes(self._scores)}
+        doubts.update({name: constant_notes({name: scores}) for name, scores in self._scores.items()})
+        for about, notes in doubts.items():
+            if notes and about not in self._doubted:
+                self._doubted.add(about)
+                self._console.print(f"Note: {notes[0]}")
 
 
 def outlook(

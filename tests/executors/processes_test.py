@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Callable, Optional
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ForeignError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -62,7 +64,7 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
     stale.parent.mkdir(parents=True)
     stale.write_text("left by an attempt that was killed")
     failure = failure_of(make(), Light("raise"))
-    assert (failure.kind, failure.error) == ("error", "ValueError: no such luck")
+    assert failure.kind == "error" and re.fullmatch(r"ValueError: no such luck \(.*light.py, line \d+\)", failure.error)
     assert failure.log_path == "failures/a-0.1.log" and not stale.exists()
     log = (directory.root / failure.log_path).read_text()
     assert "this is the log of a-0" in log and "Traceback" in log
@@ -214,11 +216,18 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     assert not [path for path in found["shared"] if Path(path).exists()]
 
 
+class UnknownToParentError(Exception):
+    """Its constructor takes other arguments than those that a pickle keeps."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(f"{message}: {number}")
+
+
 def double(number: int) -> int:
     if number == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     if number < 0:
-        raise ValueError("negative")
+        raise UnknownToParentError("negative", number)
     return 2 * number
 
 
@@ -228,6 +237,7 @@ def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory
     results = run_apart(double, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
     assert list(results) == list(tasks)
     assert (results["x"], results["z"]) == (8, 12)
-    assert isinstance(results["y"], ValueError)
+    assert isinstance(results["y"], ForeignError)
+    assert re.fullmatch(rf"UnknownToParentError: negative: -1 \({__file__}, line \d+\)", str(results["y"]))
     assert str(results["killed"]).startswith("the process died: killed by signal 9")
     assert "negative" in logs["y"].read_text()

@@ -41,3 +41,26 @@ def test_where_points_cannot_be_evaluated_together_each_is_alone(tmp_path: Path,
             assert [read_jsonnet(path, variables={"n": str(n)}, where="t")["n"] for n in range(3)] == ["0", "1", "2"]
     with evaluating_together([path], [{"n": "3"}]), pytest.raises(ConfigError, match="three"):
         read_jsonnet(path, variables={"n": "3"}, where="t")
+
+
+CONFIG = '{"model": {"type": "a", "sizes": [1], "inner": {"x": 1}}, "trainer": {"optimizer": "adam"}}'
+
+
+@pytest.mark.parametrize(
+    ("overrides", "place", "value"),
+    [
+        ("{ model+: { inner+: { y: 2 } } }", "model", {"type": "a", "sizes": [1], "inner": {"x": 1, "y": 2}}),
+        ("{ 'model.inner'+: { y: 2 }, model+: {} }", "model", {"type": "a", "sizes": [1], "inner": {"x": 1, "y": 2}}),
+        ("local y = 2; { 'model.sizes'+: [y] }", "model", {"type": "a", "sizes": [1, 2], "inner": {"x": 1}}),
+        ("{ model: { y: 1 + 1 } }", "model", {"y": 2}),
+        ("{ trainer+: { lr: 2 }, 'trainer.optimizer'+: 'x' }", "trainer", {"optimizer": "x", "lr": 2}),
+    ],
+)
+def test_overrides_with_a_plus_add_to_the_config(overrides: str, place: str, value: Any) -> None:
+    assert read_jsonnet(CONFIG, overrides=overrides, where="t")[place] == value
+
+
+def test_an_override_below_a_string_says_how_to_replace_it() -> None:
+    message = '\'trainer.optimizer\' is "adam", not an object.* with {"type": "adam", "lr": 0.1}'
+    with pytest.raises(ConfigError, match=message):
+        read_jsonnet(CONFIG, overrides="{'trainer.optimizer.lr': 0.1}", where="t")

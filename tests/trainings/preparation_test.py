@@ -7,10 +7,12 @@ from typing import Any, Dict, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import BasicClassifier, Model
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, DataError, ModelError
 from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
@@ -82,6 +84,43 @@ def test_what_is_wrong_is_found_before_training(
         prepared(config, tmp_path)
 
 
+@Model.register("forgetful_classifier")
+class ForgetfulClassifier(BasicClassifier):
+    def get_metrics(self, reset: bool = True) -> Dict[str, float]:
+        return super().get_metrics(reset)
+
+
+@Model.register("emptied_classifier")
+class EmptiedClassifier(BasicClassifier):
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return {**super().get_metrics(True), "number": 1.0}
+
+
+@pytest.mark.parametrize("name", ["forgetful_classifier", "emptied_classifier"])
+def test_a_model_that_forgets_its_counts_can_only_be_scored_on_the_validation_set(
+    reviews: Path, tmp_path: Path, name: str
+) -> None:
+    """The first batch holds all reviews, so that its accuracy is above 0."""
+    config = {**classifier_config(reviews), "data_loader": {"batch_size": 72}}
+    config["model"]["type"] = name
+    with pytest.raises(ConfigError, match="get_metrics.*reset: bool = False.*_test.py, line .*--score validation"):
+        prepared(config, tmp_path)
+    division = Division(scored="validation")
+    assert prepare_candidate(config, group_by=None, vectors_directory=tmp_path, division=division).metrics
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset_reader": {"max_tokens": 3}}, 'key "type" is required at location "dataset_reader."'),
+        ({"dataset_reader": {"type": "no_such_reader"}}, "choices for dataset_reader.type"),
+    ],
+)
+def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        read_pool({**classifier_config(reviews), **changes}, None)
+
+
 def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
     """The reader makes instances without a label if a record has another key."""
     file = reviews / "train.jsonl"
@@ -122,7 +161,7 @@ def test_the_metric_is_the_given_one_or_the_default_or_the_only_one() -> None:
 @pytest.mark.parametrize(
     ("reported", "given", "trainer", "message"),
     [
-        (["accuracy", "f1"], None, None, "'0': .*'macro_f1'.* accuracy, f1, loss"),
+        (["accuracy", "f1"], None, None, "^--metric is missing.* report: accuracy, f1, loss"),
         (["accuracy"], "-ppl", None, "'0': .*'ppl'"),
         (["perplexity"], None, None, "--metric=-perplexity"),
         (["cost"], None, "-cost", "'trainer.validation_metric' is .* --metric=-cost"),

@@ -67,7 +67,7 @@ def read_pool(
     by their own reader, without groups.
     """
     paths = division.used(official_paths(config))
-    given = {name: _reader(params) for name, params in readers_of(config).items()}
+    given = {name: _reader(config, name) for name in readers_of(config)}
     key = None
     if division.is_official:
         first, last = next(iter(given)), next(reversed(given))
@@ -121,7 +121,7 @@ def _random_view(
     view = _View([(reader, paths)])
     if config.get("data_loader", {}).get("batch_size") != 1:
         check_same_fields(view.by_part, paths, key=key)
-    check_reads_alike(_reader(config[key]), paths, view.by_part, key=key)
+    check_reads_alike(_reader(config, key), paths, view.by_part, key=key)
     try:
         view.groups = groups_of(view.pool, group_by)
     except DataError as error:
@@ -166,8 +166,8 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
     }
 
 
-def _reader(params: Config) -> DatasetReader:
-    return DatasetReader.from_params(Params(params).duplicate())
+def _reader(config: Config, key: str) -> DatasetReader:
+    return DatasetReader.from_params(Params(config[key], history=f"{key}.").duplicate())
 
 
 def _added_words(config: Config) -> FrozenSet[str]:

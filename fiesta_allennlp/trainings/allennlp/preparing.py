@@ -9,16 +9,17 @@ import os
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import AbstractSet, Any, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
+from allennlp.models import Model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer
 from filelock import FileLock
 
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, ModelError, describe, not_keys
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, ModelError, explained, not_keys
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
@@ -140,8 +141,31 @@ def build_once(
                         f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
                         "NaN value in the initial weights, the word vectors, the features or the loss."
                     )
-        metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
+        metrics = _reported(loop.model)
+        if division.scored == "test":
+            _check_keeps_counts(loop.model, metrics)
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+def _reported(model: Model) -> Dict[str, float]:
+    """Return the metrics that are numbers, as AllenNLP asks for them after each batch of an evaluation."""
+    numbers = {name: number_of(value) for name, value in model.get_metrics().items()}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _check_keeps_counts(model: Model, metrics: Mapping[str, float]) -> None:
+    """Refuse a model whose metrics start over when they are read: its test scores would be those of no batch at all.
+    While all metrics are 0, the default of `reset` tells."""
+    reset = inspect.signature(model.get_metrics).parameters.get("reset")
+    starts_over = bool(metrics) and reset is not None and reset.default is True
+    if starts_over or repr(_reported(model)) != repr(metrics):
+        code = inspect.unwrap(type(model).get_metrics).__code__
+        raise ConfigError(
+            f"the metrics of {type(model).__name__} start over in each call of get_metrics(), which AllenNLP's "
+            "evaluation makes after each batch, so every test score would be that of no data. Write `def "
+            f"get_metrics(self, reset: bool = False)` in {code.co_filename}, line {code.co_firstlineno}; or use "
+            "--score validation."
+        )
 
 
 def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -151,7 +175,7 @@ def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, A
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise ModelError(f"the model fails on the first batch: {describe(error)}") from error
+        raise ModelError(f"the model fails on the first batch: {explained(error)}") from error
 
 
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:

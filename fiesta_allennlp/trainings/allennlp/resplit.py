@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, plainly
+from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, place_of, plainly
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
 
@@ -126,7 +126,9 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
         raise
     except Exception as error:
         place = json.dumps(path).strip('"')
-        raise ReaderError(f"{place}, after {len(instances)} instances: {plainly(error)}") from error
+        raise ReaderError(
+            f"{place}, after {len(instances)} instances: {plainly(error).rstrip('.')}{place_of(error)}."
+        ) from error
     return instances
 
 
