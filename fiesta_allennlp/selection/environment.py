@@ -3,13 +3,16 @@
 import hashlib
 import os
 import platform
+import shlex
 import subprocess
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.version import __version__
 
@@ -18,12 +21,14 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 
 
 def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
-    """Describe this machine as plain data: `host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus`
-    (their names), `versions` (by distribution) and `code` (SHA-256 of each file, and of all source files of each
-    top-level module that can be found). `packages` are further modules to look up, `files` are programs."""
+    """Describe this machine as plain data: `host`, `directory` (the current one), `python`, `platform`, `processor`,
+    `cores`, `memory_gib`, `gpus` (their names), `versions` (by distribution) and `code` (SHA-256 of each file, and of
+    all source files of each top-level module that can be found). `packages` are further modules to look up, `files`
+    are programs."""
     modules = sorted({package.partition(".")[0] for package in packages})
     return {
         "host": platform.node(),
+        "directory": os.getcwd(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor(),
@@ -44,6 +49,17 @@ def changed_code(environments: Sequence[Mapping[str, Any]], here: Mapping[str, A
     """Return the files, and the modules with source files, that have changed since the selection last ran."""
     before = environments[-1].get("code", {}) if environments else {}
     return [name for name, digest in here["code"].items() if before.get(name, digest) != digest]
+
+
+def check_directory(environments: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to continue a selection in another directory than it began in, where relative paths name other files. A
+    directory that does not exist any more, or on another machine, has been moved."""
+    began = next((each["directory"] for each in environments if "directory" in each), "")
+    if os.path.isdir(began) and not os.path.samefile(began, os.getcwd()):
+        raise StoreError(
+            f"the selection began in {began}, where its relative paths start, but the current directory is "
+            f"{os.getcwd()}. Continue there: cd {shlex.quote(began)}"
+        )
 
 
 def _digests(modules: Iterable[str]) -> Dict[str, str]:
@@ -94,9 +110,49 @@ def _processor() -> str:
 def gpus(fact: str) -> List[str]:
     """Return one fact about each NVIDIA card as `nvidia-smi --query-gpu` names it, without units; empty without a card.
     torch is not asked, because it would take memory on each card."""
-    query = ["nvidia-smi", f"--query-gpu={fact}", "--format=csv,noheader,nounits"]
+    return _of_driver(f"--query-gpu={fact}", "--format=csv,noheader,nounits")
+
+
+DEVICES = "CUDA_VISIBLE_DEVICES"
+SLICE = "MIG-"  # begins the names of parts of a card
+NAMES = ("GPU-", SLICE)
+
+
+def visible_gpus() -> List[str]:
+    """Return the GPUs that this process may use, in the order in which it numbers them, as `CUDA_VISIBLE_DEVICES` names
+    them: numbers of cards, or names. As for CUDA, a list ends before its first wrong entry, and is empty if an entry is
+    repeated. Only where the driver does not answer, torch counts them."""
+    listed, cards = os.environ.get(DEVICES), [str(number) for number, _ in enumerate(gpus("name"))]
+    if not cards:
+        cards = [str(number) for number in range(_num_of_torch())]
+        return cards if listed is None else _entries(listed)[: len(cards)]
+    if listed is None:
+        return cards
+    entries = list(takewhile(lambda entry: entry in cards or is_gpu(entry), _entries(listed)))
+    return entries if len(set(entries)) == len(entries) else []
+
+
+def is_gpu(name: str) -> bool:
+    """Return whether a name, such as GPU-8932f937 or one that begins with MIG-, is that of a card or a part of one."""
+    return name.startswith(NAMES) and any(f"UUID: {name}" in line for line in _of_driver("-L"))
+
+
+def _entries(listed: str) -> List[str]:
+    return [entry.strip() for entry in listed.split(",") if entry.strip()]
+
+
+def _num_of_torch() -> int:
     try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+        import torch
+    except ModuleNotFoundError:  # a selection among programs needs no torch
+        return 0
+    return torch.cuda.device_count()
+
+
+def _of_driver(*query: str) -> List[str]:
+    """Return the lines of an answer of `nvidia-smi`; none if it does not answer."""
+    try:
+        done = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]

@@ -15,7 +15,7 @@ from fiesta_allennlp.files import delete
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
-from fiesta_allennlp.selection.environment import changed_code, environment, with_this
+from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
@@ -81,6 +81,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
+        check_directory(meta.environments)
         is_scored = bool(store.history(max_failures=1).evaluations)
         settings = self._resumed_settings(meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)

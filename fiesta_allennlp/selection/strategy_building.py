@@ -1,6 +1,7 @@
 """Builds and checks the strategy that the options name."""
 
-from typing import Any, Callable, Dict, List, Sequence, TypeVar
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.registry import build, import_package
@@ -24,7 +25,8 @@ def build_strategy(
         strategy = build(Strategy, params)
     except ConfigError as error:
         raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
-    strategy.check(names)
+    with told_as_typed(choice):
+        strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
         raise ConfigError(
             f"--belief {params['belief']['type']} compares candidates on shared random splits, but with --splits "
@@ -36,6 +38,26 @@ def build_strategy(
             f"runs do not report. Use another belief, such as {choice.default_belief}."
         )
     return Minimising(strategy) if minimise else strategy
+
+
+@contextmanager
+def told_as_typed(choice: ChoiceSettings) -> Iterator[None]:
+    """Begin an error of a strategy with the option as it is typed. If the limit is too low, add what needs fewer
+    runs."""
+    try:
+        yield
+    except ConfigError as error:
+        name, _, rule = str(error).partition(" ")
+        if name not in ("budget", "confidence", "margin", "max_evaluations"):
+            raise
+        remedy = ""
+        if name == "max_evaluations":
+            limit = choice.strategy_params()["max_evaluations"]
+            remedy = (
+                f" Raise it; or pick the best of {limit} runs with --budget {limit}; or use --stop bayesian, which "
+                "names a winner after fewer runs."
+            )
+        raise ConfigError(f"{flag(name)} {rule}{remedy}") from error
 
 
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:

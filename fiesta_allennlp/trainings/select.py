@@ -21,7 +21,7 @@ from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, Selec
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
-from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.pool import facts_of
@@ -51,7 +51,8 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         )
         if roster.late:
             joined = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
-            strategy.check_room(joined.withdrawing(max_failures=settings.max_failures))
+            with told_as_typed(settings):
+                strategy.check_room(joined.withdrawing(max_failures=settings.max_failures))
         return CheckedTrainings(settings, roster, strategy)
 
     def prepared(

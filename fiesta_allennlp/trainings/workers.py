@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from typing import Mapping, Sequence, Tuple
+import os
+from typing import List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
@@ -10,7 +11,7 @@ from fiesta_allennlp.executors import processes, ray, slurm  # noqa: F401, regis
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.selection.environment import gpus
+from fiesta_allennlp.selection.environment import DEVICES, is_gpu, visible_gpus
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.programs.config import is_program
@@ -37,14 +38,8 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     wrong = [key for key in params if key in executor_options() and key not in known]
     if wrong:
         raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Remove it.")
-    devices = params.get("cuda_devices") or []
-    num_devices = _num_devices() if devices else 0
-    for device in devices:  # on a device that does not exist, a run would silently train on the CPU
-        if not device.isdigit() or int(device) >= num_devices:
-            raise ConfigError(
-                f"--cuda-devices: no GPU '{device}' found; this machine has {num_devices}, numbered from 0. Correct "
-                "it, or remove the option to let AllenNLP choose."
-            )
+    if params.get("cuda_devices"):
+        params["cuda_devices"] = _named(params["cuda_devices"])
     common = {
         "workers": settings.workers,
         "time_limit": settings.time_limit,
@@ -55,6 +50,23 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         return build(Executor, params, directory=directory, **common)
     except ConfigError as error:
         raise ConfigError(f"--executor {name}: {error}") from error
+
+
+def _named(devices: Sequence[str]) -> List[str]:
+    """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
+    process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
+    visible, known = visible_gpus(), os.environ.get(DEVICES)
+    names = dict(zip(map(str, range(len(visible))), visible, strict=True))
+    for device in devices:
+        if is_gpu(device) and (known is None or device in visible):
+            names[device] = device
+        if device not in names:
+            within = "" if known is None else f" within {DEVICES}={known}"
+            raise ConfigError(
+                f"--cuda-devices: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
+                "it, or remove the option to let AllenNLP choose."
+            )
+    return [names[device] for device in devices]
 
 
 def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
@@ -72,17 +84,9 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
         is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
         is_here = device is None or is_own
         if isinstance(device, int):
-            is_here = device < 0 or device < _num_devices()
+            is_here = device < 0 or device < len(visible_gpus())
         if not executor.gives_devices and not is_here:
             raise ConfigError(
-                f"{wrong} this machine has {_num_devices()} GPUs, numbered from 0. Correct it, use -1 for the CPU, or "
-                "remove the key to let AllenNLP choose."
+                f"{wrong} this machine has {len(visible_gpus())} GPUs, numbered from 0. Correct it, use -1 for the "
+                "CPU, or remove the key to let AllenNLP choose."
             )
-
-
-def _num_devices() -> int:
-    try:
-        import torch
-    except ModuleNotFoundError:  # a selection among programs needs no torch
-        return len(gpus("name"))
-    return torch.cuda.device_count()

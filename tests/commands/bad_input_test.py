@@ -50,7 +50,7 @@ def test_a_refused_resumption_changes_nothing(selections: Selections, candidates
         (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
         ([able, f"other={blind}"], "candidate 'blind'"),
         ([able, f"blind={able}"], "candidate 'blind' .* has changed"),
-        (["--budget", 1], "budget must be at least"),
+        (["--budget", 1], "error: --budget must be at least"),
     ]:
         selections.refused(*given, "--recover", said=message)
     config = Path(able).read_text()

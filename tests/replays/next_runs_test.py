@@ -82,7 +82,11 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
         (HEADER, {}, "at least 2 candidates but got 0.* --candidates"),
         (HEADER + "a,,0,1\n", {}, "s.csv, line 2: 'split' is empty"),
         (HEADER, {"worker": 2}, "'worker' .* Did you mean 'workers'"),
-        (HEADER + "a,0,0,1\nb,0,0,2\n", {"max_evaluations": 3}, "max_evaluations must be at least"),
+        (
+            HEADER + "a,0,0,1\nb,0,0,2\n",
+            {"max_evaluations": 3},
+            "--max-evaluations must be at least .*--budget 3.*--stop bayesian",
+        ),
         (OFFICIAL, {"done": ["bse"]}, "--done: .* 'bse'. Did you mean 'base'"),
         (OFFICIAL, {"done": ["base", "new", "other"]}, "--done names all candidates"),
         (OFFICIAL, {"done": ["late"], "candidates": ["late"]}, "--done: candidate 'late' has 0 of the 2 scores"),

@@ -6,8 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection import environment as module
-from fiesta_allennlp.selection.environment import changed_code, environment, with_this
+from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 
 
 def test_versions_and_hardware_are_told_of_each_machine() -> None:
@@ -33,6 +34,19 @@ def test_cards_are_named_as_a_driver_does_that_answers(
 ) -> None:
     monkeypatch.setattr(module.subprocess, "run", Mock(side_effect=[answer]))
     assert environment()["gpus"] == names
+
+
+def test_a_selection_goes_on_where_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    began = [{"host": "of an earlier version"}, environment()]
+    check_directory(began)
+    (tmp_path / "linked").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path / "linked")
+    check_directory(began)
+    monkeypatch.chdir("/")
+    with pytest.raises(StoreError, match=f"began in {tmp_path}.*: cd {tmp_path}$"):
+        check_directory([*began, environment()])
+    check_directory([{"directory": str(tmp_path / "was moved")}])
 
 
 def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

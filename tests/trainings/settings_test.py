@@ -17,6 +17,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.selection import environment
 from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options, typed_options
 from fiesta_allennlp.selection.settings import settings_from_file
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -231,6 +232,73 @@ def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
     missing = "candidate 'two': 'trainer.cuda_device' is .* this machine has 2 GPUs"
     with nullcontext() if is_here else pytest.raises(ConfigError, match=missing):
         check_gpus(configs, Mock(hides_gpus=False, gives_devices=False))
+
+
+DRIVER = """#!/bin/sh
+case "$1" in
+    -L) printf 'GPU 0: A (UUID: GPU-aaaa-1)\\n  MIG 1g Device 0: (UUID: MIG-cccc)\\nGPU 1: B (UUID: GPU-bbbb-1)\\n' ;;
+    *) printf 'A\\nB\\nC\\nD\\n' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("has_driver", [True, False])
+@pytest.mark.parametrize(
+    ("listed", "typed", "given"),
+    [
+        (None, "0,3", ["0", "3"]),
+        (None, "4", None),
+        ("2,3", "0,1", ["2", "3"]),
+        ("2,3", "1,1", ["3", "3"]),
+        ("2,3", "2", None),
+        ("", "0", None),
+        ("-1", "0", None),
+        ("1,-1,2", "0", ["1"]),
+        ("GPU-aaaa, MIG-cccc", "1,0", ["MIG-cccc", "GPU-aaaa"]),
+    ],
+)
+def test_devices_count_within_those_that_are_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, given: Any, has_driver: bool
+) -> None:
+    """With the driver's word, and without it by that of torch."""
+    if has_driver:
+        (tmp_path / "nvidia-smi").write_text(DRIVER)
+        (tmp_path / "nvidia-smi").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    else:
+        monkeypatch.setattr(environment, "_of_driver", lambda *query: [])
+    counts = {None: 4, "2,3": 2, "1,-1,2": 1, "GPU-aaaa, MIG-cccc": 2}
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 9 if has_driver else counts.get(listed, 0))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if listed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.' found"):
+        assert build_executor(merge({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == given
+
+
+@pytest.mark.parametrize(
+    ("listed", "typed", "is_there"),
+    [
+        (None, "GPU-bbbb", True),
+        (None, "MIG-cccc", True),
+        (None, "GPU-dddd", False),
+        ("GPU-bbbb", "GPU-bbbb", True),
+        ("GPU-bbbb", "GPU-aaaa", False),
+        ("GPU-dddd", "0", False),
+        ("1,1", "0", False),
+    ],
+)
+def test_devices_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, is_there: bool
+) -> None:
+    (tmp_path / "nvidia-smi").write_text(DRIVER)
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if listed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    with nullcontext() if is_there else pytest.raises(ConfigError, match="no GPU"):
+        assert build_executor(merge({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == [typed]
 
 
 @pytest.mark.parametrize(
