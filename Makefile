@@ -12,6 +12,12 @@ export OMP_NUM_THREADS = 1
 # Where Python keeps no compiled files, each of the many processes that the tests start compiles torch and AllenNLP again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Behind a company's proxy, only the system's certificates know the company's own. uv has renamed its variable; a pip before
+# 24.2 is given them unless it has some.
+export UV_SYSTEM_CERTS = 1
+export UV_NATIVE_TLS = 1
+CERTS := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem))
+
 TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: install select test check docs format requirements clean
@@ -42,10 +48,16 @@ $(INSTALLED): requirements.txt setup.py
 	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { echo "No Python from 3.11 to 3.13: '$(PYTHON)'. Install one, or give it: make PYTHON=/path/to/python"; exit 1; }
 	@echo "Installing into $(VENV): 6 GB of packages, one to two minutes."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements.txt \
-		|| $(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt  # knows settings of pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@set -e; pip="$(BIN)/pip install --quiet --disable-pip-version-check"; \
+	if [ -z "$$PIP_CERT" ] && ! $(BIN)/pip config get global.cert >/dev/null 2>&1; then \
+		export PIP_CERT="$${SSL_CERT_FILE:-$(CERTS)}"; fi; \
+	index="$${PIP_INDEX_URL:-$$($(BIN)/pip config get global.index-url 2>/dev/null || true)}"; \
+	if $$pip uv 2>/dev/null; then \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python $${index:+--default-index "$$index"} --no-deps -r requirements.txt; \
+	else \
+		echo "Cannot install uv, so pip installs the packages. This takes a few minutes."; \
+		$$pip --no-deps -r requirements.txt; fi; \
+	$$pip --no-deps -e .
 	touch $@
 
 requirements:  ## resolve setup.py, and AllenNLP without its pins, into requirements.txt; needs uv
