@@ -73,10 +73,11 @@ def vectors_are_there(preparation: Preparation) -> bool:
 
 def scored_on(official: Mapping[str, int], division: Division) -> str:
     """Describe in one line what the runs of a selection are scored on."""
+    if not official:
+        varies = "Only seeds vary" if division.is_official else "Each program makes its own splits"
+        return f"{varies}; only the programs know which data their scores are about."
     if division.is_official:
         return f"Runs are scored on the official {division.scored} set; only seeds vary."
-    if not official:
-        return "Each program makes its own splits and reports its own score."
     if division.scored == "validation":
         return "Runs are scored on the validation sets of random splits; no run sees the official test set."
     included = ", official test set included" if "test" in official else ""

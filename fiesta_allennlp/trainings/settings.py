@@ -120,7 +120,8 @@ class Settings(SelectionSettings):
     data: Tuple[str, ...] = _scoring(
         (),
         "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
-        "training and test set, or the training, validation and test set; or pass one file with --split-ratios",
+        "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
+        "one file with --split-ratios",
         metavar="FILE",
         is_repeated=True,
     )

@@ -1,13 +1,15 @@
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, List, Optional, Set, Tuple
 
 import pytest
+from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.trainings.progress_setup import BestModels
+from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -63,3 +65,15 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     prepared: Any = SimpleNamespace(checked=SimpleNamespace(settings=settings), directory=directory)
     Trainings().conclude(prepared, history, Decision(best, stopped_by=stopped_by))
     assert there(tmp_path) == kept
+
+
+def test_doubtful_scores_are_noted_once(tmp_path: Path) -> None:
+    out = StringIO()
+    settings = Settings(candidates=("a", "b"), metric="f1")
+    names = MetricNames(settings, {}, settings.division, Console(file=out, width=200))
+    runs = finished(RunDirectory(tmp_path), ("a", 0.8), ("b", 0.5), ("b", 0.5), ("b", 0.5), ("a", 81.0), ("b", 0.6))
+    for number, run in enumerate(runs, start=1):
+        names.on_outcome(run)
+        names.on_state(History(("a", "b"), tuple(runs[:number])), Decision(None))
+    constant, scale = out.getvalue().splitlines()
+    assert "all 2 scores of b are 0.5" in constant and "percentages such as 81" in scale

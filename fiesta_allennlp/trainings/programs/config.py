@@ -190,8 +190,8 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
     for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
         if is_set:
             raise ConfigError(
-                f"--{option} needs 'data': without it, the program splits its data itself. Add 'data', or remove the "
-                "option."
+                f"--{option} needs data files: without them, the program splits its data itself. Pass --data FILE (in "
+                "a config, 'data'), or remove the option."
             )
     if division.is_official and "split_seed" in named:
         raise ConfigError(
@@ -199,8 +199,9 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
         )
     if not division.is_official and "split_seed" not in named:
         raise ConfigError(
-            "without 'data' and {split_seed}, all runs would use the same sets. Add 'data' to let the selection split "
-            "it, {split_seed} to let the program split it, or --splits official to vary only the seeds."
+            "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
+            "'data') to let the selection split the data, {split_seed} to let the program split them, or --splits "
+            "official to vary only the seeds."
         )
 
 

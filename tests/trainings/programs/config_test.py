@@ -50,7 +50,7 @@ def checked(config: Dict[str, Any], message: Optional[str] = None, **options: An
         ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
         ({"command": ["sh", "{train}"]}, r"'command' does not use \{validation\}, \{test\}"),
         ({"data": None}, r"'command' uses \{train\}, but 'data' is missing"),
-        ({"data": None, "command": ["sh", "{seed}"]}, r"without 'data' and \{split_seed\}"),
+        ({"data": None, "command": ["sh", "{seed}"]}, r"without data files and \{split_seed\}.*--data FILE"),
     ],
     ids=str,
 )
@@ -95,8 +95,8 @@ def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: P
     config = program_config(reviews, "", data=None, command=["sh", "{split_seed}"])
     checked(config)
     checked(config, group_by="none")
-    checked(config, "--group-by needs 'data'", group_by="id")
-    checked(config, "--split-ratios needs 'data'", division=OF_THREE)
+    checked(config, "--group-by needs data files", group_by="id")
+    checked(config, "--split-ratios needs data files", division=OF_THREE)
     checked(config, r"uses \{split_seed\}, but --splits official", division=OFFICIAL)
     checked({**config, "command": ["sh", "{seed}"]}, division=OFFICIAL)
 
