@@ -102,11 +102,12 @@ def _escaped(character: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Format an error as one line for tables: its message, after its type unless the message is clear by itself.
-    Invisible characters are written as escapes."""
-    message = visible(" ".join(str(error).split()))
+    """Format an error as one line for tables: its message, after its type unless the message is clear by itself. A
+    traceback at the end of another package's message is left out. Invisible characters are written as escapes."""
+    is_ours, text = isinstance(error, FiestaError), str(error)
+    message = visible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
     name = type(error).__name__
-    speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
+    speaks = is_ours or name == "ConfigurationError"
     return message if speaks and message else f"{name}: {message}".rstrip(": ")
 
 

@@ -29,6 +29,13 @@ def test_any_other_error_keeps_its_words() -> None:
     assert plainly(KeyError("label")) == "KeyError: 'label'."
 
 
+def test_a_traceback_in_the_message_of_another_package_is_left_out() -> None:
+    said = "worker raised ValueError('no')\n\n  Traceback from worker:\n  File ..."
+    assert describe(RuntimeError(said)) == "RuntimeError: worker raised ValueError('no')"
+    output = "Last output: Traceback (most recent call last): / ValueError: no"
+    assert describe(DataError(output)) == output
+
+
 def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:
     error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
     assert "`python -m spacy download en_core_web_sm`" in plainly(error)

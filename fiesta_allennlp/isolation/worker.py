@@ -148,7 +148,13 @@ def _die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
-    os.register_at_fork(after_in_child=die_with_parent)  # such as AllenNLP's data workers
+    os.register_at_fork(after_in_child=_begin_as_child)  # such as AllenNLP's data workers
+
+
+def _begin_as_child() -> None:
+    """Die with the parent process, but by a signal alone: AllenNLP terminates data workers, and the run goes on."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    die_with_parent()
 
 
 def _watch(sentinel: int) -> None:

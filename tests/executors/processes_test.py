@@ -87,6 +87,10 @@ def test_whatever_ends_a_run_is_a_failure(make: Make, what: str, kind: str, reas
     assert failure.kind == kind and reason in failure.error
 
 
+def test_a_run_goes_on_when_it_ends_a_fork_of_its_own(make: Make) -> None:
+    assert score_of(make(), Light("terminate a fork")) == signal.SIGTERM
+
+
 def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: RunDirectory) -> None:
     failure = failure_of(make(time_limit=2), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 2" in failure.error
