@@ -149,8 +149,8 @@ def note_on_copies(
     where = "in the training set" if division.is_official else "that a split may put into another set"
     end = f", or {remedy}." if remedy and not division.is_official else "."
     return (
-        f"{number} of {len(contents)} records have an exact copy {where}, so runs are scored on records that they were "
-        f"trained on. Remove the copies{end}"
+        f"{number} of {len(contents)} records have an exact copy {where}, so runs may be scored on records that they "
+        f"were trained on. Remove the copies{end}"
     )
 
 

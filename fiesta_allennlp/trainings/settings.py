@@ -82,7 +82,9 @@ class Settings(SelectionSettings):
         metavar="NAME|JSON",
     )
     threads_per_worker: int = _resource(1, "torch threads per run (default 1)")
-    cuda_devices: Optional[str] = _own("GPUs to distribute over the workers, such as 0,1", RESOURCES)
+    cuda_devices: Optional[str] = _own(
+        "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES
+    )
     runs_per_gpu: Optional[int] = _own(
         "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES, least=1
     )
