@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.settings import FEW_SCORES, ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.replays.table import open_scores
@@ -22,7 +22,7 @@ from fiesta_allennlp.seeding import (
     fresh_seed,
     replay_rng,
 )
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
 
@@ -102,7 +102,7 @@ class Replayer:
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in best_within(means, self.margin, minimise=self.settings.minimise),
+            correct=decision.best in best_within(means, self.margin, minimise=bool(self.settings.minimise)),
             num_evaluations=len(history.evaluations),
             num_rounds=num_rounds,
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
@@ -174,15 +174,21 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
+    minimise = bool(settings.minimise or source.minimise)
+    settings = replace(settings, minimise=minimise)
+    is_shared = settings.splits == SHARED
+    if settings.with_replacement is None:
+        fewest = source.fewest_scores(Sampling(is_shared, with_replacement=False, length=0))
+        settings = replace(settings, with_replacement=fewest is not None and fewest < FEW_SCORES)
+    sampling = Sampling(is_shared, bool(settings.with_replacement), length=0)
+    source = source.fitted(sampling)
     means = source.true_means()
-    settings = replace(settings, minimise=settings.minimise or source.minimise)
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
-    sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
-    source.check(sampling)
+    sampling = replace(sampling, length=most)
     return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
 
 

@@ -88,9 +88,9 @@ class ScoreSource(ABC):
         """Return the source with these of its candidates only, in this order."""
         raise NotImplementedError
 
-    def check(self, sampling: Sampling) -> None:
-        """Raise a `FiestaError` if this way of drawing cannot work here."""
-        return
+    def fitted(self, sampling: Sampling) -> "ScoreSource":
+        """Return the source, or what of it this way of drawing can use. Raise a `FiestaError` if it cannot work."""
+        return self
 
     @abstractmethod
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
@@ -158,9 +158,10 @@ class ScorePreset(ScoreSource):
     def restricted(self, names: Sequence[str]) -> "ScorePreset":
         return replace(self, means={name: self.means[name] for name in names})
 
-    def check(self, sampling: Sampling) -> None:
+    def fitted(self, sampling: Sampling) -> "ScorePreset":
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
+        return self
 
     def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""

@@ -104,6 +104,8 @@ class Reading(Origin):
         test_share: the test share of a random split; None for official splits, or if unknown.
         num_parameters: by candidate, where known.
         table_notes: sentences about the meaning of a table's splits and seeds.
+        table_target: the target confidence of a table that is not decided; None if it is.
+        table_files: the files of a table; empty if it came from Python.
         documents: for a selection by documents, the current content of `selection.json`.
         stored: the store of a selection; None for other sources.
         settings: the settings of a selection.
@@ -123,6 +125,8 @@ class Reading(Origin):
     test_share: Optional[float] = None
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     table_notes: Tuple[str, ...] = ()
+    table_target: Optional[float] = None
+    table_files: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
     stored: Optional[Stored] = None
     settings: "Union[Settings, DocumentSettings, None]" = None

@@ -247,7 +247,11 @@ def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparis
         return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
-    about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
+    about = {
+        "belief": read.belief_name,
+        "min_evaluations": read.belief.min_evaluations,
+        "target": read.table_target,
+    }
     return tuple(scores_in_words(summary, **about))
 
 

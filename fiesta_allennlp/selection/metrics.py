@@ -3,11 +3,13 @@
 import math
 import re
 from dataclasses import dataclass
+from statistics import median
+from typing import Mapping, Optional, Sequence
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.files import shortened
 
-ERRORS = re.compile("loss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
+ERRORS = re.compile("loss|logloss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
 """Matches parts of the names of metrics for which lower is better."""
 
 
@@ -42,15 +44,40 @@ class Metric:
         return -1 if self.minimise else 1
 
 
+def error_in(typed: str) -> Optional[str]:
+    """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
+    None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
+    parts = [part for part in re.split(r"[\W_]+", typed.lower()) if part]
+    if typed[:1] in ("-", "+") or "neg" in parts:
+        return None
+    return next((part for part in parts if ERRORS.fullmatch(part)), None)
+
+
 def check_sign(typed: str) -> None:
-    """Refuse the name of an error or a loss without a sign, because its highest mean would win. Parts of a name count,
-    as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric anyway."""
-    known = [part for part in re.split(r"[\W_]+", typed.lower()) if ERRORS.fullmatch(part)]
-    if known and typed[0] not in "-+":
+    """Refuse the name of an error or a loss without a sign, because its highest mean would win. `+NAME` maximises such
+    a metric anyway."""
+    known = error_in(typed)
+    if known:
         raise ConfigError(
-            f"--metric {typed}: a metric with '{known[0]}' in its name is usually minimized, but without a sign the "
+            f"--metric {typed}: a metric with '{known}' in its name is usually minimized, but without a sign the "
             f"highest mean wins. Use --metric=-{typed} to minimize it, or --metric=+{typed} to maximize it."
         )
+
+
+def note_on_scales(scores: Mapping[str, Sequence[float]]) -> Optional[str]:
+    """Return a note if some scores look like percent and others like fractions; None otherwise. `scores` are by
+    candidate."""
+    every = [(score, name) for name, column in scores.items() for score in column]
+    low, high = [one for one in every if one[0] <= 1], [one for one in every if one[0] > 1]
+    if not low or not high or min(low)[0] < 0 or max(high)[0] > 100 or max(low)[0] == 0:
+        return None
+    ratio = median(score for score, _ in high) / median(score for score, _ in low if score)
+    if not 30 <= ratio <= 300 or min(high)[0] < 10 * max(low)[0]:
+        return None
+    return (
+        f"Some scores look like percent and others like fractions: {max(high)[1]} has {max(high)[0]:g}, and "
+        f"{max(low)[1]} has {max(low)[0]:g}. If so, their means cannot be compared. Use one unit."
+    )
 
 
 def usable(score: float, told: str) -> float:
