@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.replays.settings import FEW_SCORES, ReplaySettings
+from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
-from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
+from fiesta_allennlp.replays.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
@@ -158,9 +158,15 @@ def replay(
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
     settings, source = replayer.settings, replayer.source
-    repetitions, interrupted = in_chunks(
-        replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
-    )
+    try:
+        repetitions, interrupted = in_chunks(
+            replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
+        )
+    except OutOfScoresError:
+        if settings.with_replacement is not None:
+            raise
+        settings = replace(settings, with_replacement=True)
+        return replay(settings, source=source, margin=margin, on_repetitions=on_repetitions)
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
     return Replay(settings, replayer.true_means, tuple(repetitions), seconds, interrupted, fewest, source.notes)
@@ -176,11 +182,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         source = restrict(source, settings.candidates)
     minimise = bool(settings.minimise or source.minimise)
     settings = replace(settings, minimise=minimise)
-    is_shared = settings.splits == SHARED
-    if settings.with_replacement is None:
-        fewest = source.fewest_scores(Sampling(is_shared, with_replacement=False, length=0))
-        settings = replace(settings, with_replacement=fewest is not None and fewest < FEW_SCORES)
-    sampling = Sampling(is_shared, bool(settings.with_replacement), length=0)
+    sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
     source = source.fitted(sampling)
     means = source.true_means()
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
@@ -231,7 +233,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,
-        "with_replacement": settings.with_replacement,
+        "with_replacement": bool(settings.with_replacement),
         "seed": str(settings.seed),
         "strategy": strategy,
         "belief": strategy["belief"],

@@ -127,9 +127,10 @@ class Rows:
             return (SPLITS_ARE_SEEDS,)
         pairs = {(row.split, row.candidate) for row in self.rows}
         are_apart = len(pairs) == len({split for split, _ in pairs})
-        if are_apart and len(self.candidates) > 1:
-            return (NOT_SHARED,)
-        return (BY_POSITION,) if any(row.sheet.is_list for row in self.rows[:1]) else ()
+        if len(self.candidates) < 2:
+            return ()
+        is_list = any(row.sheet.is_list for row in self.rows[:1])
+        return (NOT_SHARED,) if are_apart else (BY_POSITION,) if is_list else ()
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of

@@ -14,9 +14,6 @@ from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, Ch
 
 SCORES = "Scores"
 
-FEW_SCORES = 50
-"""A replay reuses the scores of a smaller table: it would run out of them before most selections end."""
-
 COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
 """The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
 
@@ -142,7 +139,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
     splits: str = splits_option(SCORES)
     with_replacement: Optional[bool] = option(
         None,
-        f"draw scores of the table with replacement (default: only if a candidate has fewer than {FEW_SCORES})",
+        "draw scores of the table with replacement (default: only if they run out otherwise)",
         group=SCORES,
     )
     done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")

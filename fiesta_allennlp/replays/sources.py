@@ -15,6 +15,10 @@ METRIC = "score"
 """The name of the metric of a replayed evaluation."""
 
 
+class OutOfScoresError(DataError):
+    """A repetition needs more scores of a candidate than the table has. The message has their number."""
+
+
 @dataclass(frozen=True)
 class Sampling:
     """The way to draw the scores of a repetition. With `shared_splits`, replicate k of every candidate uses the same
@@ -42,7 +46,7 @@ class DrawnScores:
         """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
-            raise DataError(
+            raise OutOfScoresError(
                 f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
                 "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
             )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataError, did_you_mean
+from fiesta_allennlp.files import distinct
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DOCUMENT_START = b"-DOCSTART-"
@@ -95,6 +96,16 @@ class Table(DataFormat):
                 raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
         records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in others)
         return DataFile(path, first.text, tuple(records))
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        """Return the group of each record. Refuse a column whose name another column has too."""
+        header = next(row for _, row in self._rows(file.head, file.path))
+        if header.count(group_by) > 1:
+            raise DataError(
+                f"{file.path}, line 1: cannot group by '{group_by}', because {header.count(group_by)} columns have "
+                "that name. Rename them."
+            )
+        return super().groups(file, group_by)
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         taken: List[Record] = []
@@ -187,7 +198,7 @@ def _is_break(line: Record) -> bool:
 
 def _object(record: Record, path: str) -> Dict[str, Hashable]:
     try:
-        found = json.loads(_decoded(record, path))
+        found = json.loads(_decoded(record, path), object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}.") from error
     if not isinstance(found, dict):

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import MODEL
 from fiesta_allennlp.errors import FiestaError, MetricError, visible
-from fiesta_allennlp.files import shortened
+from fiesta_allennlp.files import distinct, shortened
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import Division
 
@@ -111,7 +111,7 @@ def _flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, A
 
 def _object(content: str, where: str) -> Metrics:
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
         raise FiestaError(f"the metrics in {where} are not valid JSON: {error}.") from error
     if not isinstance(found, dict):
