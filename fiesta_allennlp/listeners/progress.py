@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaining, Request
+from fiesta_allennlp.selection.metrics import note_on_scales
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
@@ -101,6 +102,7 @@ class Progress:
         self._history = History(candidates=())
         self._decision = Decision(best=None)
         self._untold: Optional[str] = None
+        self._note: Optional[str] = None
         self._waiting: Sequence[Request] = ()
         from rich.live import Live  # late, because quick commands import this module for its tables
 
@@ -128,6 +130,10 @@ class Progress:
                 self._remaining = self._estimate(history)
         self._history, self._decision = history, decision
         self._tell()
+        if self._note is None:
+            self._note = note_on_scales({name: history.scores(name).tolist() for name in history.candidates})
+            if self._note is not None:
+                self._say(self._note)
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""

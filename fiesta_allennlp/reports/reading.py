@@ -13,7 +13,7 @@ from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import Metric, note_on_scales
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
@@ -248,8 +248,10 @@ def _selection(
         decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
+    scores = {name: history.scores(name).tolist() for name in history.candidates}
     return Reading(
         name=str(stored.directory.root),
+        notes=tuple(filter(None, [note_on_scales(scores)])),
         stored=stored,
         metric=replace(metric, name=visible(metric.name)),  # somebody else may have chosen it
         history=history,

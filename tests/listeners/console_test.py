@@ -28,6 +28,17 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
     assert second.endswith(" in 1.0 s; blind runs again before a winner is named")
 
 
+def test_percent_next_to_fractions_is_noted_once_while_the_selection_runs() -> None:
+    file = StringIO()
+    progress = Progress(Console(file=file, width=300), "accuracy")
+    outcomes = [
+        Evaluation(Request(name, 0, 1, 2, 3, 4), score, "accuracy") for name, score in (("a", 0.8), ("b", 80.1))
+    ]
+    for number in (1, 2, 2):
+        progress.on_state(History(("a", "b"), tuple(outcomes[:number])), Decision(best=None))
+    assert file.getvalue().count("percent and others like fractions: b has 80.1, and a has 0.8.") == 1
+
+
 def test_the_table_tells_what_waits_from_what_runs() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
     progress = Progress(console, "accuracy")

@@ -50,6 +50,7 @@ def test_fields_of_records() -> None:
     [
         ("jsonl", b'{"a": 1}\n{"a": \n', "file.jsonl, line 2: not valid JSON"),
         ("jsonl", b"[1]\n", "line 1: expected a JSON object"),
+        ("jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "file.jsonl, line 2: .* the key 'a' appears twice"),
         ("jsonl", b'{"a": "\xff"}\n', "line 1: not UTF-8"),
         ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
         ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),
@@ -96,3 +97,11 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None
     path.write_bytes(b"a,b\n")
     with pytest.raises(DataError, match=r"a.csv has no records"):
         read_file(str(path), FORMATS["csv"])
+
+
+@pytest.mark.parametrize(("name", "separator"), [("csv", b","), ("tsv", b"\t")])
+def test_a_column_whose_name_another_column_has_too_makes_no_groups(name: str, separator: bytes) -> None:
+    rows = made(name, b"id,id,label\n1,7,x\n1,8,y\n".replace(b",", separator))
+    assert FORMATS[name].groups(rows, "label") == ["x", "y"]
+    with pytest.raises(DataError, match=f"file.{name}, line 1: cannot group by 'id', because 2 columns have that name"):
+        FORMATS[name].groups(rows, "id")
