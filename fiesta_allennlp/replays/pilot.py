@@ -77,8 +77,6 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
     table = table_from(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
-        rows = replace(rows, has_splits=False)
     source = PosteriorScores(str(path), rows.history(list(table.scores)), minimise=rows.minimise)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 

@@ -84,14 +84,20 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of the table `name`. Without `has_splits`, all runs share one official split. `read_notes` say what was
-    read."""
+    """The rows of the table `name`. Without `has_splits`, all runs share one official split. If `is_independent`, each
+    run has a split of its own. `read_notes` say what was read."""
 
     name: str
     rows: List[Row]
     has_splits: bool
     minimise: bool = False
     read_notes: Tuple[str, ...] = ()
+    is_independent: bool = False
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether runs with equal splits are compared."""
+        return self.has_splits and not self.is_independent
 
     @cached_property
     def candidates(self) -> Tuple[str, ...]:
@@ -123,6 +129,8 @@ class Rows:
         if not self.has_splits:
             has_column = any("split" in row.sheet.columns for row in self.rows[:1])
             return (ON_OFFICIAL if has_column else NO_SPLITS,)
+        if self.is_independent:
+            return ()
         if self.splits_are_seeds:
             return (SPLITS_ARE_SEEDS,)
         pairs = {(row.split, row.candidate) for row in self.rows}
@@ -134,7 +142,7 @@ class Rows:
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
-        those in the table. Without splits, each run has a number of its own for its split."""
+        those in the table. Without shared splits, each run has a number of its own for its split."""
         numbers: Dict[str, int] = {}
         made: Dict[str, int] = defaultdict(int)
         evaluations: List[Evaluation] = []
@@ -142,7 +150,7 @@ class Rows:
         failures: List[Failure] = []
         for position, row in enumerate(self.rows):
             name, outcome = row.candidate, row.outcome
-            split = numbers.setdefault(row.split, len(numbers)) if self.has_splits else position
+            split = numbers.setdefault(row.split, len(numbers)) if self.is_paired else position
             request = Request(name, made[name], split, 0, 0, 0)
             made[name] += 1
             if outcome is None:

@@ -59,7 +59,7 @@ class TableSettings:
     columns: Optional[Mapping[str, str]] = option(
         None,
         f"column names in the table, such as candidate=model,score=test_f1,seed=seed, with names from "
-        f"{', '.join(COLUMNS)}. score=-loss minimizes. An empty name ignores a column: split= means that all runs "
+        f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
         "share one official split",
         group=SCORES,
         metavar="NAME=COLUMN,...",

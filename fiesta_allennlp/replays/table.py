@@ -50,8 +50,9 @@ class ScoreTable(ScoreSource):
             return self
         # Shape: (num_candidates, num_splits)
         counts = np.array([self._counts(name) for name in self.splits])
-        is_common = (counts == counts[0]).all(axis=0) & (counts[0] > 0)
-        if is_common.all():
+        is_used = (counts > 0).any(axis=0)
+        is_common = is_used & (counts == counts[0]).all(axis=0)
+        if (is_common == is_used).all():
             return self
         if not is_common.any():
             raise DataError(
@@ -59,14 +60,14 @@ class ScoreTable(ScoreSource):
                 "split do they have that. Complete the table, or use --splits independent."
             )
         kept = {name: is_common[splits] for name, splits in self.splits.items()}
-        left_out = [split for split, common in zip(self.split_names, is_common, strict=True) if not common]
+        left_out = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
         return replace(
             self,
             splits={name: splits[kept[name]] for name, splits in self.splits.items()},
             scores={name: scores[kept[name]] for name, scores in self.scores.items()},
             notes=(
                 *self.notes,
-                f"Used the {is_common.sum()} of {is_common.size} splits on which all candidates have equally many "
+                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
                 f"scores, without {shortened(', '.join(left_out))}.",
             ),
         )
@@ -127,11 +128,11 @@ def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
     history = table.history()
     runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
     numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
-    named = [row.split for row in table.rows if row.is_scored] if table.has_splits else numbers
+    named = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
     skipped = len(table.rows) - len(history.evaluations)
     return ScoreTable(
         table.name,
-        list(dict.fromkeys(str(name) if table.has_splits else f"{table.name}: {name}" for name in named)),
+        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in named)),
         {name: np.array([numbers[_split_of(run)] for run in mine]) for name, mine in runs.items()},
         {name: np.array([run.score for run in mine], dtype=float) for name, mine in runs.items()},
         minimise=table.minimise,

@@ -25,9 +25,9 @@ from fiesta_allennlp.replays.rows import (
     outcome_of,
     text_of_cell,
 )
-from fiesta_allennlp.replays.settings import COLUMNS, TableSettings, separated
+from fiesta_allennlp.replays.settings import COLUMNS, separated
 from fiesta_allennlp.selection.metrics import Metric, error_in
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
 from fiesta_allennlp.selection.summary import count_text
 
 ALIASES = {"state": ("state", "status"), "error": ("error", "info")}
@@ -44,12 +44,13 @@ NO_SEEDS = (
 )
 
 
-def read_rows(path: Path, settings: Any, content: Content = None) -> Rows:
+def read_rows(path: Path, settings: Any, content: Content = None, *, is_one_candidate: bool = False) -> Rows:
     """Read a table of any form: the files that the settings name, or the `content` that Python has.
 
     Args:
         path: the first file, or the name of the content in messages.
         settings: `TableSettings` with `splits`.
+        is_one_candidate: whether a single file without a candidate column has one candidate, as each of several does.
 
     Raises:
         ConfigError: if a file does not exist or a setting does not fit.
@@ -67,7 +68,8 @@ def read_rows(path: Path, settings: Any, content: Content = None) -> Rows:
             f"--evaluations-per-split is for lists of scores: {path} already defines which scores share a split. "
             "Remove the option."
         )
-    return _Reader(settings, is_official=is_official).read(sheets, str(path))
+    names_files = is_one_candidate or len(sheets) > 1
+    return _Reader(settings, is_official=is_official, names_files=names_files).read(sheets, str(path))
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ class _Columns:
 class _Reader:
     """Makes rows of sheets as the settings of a command say."""
 
-    settings: TableSettings
+    settings: Any
     is_official: bool
+    names_files: bool
 
     @property
     def typed(self) -> Mapping[str, str]:
@@ -102,7 +105,7 @@ class _Reader:
         for sheet, stem in zip(sheets, stems, strict=True):
             sheet, last = self._filtered(sheet)
             sheet = self._long(sheet, notes)
-            if len(sheets) > 1 and self._position(sheet, "candidate") is None and "candidate" not in self.typed:
+            if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.typed:
                 candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
                 sheet = forms.with_constant(sheet, "candidate", candidate)
             read.append(self._columns(sheet, last))
@@ -121,7 +124,8 @@ class _Reader:
             )
             said = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
             notes[f"Runs by column '{read[0].called('state')}': {said}."] = None
-        return Rows(name, rows, have == {False}, self._minimise(rows, read[0]), tuple(notes))
+        is_independent = self.settings.splits == INDEPENDENT
+        return Rows(name, rows, have == {False}, self._minimise(rows, read[0]), tuple(notes), is_independent)
 
     # Which columns there are.
 

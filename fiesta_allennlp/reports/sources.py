@@ -17,7 +17,7 @@ from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_REPORTED_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED, registered
+from fiesta_allennlp.selection.settings import OFFICIAL, registered
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 
@@ -32,12 +32,10 @@ def read_source(path: Path, settings: ReportSettings, *, least_candidates: int =
 
 def read_table(path: Path, settings: ReportSettings, content: Content = None, *, least_candidates: int = 2) -> Reading:
     """Read a table of scores, and compute the belief on all scores."""
-    rows = read_rows(path, settings, content)
+    rows = read_rows(path, settings, content, is_one_candidate=least_candidates < 2)
     table = table_from(rows, least_candidates)
-    if (settings.splits or SHARED) == INDEPENDENT:
-        rows = replace(rows, has_splits=False)
     history = rows.history(list(table.scores))
-    default = "split_paired" if rows.has_splits else "unpaired"
+    default = "split_paired" if rows.is_paired else "unpaired"
     params = registered(settings.belief or default, "--belief")
     try:
         belief = build(Belief, params)
