@@ -1,10 +1,10 @@
 """The commands as Python calls, for scripts and notebooks (`docs/api/calls.md`). No call ends the process."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
-import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
@@ -12,10 +12,10 @@ from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.next_runs import next_runs as ask
-from fiesta_allennlp.replays.rows import rows_of_lists
-from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplaySettings
+from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplaySettings, table_settings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.replays.table import table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
@@ -25,7 +25,9 @@ from fiesta_allennlp.trainings.candidate_values import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
-Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
+Scores = Any
+"""A table of scores: a file, a list of files, or its content as rows, a data frame or lists; for `replay` also a preset
+or a `ScoreSource`."""
 
 
 def select(
@@ -149,8 +151,8 @@ def replay(
     """Repeat a selection over existing scores, and measure how many evaluations it takes and how often it is right.
 
     Args:
-        scores: a `.json` or `.csv` file, a preset, a mapping from candidates to their scores (as in a `.json` file), or
-            a `ScoreSource`.
+        scores: a table of scores, a preset, or a `ScoreSource`. A table is a file; a list of files; a mapping from
+            candidates to their scores; rows as mappings from names of columns to values; or a data frame.
         progress: whether to show progress (default: only on a terminal).
         settings: the command's options by name, with underscores: `confidence=0.9, repetitions=100`.
 
@@ -159,9 +161,12 @@ def replay(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    source = _source(scores, settings.get("evaluations_per_split"))
-    named = {**settings, "scores": str(scores) if source is None else source.name}
+    named, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
+    source = scores if isinstance(scores, ScoreSource) else None
     given = ReplaySettings(**overlay(named, of=ReplaySettings))
+    if content is not None:
+        source = table_from(read_rows(Path("scores"), given, content))
+    given = replace(given, scores=given.scores or (source.name if source else ""))
     return ReplayResult.of(given, _console(progress), source)
 
 
@@ -174,8 +179,8 @@ def plan(
     """Simulate a selection, and estimate how many runs it will need and how often it will be right.
 
     Args:
-        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Omit it to describe the
-            problem with numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
+        source: the directory of a selection, or the file of a table of scores. Omit it to describe the problem with
+            numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
         progress: whether to show progress (default: only on a terminal).
         settings: the command's options by name, with underscores.
 
@@ -184,24 +189,24 @@ def plan(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    given = PlanSettings(**overlay({**settings, "source": source and str(source)}, of=PlanSettings))
-    return PlanResult.of(given, _console(progress))
+    named, _ = table_settings(settings, source, "source")
+    return PlanResult.of(PlanSettings(**overlay(named, of=PlanSettings)), _console(progress))
 
 
-def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings: Any) -> NextRuns:
+def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 
     Args:
-        scores: a CSV file, or rows as mappings with the keys candidate, score and seed, and split where runs have
-            random splits. A score of None is a run that has not finished; `"failed"` is a run without a score.
+        scores: a file or a list of files; rows as mappings with the keys candidate, score and seed, and split where
+            runs have random splits; a data frame; or a mapping from candidates to their scores. A score of None is a
+            run that has not finished; `"failed"` is a run without a score.
         settings: the options of `fiesta-next` by name, with underscores: `candidates=["cnn", "lstm"], workers=4`.
 
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    rows = None if isinstance(scores, (str, Path)) else scores
-    given = {**settings, "scores": str(scores)} if rows is None else settings
-    return ask(NextSettings(**overlay(given, of=NextSettings)), rows)
+    named, content = table_settings(settings, scores, "scores")
+    return ask(NextSettings(**overlay(named, of=NextSettings)), content)
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
@@ -220,16 +225,6 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
     if isinstance(typed.get("cuda_devices"), (list, tuple)):
         typed["cuda_devices"] = ",".join(map(str, typed["cuda_devices"]))
     return typed
-
-
-def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[ScoreSource]:
-    """Return scores that are here already; None for a file or a preset."""
-    if isinstance(scores, ScoreSource):
-        return scores
-    if isinstance(scores, Mapping):
-        lists = {name: np.asarray(column).tolist() for name, column in scores.items()}
-        return table_from(rows_of_lists(lists, evaluations_per_split or 1, Path("scores")), Path("scores"))
-    return None
 
 
 def _console(progress: Optional[bool]) -> Console:

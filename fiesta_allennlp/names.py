@@ -48,16 +48,29 @@ def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, rem
         )
 
 
-def check_distinct(names: Iterable[str], *, what: str) -> None:
-    """Refuse names that differ only by case or Unicode normalisation, because some systems give them one directory."""
+def look(name: str) -> str:
+    """Return what is equal for names that look alike: they differ only in case, in blanks, in invisible characters or
+    in how accents are encoded."""
+    if not name.isascii():
+        categories = ((character, unicodedata.category(character)) for character in unicodedata.normalize("NFC", name))
+        name = "".join(" " if kind == "Zs" else character for character, kind in categories if kind != "Cf")
+    return " ".join(name.split()).casefold()
+
+
+def alike(names: Iterable[str]) -> Optional[Tuple[str, str]]:
+    """Return the first two different names that look alike; None if there are none."""
     known: Dict[str, str] = {}
-    for name in names:
-        other = known.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
-        if other != name:
-            raise ConfigError(
-                f"the names of the {what}s '{visible(other)}' and '{visible(name)}' differ only in case or in how "
-                "accents are encoded, and some file systems cannot tell them apart. Rename one of them."
-            )
+    return next(((other, name) for name in names if (other := known.setdefault(look(name), name)) != name), None)
+
+
+def check_distinct(names: Iterable[str], *, what: str) -> None:
+    """Refuse names that look alike, because some systems give them one directory."""
+    found = alike(names)
+    if found is not None:
+        raise ConfigError(
+            f"the names of the {what}s '{visible(found[0])}' and '{visible(found[1])}' differ only in case, in blanks "
+            "or in how accents are encoded, and some file systems cannot tell them apart. Rename one of them."
+        )
 
 
 def _check_name(name: str, of: str) -> None:

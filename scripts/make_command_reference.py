@@ -62,7 +62,7 @@ def section(name: str, parser: argparse.ArgumentParser, explained: Dict[Tuple[st
 
 
 def long_name(action: argparse.Action) -> str:
-    return next(name for name in action.option_strings if name.startswith("--"))
+    return next((name for name in action.option_strings if name.startswith("--")), str(action.metavar))
 
 
 def synopsis(action: argparse.Action) -> str:

@@ -22,8 +22,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.replays.replay import wilson_interval
-from fiesta_allennlp.replays.rows import rows_of_lists
+from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.table import table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -156,7 +157,8 @@ def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: 
     results = []
     for number, scores in enumerate(tables):
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
-        source = table_from(rows_of_lists(content, scores["cnn"].shape[1], path), path)
+        blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
+        source = table_from(read_rows(path, blocks, content))
         results.append(Row(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]
     correct, wrong, undecided = np.mean([(each.correct, each.wrong, each.undecided) for each in results], axis=0)

@@ -149,8 +149,9 @@ class SyntheticDocuments(ScoreSource):
     def restricted(self, names: Sequence[str]) -> "SyntheticDocuments":
         return replace(self, measures={name: self.measures[name] for name in names})
 
-    def check(self, sampling: Sampling) -> None:
+    def fitted(self, sampling: Sampling) -> "SyntheticDocuments":
         """All ways of drawing work: documents never run out, and every system has its own."""
+        return self
 
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]

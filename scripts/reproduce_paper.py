@@ -18,7 +18,8 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp.replays.replay import wilson_interval
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import restrict
-from fiesta_allennlp.replays.table import read_scores
+from fiesta_allennlp.replays.table import table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports.results import SelectionResult
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -182,7 +183,7 @@ def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None
 
 def reproduce(reproduction: Reproduction, printer: Printer) -> None:
     output = reproduction.output
-    table = read_scores(reproduction.scores, ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT))
+    table = table_from(read_rows(reproduction.scores, ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)))
     restrict(table, TWELVE)
     printer.table("Figure 3: the released scores", FIGURE_3_HEADINGS, distributions(table.scores))
     draw_figure_3(table.scores, "test macro-F1", output / "figure3.png")

@@ -47,7 +47,7 @@ selection, or of a table of scores. The command locks nothing and changes nothin
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
     settings = "fiesta_allennlp.reports.settings.ReportSettings"
-    given = (("source", "?"),)
+    given = (("source", "?"), ("files", "*"))
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.checked(args)
@@ -93,7 +93,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
     settings = "fiesta_allennlp.replays.settings.PlanSettings"
-    given = (("source", "?"),)
+    given = (("source", "?"), ("files", "*"))
     result = "fiesta_allennlp.reports.plan.PlanResult"
 
 
@@ -105,7 +105,7 @@ and how often it finds the best candidate."""
   %(prog)s scores.csv --confidence 0.9
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
     settings = "fiesta_allennlp.replays.settings.ReplaySettings"
-    given = (("scores", None),)
+    given = (("scores", None), ("files", "*"))
     result = "fiesta_allennlp.reports.results.ReplayResult"
 
 
@@ -118,7 +118,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
   %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
     settings = "fiesta_allennlp.replays.settings.NextSettings"
-    given = (("scores", None),)
+    given = (("scores", None), ("files", "*"))
 
     def add_files(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.settings import RESOURCES

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Sequence
+from typing import List, Sequence
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -76,8 +76,35 @@ def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: f
     knots = (centres[:, None] + widths[:, None] * ladder).ravel()
     knots = np.concatenate([[left], np.sort(knots[(left < knots) & (knots < right)]), [right]])
     # Shape: (num_knots,)
-    density = ((knots[:, None] - centres) ** 2 + widths**2).min(axis=1) ** -0.5
+    nearest = _lowest_parabolas(centres, widths, knots)
+    density = ((knots - centres[nearest]) ** 2 + widths[nearest] ** 2) ** -0.5
     steps = (knots[1:] - knots[:-1]) * (density[1:] + density[:-1]) / 2
     passed = np.concatenate([[0.0], np.cumsum(steps)])
     num_panels = max(1, math.ceil(passed[-1]))
     return np.interp(np.linspace(0, passed[-1], num_panels + 1), passed, knots)
+
+
+def _lowest_parabolas(centres: np.ndarray, widths: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return which of the parabolas (x - centre_i)^2 + width_i^2 is the lowest at each `x`, which ascends. Shape: that
+    of `x`.
+
+    All have the same curvature, so two of them cross once, and the lower envelope takes one pass over the centres
+    (Felzenszwalb and Huttenlocher, 2012, section 2).
+    """
+    order = np.lexsort((widths, centres))
+    order = order[np.concatenate([[True], np.diff(centres[order]) > 0])]
+    middles, squares = centres[order].tolist(), (widths[order] ** 2).tolist()
+    lowest = [0]
+    begins: List[float] = []  # where each but the first becomes the lowest
+    for number in range(1, len(middles)):
+        while True:
+            before = lowest[-1]
+            gap = middles[number] - middles[before]
+            begin = (middles[number] + middles[before] + (squares[number] - squares[before]) / gap) / 2
+            if not begins or begin > begins[-1]:
+                break
+            lowest.pop()
+            begins.pop()
+        lowest.append(number)
+        begins.append(begin)
+    return order[np.array(lowest)[np.searchsorted(begins, x)]]

@@ -3,13 +3,15 @@
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_rows, rows_of, text_in
+from fiesta_allennlp.names import check_distinct
+from fiesta_allennlp.records import Decision, History, Remaining
+from fiesta_allennlp.replays.forms import Content
+from fiesta_allennlp.replays.rows import Rows
 from fiesta_allennlp.replays.settings import NextSettings, done_note
-from fiesta_allennlp.replays.sources import METRIC
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -49,73 +51,42 @@ class NextRuns:
     notes: Tuple[str, ...] = ()
 
 
-def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]] = None) -> NextRuns:
+def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     """Ask the strategy, the model of the scores and the stopping rule of a selection about a table of scores.
 
     Args:
-        rows: the rows of the table, instead of the file that `settings.scores` names. Each is a mapping from the names
-            of columns; a score of None is a run that has not finished.
+        content: the table, instead of the files that `settings` name: rows as mappings from the names of columns, a
+            data frame, or a mapping from candidates to lists of scores. A score of None is a run that has not finished.
 
     Raises:
         ConfigError: where a setting is invalid, or there are fewer than two candidates.
         DataError: where the table is wrong, with the line and the value.
     """
-    path = Path(settings.scores or "rows")
-    if rows is None:
-        table = read_rows(path, settings.columns, is_official=settings.on_official_splits)
-    else:
-        split = (settings.columns or {}).get("split", "split")
-        has_any = not rows or any(text_in(cells, split) for cells in rows)
-        given = ((f"row {number}", cells) for number, cells in enumerate(rows, start=1))
-        table = rows_of(given, settings.columns, has_splits=has_any and not settings.on_official_splits)
-    settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
-    return _answer(settings, table, path)
-
-
-def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
-    rows = table.rows
-    names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
+    table = read_rows(Path(settings.scores or "rows"), settings, content)
+    rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
+    settings = replace(settings, splits=splits)
+    names = tuple(dict.fromkeys([*table.candidates, *settings.candidates]))
     if len(names) < 2:
         raise ConfigError(
-            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Use "
-            "--candidates to add candidates that have no row yet."
+            f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
+            f"{', '.join(names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
-    minimise = settings.minimise or is_minimised([row for row in rows if row.metric])
-    strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = history_of(rows, names).withdrawing(max_failures=settings.max_failures)
+    check_distinct(names, what="candidate")
+    strategy = build_strategy(settings, list(names), minimise=table.minimise)
+    history = table.history(names).withdrawing(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
-        runs=tuple(_named(proposed, table, splits=settings.splits or SHARED)),
+        runs=tuple(_named(proposed, table, splits=splits)),
         history=history,
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
-        confidence=settings.deciding()["confidence"],
-        splits=settings.splits or SHARED,
+        confidence=getattr(strategy, "confidence", None),
+        splits=splits,
         workers=settings.workers,
         notes=(*table.notes, *done_note(settings.done)),
     )
-
-
-def history_of(rows: Sequence[Row], candidates: Sequence[str]) -> History:
-    """Return the history that the rows of a table tell, in their order."""
-    numbers: Dict[str, int] = {}
-    made: Dict[str, int] = defaultdict(int)
-    evaluations: List[Evaluation] = []
-    pending: List[Request] = []
-    failures: List[Failure] = []
-    for row in rows:
-        split = numbers.setdefault(row.split, len(numbers))
-        request = Request(row.candidate, made[row.candidate], split, random_seed=0, numpy_seed=0, pytorch_seed=0)
-        made[row.candidate] += 1
-        if not row.score:
-            pending.append(request)
-        elif row.score == FAILED:
-            failures.append(Failure(request, "error", row.where))
-        else:
-            evaluations.append(Evaluation(request, row.number, METRIC))
-    return History(tuple(candidates), tuple(evaluations), tuple(pending), tuple(failures))
 
 
 def _named(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:

@@ -10,9 +10,10 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
-from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
-from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
-from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
+from fiesta_allennlp.replays.settings import OF_TABLES, PlanSettings, ReplaySettings, done_note
+from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource
+from fiesta_allennlp.replays.table import is_selection, refuse_table_options, table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
@@ -72,19 +73,16 @@ def _by_numbers(settings: PlanSettings) -> Problem:
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
-    table = read_scores(path, settings)
-    if table.on_official_splits:
+    rows = read_rows(path, settings)
+    table = table_from(rows)  # which refuses fewer than two candidates
+    if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
-        lengths = {name: len(scores) for name, scores in table.scores.items()}
-        table = replace(table, splits=numbered_apart(lengths))
-    minimise = settings.minimise or table.minimise
-    source = PosteriorScores(str(path), history_of(table), minimise=minimise)
+    source = PosteriorScores(str(path), rows.history(list(table.scores)), minimise=rows.minimise)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
-    refuse_table_options(settings, ("splits", "evaluations_per_split", "columns", "minimise"), root)
+    refuse_table_options(settings, ("splits", *OF_TABLES), root)
     with reading(RunDirectory(root)) as store:
         meta = store.meta()
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
-from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
+from fiesta_allennlp.replays.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
@@ -22,7 +22,7 @@ from fiesta_allennlp.seeding import (
     fresh_seed,
     replay_rng,
 )
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
 
@@ -102,7 +102,7 @@ class Replayer:
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in best_within(means, self.margin, minimise=self.settings.minimise),
+            correct=decision.best in best_within(means, self.margin, minimise=bool(self.settings.minimise)),
             num_evaluations=len(history.evaluations),
             num_rounds=num_rounds,
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
@@ -158,9 +158,15 @@ def replay(
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
     settings, source = replayer.settings, replayer.source
-    repetitions, interrupted = in_chunks(
-        replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
-    )
+    try:
+        repetitions, interrupted = in_chunks(
+            replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
+        )
+    except OutOfScoresError:
+        if settings.with_replacement is not None:
+            raise
+        settings = replace(settings, with_replacement=True)
+        return replay(settings, source=source, margin=margin, on_repetitions=on_repetitions)
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
     return Replay(settings, replayer.true_means, tuple(repetitions), seconds, interrupted, fewest, source.notes)
@@ -174,15 +180,17 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
+    minimise = bool(settings.minimise or source.minimise)
+    settings = replace(settings, minimise=minimise)
+    sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
+    source = source.fitted(sampling)
     means = source.true_means()
-    settings = replace(settings, minimise=settings.minimise or source.minimise)
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
-    sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
-    source.check(sampling)
+    sampling = replace(sampling, length=most)
     return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
 
 
@@ -225,7 +233,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,
-        "with_replacement": settings.with_replacement,
+        "with_replacement": bool(settings.with_replacement),
         "seed": str(settings.seed),
         "strategy": strategy,
         "belief": strategy["belief"],

@@ -3,7 +3,9 @@
 import argparse
 import csv
 import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
@@ -12,8 +14,8 @@ from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, Ch
 
 SCORES = "Scores"
 
-
-COLUMNS = ("candidate", "split", "seed", "score", "metric")
+COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
+"""The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
 
 
 def separated(text: str) -> Tuple[str, ...]:
@@ -22,31 +24,23 @@ def separated(text: str) -> Tuple[str, ...]:
 
 
 def columns_of(text: str) -> Dict[str, str]:
-    """Read `candidate=model,score=test_f1`: the names of columns in a file."""
-    pairs = [pair.partition("=") for pair in separated(text)]
-    for name, _, called in pairs:
-        if name not in COLUMNS or not called:
+    """Read `candidate=model,score=test_f1`: the names of columns in a file, which may contain commas."""
+    pairs = [pair.strip().strip('"') for pair in re.split(rf",(?=\s*\"?(?:{'|'.join(COLUMNS)})\s*=)", text)]
+    named: Dict[str, str] = {}
+    for pair in pairs:
+        name, equals, called = (part.strip() for part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in named or re.search(r",\s*\w+\s*=", called):
             raise argparse.ArgumentTypeError(
-                f"must be pairs such as candidate=model,score=test_f1, with names from {', '.join(COLUMNS)}, but got "
-                f"'{text}'.{did_you_mean(name, COLUMNS)}"
+                f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
+                f"{', '.join(COLUMNS)}, but got '{text}'.{did_you_mean(name, COLUMNS)}"
             )
-    return {name: called for name, _, called in pairs}
+        named[name] = called.strip('"')
+    return named
 
 
 def candidates_option(help: str) -> Any:
     typed = f"{help}; put a name that contains a comma in double quotes"
     return option((), typed, group=SCORES, metavar="A,B,...", parse=separated)
-
-
-def done_option(group: str) -> Any:
-    """Return the option `--done`, below this heading; without a heading, it is not on the command line."""
-    return option(
-        (),
-        "candidates that get no more runs, such as a published model; only their existing scores count",
-        group=group,
-        metavar="A,B,...",
-        parse=separated,
-    )
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -55,25 +49,73 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
     return (f"{', '.join(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
 
 
-def columns_option(group: str) -> Any:
-    return option(
+@dataclass(frozen=True)
+class TableSettings:
+    """The settings of every command that reads a table of scores: they say what the table means."""
+
+    files: Tuple[str, ...] = option(
+        (), "more files of the table; files without a candidate column have one candidate each", metavar="FILE"
+    )
+    columns: Optional[Mapping[str, str]] = option(
         None,
-        "column names in a CSV file, such as candidate=model,score=test_f1,seed=seed. Without a split column, all runs "
+        f"column names in the table, such as candidate=model,score=test_f1,seed=seed, with names from "
+        f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
         "share one official split",
-        group=group,
+        group=SCORES,
         metavar="NAME=COLUMN,...",
         parse=columns_of,
     )
+    where: Tuple[str, ...] = option(
+        (),
+        "use only rows with this value, such as task=iris; step=last keeps the largest step of each run. Repeat it for "
+        "more columns, or for more values of a column",
+        group=SCORES,
+        metavar="COLUMN=VALUE",
+        is_repeated=True,
+    )
+    wide: Optional[str] = option(
+        None,
+        "what the headers of a wide table name: candidate (a row per split), split or seed. All columns with numbers "
+        "are taken, or those listed: candidate=A,B",
+        group=SCORES,
+        metavar="NAME[=COLUMN,...]",
+    )
+    evaluations_per_split: Optional[int] = option(
+        None,
+        "in JSON lists, number of consecutive scores of each candidate that share a split (default 1)",
+        group=SCORES,
+        metavar="N",
+        least=1,
+    )
+    minimise: Optional[bool] = option(
+        None,
+        "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
+        group=SCORES,
+    )
+    done: Tuple[str, ...] = option(
+        (),
+        "candidates that get no more runs, such as a published model; only their existing scores count",
+        group=SCORES,
+        metavar="A,B,...",
+        parse=separated,
+    )
 
 
-def minimise_option(group: str) -> Any:
-    typed = "lower scores of a table are better; in a CSV file, -NAME in the metric column does the same"
-    return option(False, typed, group=group, can_be_undone=False)
+OF_TABLES = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
+"""The settings that say what a table means. A selection has recorded its own."""
 
 
-def blocks_option(group: str) -> Any:
-    typed = "in a JSON file, number of consecutive scores of each candidate that share a split (default 1)"
-    return option(None, typed, group=group, metavar="N", least=1)
+def table_settings(given: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
+    """Return settings from Python as the command line gives them, and the content of the table if it is not in files.
+    The setting `name` is the first file."""
+    typed = dict(given)
+    if isinstance(typed.get("where"), Mapping):
+        typed["where"] = tuple(f"{column}={value}" for column, value in typed["where"].items())
+    if isinstance(table, (str, Path)):
+        return {**typed, name: str(table)}, None
+    if isinstance(table, (list, tuple)) and table and all(isinstance(file, (str, Path)) for file in table):
+        return {**typed, name: str(table[0]), "files": tuple(map(str, table[1:]))}, None
+    return typed, table
 
 
 def seed_option() -> Any:
@@ -82,7 +124,7 @@ def seed_option() -> Any:
 
 
 @dataclass(frozen=True)
-class ReplaySettings(ChoiceSettings):
+class ReplaySettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
@@ -94,14 +136,13 @@ class ReplaySettings(ChoiceSettings):
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")
-    evaluations_per_split: Optional[int] = blocks_option(SCORES)
-    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
-    minimise: bool = minimise_option(SCORES)
     splits: str = splits_option(SCORES)
-    with_replacement: bool = option(
-        False, "draw scores of the table with replacement", group=SCORES, can_be_undone=False
+    with_replacement: Optional[bool] = option(
+        None,
+        "draw scores of the table with replacement (default: only if they run out otherwise)",
+        group=SCORES,
     )
-    done: Tuple[str, ...] = done_option("")
+    done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
     repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
     batch_size: int = option(
         1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
@@ -119,21 +160,18 @@ class ReplaySettings(ChoiceSettings):
 
 
 @dataclass(frozen=True)
-class NextSettings(ChoiceSettings):
+class NextSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
     scores: str = option(
         "",
-        "a CSV file with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
+        "a table with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
         "empty until a run has finished; write `failed` if it ends without one",
-        metavar="SCORES.csv",
+        metavar="SCORES.csv|SCORES.json",
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
-    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
-    done: Tuple[str, ...] = done_option(SCORES)
-    minimise: bool = minimise_option(SCORES)
     splits: Optional[str] = splits_option(SCORES, default=None)
     workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
     max_failures: int = option(
@@ -157,14 +195,14 @@ PROBLEM = "Problem"
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
-OF_PILOT = ("done", "minimise", "evaluations_per_split", "columns")
+OF_PILOT = ("done", *OF_TABLES)
 
 
 @dataclass(frozen=True)
-class PlanSettings(ChoiceSettings):
+class PlanSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, SCORES, CHOOSING, RESOURCES)
 
     source: Optional[str] = option(
         None,
@@ -181,7 +219,6 @@ class PlanSettings(ChoiceSettings):
         None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
     )
     candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
-    minimise: bool = minimise_option(PROBLEM)
     seconds: Optional[float] = option(
         None, "duration of a run (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
     )
@@ -190,9 +227,6 @@ class PlanSettings(ChoiceSettings):
         None, "fixed budget for comparison (default: the mean number of runs)", group=CHOOSING, least=1
     )
     splits: Optional[str] = splits_option(PROBLEM, default=None)
-    evaluations_per_split: Optional[int] = blocks_option(PROBLEM)
-    columns: Optional[Mapping[str, str]] = columns_option(PROBLEM)
-    done: Tuple[str, ...] = done_option(PROBLEM)
     workers: int = option(1, "number of parallel runs (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
         None, "number of selections to simulate (default: 20 to 200, in 5 to 10 seconds)", group=RESOURCES, least=1

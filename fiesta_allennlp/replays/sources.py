@@ -15,6 +15,10 @@ METRIC = "score"
 """The name of the metric of a replayed evaluation."""
 
 
+class OutOfScoresError(DataError):
+    """A repetition needs more scores of a candidate than the table has. The message has their number."""
+
+
 @dataclass(frozen=True)
 class Sampling:
     """The way to draw the scores of a repetition. With `shared_splits`, replicate k of every candidate uses the same
@@ -42,7 +46,7 @@ class DrawnScores:
         """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
-            raise DataError(
+            raise OutOfScoresError(
                 f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
                 "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
             )
@@ -88,9 +92,9 @@ class ScoreSource(ABC):
         """Return the source with these of its candidates only, in this order."""
         raise NotImplementedError
 
-    def check(self, sampling: Sampling) -> None:
-        """Raise a `FiestaError` if this way of drawing cannot work here."""
-        return
+    def fitted(self, sampling: Sampling) -> "ScoreSource":
+        """Return the source, or what of it this way of drawing can use. Raise a `FiestaError` if it cannot work."""
+        return self
 
     @abstractmethod
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
@@ -158,9 +162,10 @@ class ScorePreset(ScoreSource):
     def restricted(self, names: Sequence[str]) -> "ScorePreset":
         return replace(self, means={name: self.means[name] for name in names})
 
-    def check(self, sampling: Sampling) -> None:
+    def fitted(self, sampling: Sampling) -> "ScorePreset":
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
+        return self
 
     def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""

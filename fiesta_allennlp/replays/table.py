@@ -1,20 +1,20 @@
 """Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, visible
-from fiesta_allennlp.files import distinct, shortened
-from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_rows, rows_of_lists, text_of
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.files import shortened
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.replays.rows import Rows
+from fiesta_allennlp.replays.settings import OF_TABLES, ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import reading
@@ -43,21 +43,34 @@ class ScoreTable(ScoreSource):
         splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
         return replace(self, splits=splits, scores=scores)
 
-    def check(self, sampling: Sampling) -> None:
-        """Refuse shared splits on which candidates have different numbers of scores."""
+    def fitted(self, sampling: Sampling) -> "ScoreTable":
+        """Return the table with the splits that are common to all candidates, if splits are shared. Refuse a table
+        without any, on which all candidates have the same number of scores."""
         if not sampling.shared_splits:
-            return
-        first, *others = self.splits
-        expected = self._counts(first)
-        for other in others:
-            counts = self._counts(other)
-            if (counts != expected).any():
-                split = int(np.argmax(counts != expected))
-                raise DataError(
-                    f"{self.name}: with shared splits, all candidates need the same number of scores on each split, "
-                    f"but on split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
-                    f"{counts[split]}. Complete the table, or use --splits independent."
-                )
+            return self
+        # Shape: (num_candidates, num_splits)
+        counts = np.array([self._counts(name) for name in self.splits])
+        is_used = (counts > 0).any(axis=0)
+        is_common = is_used & (counts == counts[0]).all(axis=0)
+        if (is_common == is_used).all():
+            return self
+        if not is_common.any():
+            raise DataError(
+                f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but on no "
+                "split do they have that. Complete the table, or use --splits independent."
+            )
+        kept = {name: is_common[splits] for name, splits in self.splits.items()}
+        left_out = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
+        return replace(
+            self,
+            splits={name: splits[kept[name]] for name, splits in self.splits.items()},
+            scores={name: scores[kept[name]] for name, scores in self.scores.items()},
+            notes=(
+                *self.notes,
+                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
+                f"scores, without {shortened(', '.join(left_out))}.",
+            ),
+        )
 
     def fewest_scores(self, sampling: Sampling) -> Optional[int]:
         columns = self.splits.values()
@@ -105,120 +118,77 @@ class ScoreTable(ScoreSource):
         return shuffled[np.lexsort((positions[passes, splits], passes))]
 
 
-def history_of(table: ScoreTable) -> History:
-    """Return all scores, the first ones of all candidates before the second ones. The number of a split is its seed."""
-    drawn = DrawnScores(table.splits, table.scores, table.name)
-    evaluations = [drawn.run(name, k) for name, scores in table.scores.items() for k in range(len(scores))]
-    return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
-
-
-def table_from(table: Rows, path: Path, least_candidates: int = 2) -> ScoreTable:
-    """Make a table of the rows that have a score, in any order. Messages call it `path`."""
-    scored = [row for row in table.rows if row.score not in ("", FAILED)]
-    positions: Dict[str, int] = {}
-    found: Dict[str, List[Tuple[int, float]]] = {}
-    for row in scored:
-        if visible(row.candidate) != row.candidate:
-            raise DataError(
-                f"{row.where}: the name '{visible(row.candidate)}' contains an invisible character. Rename it."
-            )
-        split = positions.setdefault(row.split if table.has_splits else row.where, len(positions))
-        found.setdefault(row.candidate, []).append((split, row.number))
-    if len(found) < least_candidates:
+def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
+    """Make a table of the rows that have a score, in any order."""
+    if len(table.scores) < least_candidates:
         raise DataError(
-            f"{path}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
-            f"{len(found)}: {', '.join(found) or 'none'}."
+            f"{table.name}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
+            f"{len(table.scores)}: {', '.join(table.scores) or 'none'}."
         )
-    ordered = {name: sorted(runs, key=lambda run: run[0]) for name, runs in found.items()}
-    skipped = len(table.rows) - len(scored)
+    history = table.history()
+    runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
+    numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
+    named = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
+    skipped = len(table.rows) - len(history.evaluations)
     return ScoreTable(
-        str(path),
-        list(positions),
-        {name: np.array([split for split, _ in runs]) for name, runs in ordered.items()},
-        {name: np.array([score for _, score in runs], dtype=float) for name, runs in ordered.items()},
-        minimise=is_minimised(scored),
+        table.name,
+        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in named)),
+        {name: np.array([numbers[_split_of(run)] for run in mine]) for name, mine in runs.items()},
+        {name: np.array([run.score for run in mine], dtype=float) for name, mine in runs.items()},
+        minimise=table.minimise,
         on_official_splits=not table.has_splits,
         notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
     )
 
 
-SCORE_ENDINGS = (".json", ".csv")
+def _split_of(run: Evaluation) -> int:
+    return run.request.split_seed
 
 
 def is_selection(path: Path) -> bool:
-    """Return whether a path is a directory and not a table of scores. Refuse any other path."""
-    if path.is_dir():
-        return True
-    if path.suffix in SCORE_ENDINGS and path.is_file():
-        return False
-    what = "is neither a directory nor a .json or .csv file" if path.exists() else "does not exist"
-    raise ConfigError(f"{path} {what}. Pass the directory of a selection, or a table of scores.")
+    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
+    return path.is_dir()
 
 
-def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
-    """Refuse options for tables of scores if the scores come from a selection."""
+def refuse_table_options(settings: Any, names: Iterable[str], source: Union[str, Path]) -> None:
+    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
+    other = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
     for name in names:
-        if getattr(settings, name):
-            raise ConfigError(
-                f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
-                f"Remove {flag(name)}."
-            )
+        if getattr(settings, name) not in (None, (), False):
+            raise ConfigError(f"{flag(name)} is for tables of scores, but {other}. Remove {flag(name)}.")
 
 
 def open_scores(settings: ReplaySettings) -> ScoreSource:
     """Return the preset of this name, the table in this file, or that of the selection in this directory."""
-    scores = settings.scores
+    scores, path = settings.scores, Path(settings.scores)
     if scores in PRESETS:
-        _refuse_blocks(scores, settings)
+        refuse_table_options(settings, OF_TABLES, f"{scores} is a preset")
         return PRESETS[scores]
-    path = Path(scores)
     if path.is_dir():
-        refuse_table_options(settings, ("evaluations_per_split", "columns", "minimise"), path)
-        return _table_of_selection(path)
-    if path.suffix in SCORE_ENDINGS:
-        return read_scores(path, settings)
+        refuse_table_options(settings, OF_TABLES, path)
+        return _table_of_selection(path, settings)
+    if path.suffix or path.exists():
+        return table_from(read_rows(path, settings))
     hint = did_you_mean(scores, PRESETS)
-    raise ConfigError(f"'{scores}' is neither a .json or .csv file nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
+    raise ConfigError(f"'{scores}' is neither a table of scores nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
 
 
-def read_scores(path: Path, settings: Any, *, least_candidates: int = 2) -> ScoreTable:
-    """Read the table in a `.json` or `.csv` file, as the settings of a command say. Unfinished and `failed` runs are
-    skipped."""
-    if path.suffix != ".json":
-        _refuse_blocks(str(path), settings)
-        return table_from(read_rows(path, settings.columns), path, least_candidates)
-    try:
-        content = json.loads(text_of(path), object_pairs_hook=distinct)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(content, dict):
-        raise DataError(f'{path}: expected {{"candidate": [scores], ...}} but got {shortened(content)}.')
-    return table_from(rows_of_lists(content, settings.evaluations_per_split or 1, path), path, least_candidates)
-
-
-def _refuse_blocks(scores: str, settings: Any) -> None:
-    if settings.evaluations_per_split is not None:
-        raise ConfigError(
-            f"--evaluations-per-split is for JSON tables: {scores} already defines which scores share a split. Remove "
-            "the option."
-        )
-
-
-def _table_of_selection(directory: Path) -> ScoreTable:
+def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
     """Return the present scores of the selection in a directory."""
     with reading(RunDirectory(directory)) as store:
-        settings = store.meta().settings or {}
+        stored = store.meta().settings or {}
         history = store.history(max_failures=1)
-    runs = [run for name in history.candidates for run in history.evaluations_of(name)]
     rows = [
-        Row(
-            run.request.candidate,
-            split=str(run.request.split_seed),
-            seed=str(run.request.replicate),
-            score=str(run.score),
-            metric=settings.get("metric") or "",
-            where=f"{directory}, {run.request.name}",
-        )
-        for run in sorted(runs, key=lambda run: run.request.replicate)
+        {
+            "candidate": run.request.candidate,
+            "split": run.request.split_seed,
+            "seed": run.request.replicate,
+            "score": run.score,
+            "metric": stored.get("metric") or None,
+        }
+        for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
     ]
-    return table_from(Rows(rows, has_splits=settings.get("splits") != OFFICIAL), directory)
+    splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
+    return table_from(read_rows(directory, replace(settings, splits=splits), rows))

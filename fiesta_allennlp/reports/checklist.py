@@ -22,8 +22,8 @@ def checklist_of(read: Reading) -> Checklist:
     if read.parts:
         return tuple((f"{typed}: {key}", value) for typed, part in read.parts for key, value in checklist_of(part))
     if read.table is not None:
-        path = Path(read.name)
-        about = {"source": f"{path.name}, SHA-256 {digest_of(path)}", "environments": [environment()]}
+        files = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in read.table_files)
+        about = {"source": "; ".join(files) or "rows from Python", "environments": [environment()]}
         return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
     return () if read.stored is None else _of_selection(read, read.stored, read.settings)
 

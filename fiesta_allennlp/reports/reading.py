@@ -13,7 +13,7 @@ from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import Metric, scale_notes
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
@@ -104,6 +104,8 @@ class Reading(Origin):
         test_share: the test share of a random split; None for official splits, or if unknown.
         num_parameters: by candidate, where known.
         table_notes: sentences about the meaning of a table's splits and seeds.
+        table_target: the target confidence of a table that is not decided; None if it is.
+        table_files: the files of a table; empty if it came from Python.
         documents: for a selection by documents, the current content of `selection.json`.
         stored: the store of a selection; None for other sources.
         settings: the settings of a selection.
@@ -123,6 +125,8 @@ class Reading(Origin):
     test_share: Optional[float] = None
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     table_notes: Tuple[str, ...] = ()
+    table_target: Optional[float] = None
+    table_files: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
     stored: Optional[Stored] = None
     settings: "Union[Settings, DocumentSettings, None]" = None
@@ -244,8 +248,10 @@ def _selection(
         decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
+    scores = {name: history.scores(name).tolist() for name in history.candidates}
     return Reading(
         name=str(stored.directory.root),
+        notes=tuple(scale_notes(scores)),
         stored=stored,
         metric=replace(metric, name=visible(metric.name)),  # somebody else may have chosen it
         history=history,

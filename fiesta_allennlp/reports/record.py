@@ -244,10 +244,15 @@ def _title(read: Reading, *, pair: bool) -> str:
 
 def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
+        scope = "" if read.table_notes else scope_in_words(summary)
+        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope)))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
-    about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
+    about = {
+        "belief": read.belief_name,
+        "min_evaluations": read.belief.min_evaluations,
+        "target": read.table_target,
+    }
     return tuple(scores_in_words(summary, **about))
 
 

@@ -6,18 +6,20 @@ from typing import Any, Optional, Sequence, Union
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.replays.forms import Content
+from fiesta_allennlp.replays.settings import table_settings
 from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_pair, read_source
-from fiesta_allennlp.selection.options import check_names
+from fiesta_allennlp.reports.sources import read_pair, read_source, read_table
+from fiesta_allennlp.selection.options import as_tuple, check_names
 
 Pathlike = Union[str, Path]
 
 
 def report(
-    source: Optional[Pathlike] = None,
+    source: Any = None,
     *,
     output: Optional[Pathlike] = None,
     compare: Optional[Sequence[str]] = None,
@@ -26,8 +28,9 @@ def report(
     """Report on a selection, on a table of scores, or on two candidates.
 
     Args:
-        source: the directory of a selection, finished or running, or a table of scores in the format of
-            `fiesta replay`. Optional if `compare` names files.
+        source: the directory of a selection, finished or running, or a table of scores: a file; a list of files; rows
+            as mappings from names of columns to values; a data frame; or a mapping from candidates to their scores.
+            Optional if `compare` names files.
         output: the directory for the files of the report. If None, nothing is written.
         compare: two candidates of `source`. Each can also be `PATH:NAME` in another source, or the `PATH` of a source
             with one candidate.
@@ -39,7 +42,10 @@ def report(
             - `paired`: with `compare` and two tables: match splits by name.
             - `minimise`: for a table: the lowest mean is the best.
             - `long_table`: write all columns and the comparisons to `table.tex`, instead of n, mean, sd and P(best).
-            - `columns`: for a CSV table: its names for some of the columns, such as `{"score": "test_f1"}`.
+            - `columns`: for a table: its names for some of the columns, such as `{"score": "test_f1"}`.
+            - `where`: for a table: use only rows with these values, such as `{"task": "iris"}`.
+            - `wide`: for a table whose headers name candidates, splits or seeds: which of them.
+            - `splits`: for a table: `official` if all runs share one official split.
             - `done`: for a table: candidates that get no further runs. The report notes this.
 
     Raises:
@@ -47,17 +53,20 @@ def report(
             be written.
     """
     check_names(settings, ReportSettings)
-    typed = {"source": None if source is None else str(source), "compare": None if compare is None else tuple(compare)}
-    given = ReportSettings(**{**settings, **typed, "done": tuple(settings.get("done", ()))})
-    made = Report.of(_read(given), pair=compare is not None)
+    named, content = table_settings(settings, source, "source")
+    lists = {name: as_tuple(value) for name, value in named.items()}
+    given = ReportSettings(**{**lists, "compare": None if compare is None else tuple(compare)})
+    made = Report.of(_read(given, content), pair=compare is not None)
     if output is not None:
         write_report(made, Path(output), long_table=given.long_table)
     return made
 
 
-def _read(settings: ReportSettings) -> Reading:
+def _read(settings: ReportSettings, content: Content) -> Reading:
     source, compare = settings.source, settings.compare
     if compare is None:
+        if content is not None:
+            return read_table(Path("rows"), settings, content)
         if source is None:
             raise ConfigError("pass the directory of a selection, a table of scores, or two candidates with --compare.")
         if settings.paired:
@@ -66,6 +75,8 @@ def _read(settings: ReportSettings) -> Reading:
     if len(compare) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
     opened = None if source is None else read_source(Path(source), settings, least_candidates=1)
+    if content is not None:
+        opened = read_table(Path("rows"), settings, content, least_candidates=1)
     return read_pair((compare[0], compare[1]), opened, settings)
 
 

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Mapping, Optional, Tuple
+from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.replays.settings import SCORES, blocks_option, columns_option, done_option, minimise_option
+from fiesta_allennlp.replays.settings import OF_TABLES, SCORES, TableSettings
 from fiesta_allennlp.selection.options import check_options, option
+from fiesta_allennlp.selection.settings import splits_option
 
 FOLLOWING = "Following"
 REPORT = "Report"
 
-OF_TABLES = ("evaluations_per_split", "columns", "done", "minimise", "belief")
+OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "belief")
 """The settings of a report that a selection has recorded."""
 
 
@@ -33,7 +34,7 @@ class StatusSettings:
 
 
 @dataclass(frozen=True)
-class ReportSettings:
+class ReportSettings(TableSettings):
     """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (REPORT, SCORES)
@@ -64,10 +65,7 @@ class ReportSettings:
         group=REPORT,
         can_be_undone=False,
     )
-    evaluations_per_split: Optional[int] = blocks_option(SCORES)
-    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
-    done: Tuple[str, ...] = done_option(SCORES)
-    minimise: bool = minimise_option(SCORES)
+    splits: Optional[str] = splits_option(SCORES, default=None)
     belief: Any = option(
         None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
     )

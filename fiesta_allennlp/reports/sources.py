@@ -2,53 +2,75 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import Decision, History, Request
 from fiesta_allennlp.registry import build
-from fiesta_allennlp.replays.settings import done_note
+from fiesta_allennlp.replays.forms import Content
+from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
+from fiesta_allennlp.replays.table import is_selection, refuse_table_options, table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
-from fiesta_allennlp.reports.settings import OF_TABLES, ReportSettings
+from fiesta_allennlp.reports.settings import OF_REPORTED_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import registered
+from fiesta_allennlp.selection.settings import OFFICIAL, registered
+from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 
 
 def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:
     """Read the selection in a directory, or the table in a file."""
     if not is_selection(path):
-        return _read_table(path, settings, least_candidates=least_candidates)
-    refuse_table_options(settings, OF_TABLES, path)
+        return read_table(path, settings, least_candidates=least_candidates)
+    refuse_table_options(settings, OF_REPORTED_TABLES, path)
     return read_directory(path)
 
 
-def _read_table(path: Path, settings: ReportSettings, *, least_candidates: int) -> Reading:
-    """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
-    table = read_scores(path, settings, least_candidates=least_candidates)
-    default = "unpaired" if table.on_official_splits else "split_paired"
+def read_table(path: Path, settings: ReportSettings, content: Content = None, *, least_candidates: int = 2) -> Reading:
+    """Read a table of scores, and compute the belief on all scores."""
+    rows = read_rows(path, settings, content, is_one_candidate=least_candidates < 2)
+    table = table_from(rows, least_candidates)
+    history = rows.history(list(table.scores))
+    default = "split_paired" if rows.is_paired else "unpaired"
     params = registered(settings.belief or default, "--belief")
     try:
         belief = build(Belief, params)
     except ConfigError as error:
         raise ConfigError(f"--belief {params['type']}: {error}") from error
+    # a table has no order: the first runs of all candidates come before the second ones
+    evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
     read = Reading(
         name=str(path),
-        metric=Metric(METRIC, minimise=settings.minimise or table.minimise),
-        history=history_of(table),
+        metric=Metric(METRIC, minimise=table.minimise),
+        history=replace(history, evaluations=evaluations, pending=()),
         decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
+        splits=OFFICIAL if table.on_official_splits else "",
         table=table,
+        table_files=() if content is not None else (str(path), *settings.files),
         table_notes=(*table.notes, *done_note(settings.done)),
     )
     for name in settings.done:
         read.check_name(name)
-    return replace(read, decision=believed(read.directed(read.history), read.belief).decision)
+    return replace(read, **_conclusion(read, settings.done))
+
+
+def _conclusion(read: Reading, done: Sequence[str]) -> Dict[str, Any]:
+    """Return the decision about a table, and the target confidence if the default strategy would go on."""
+    history = read.directed(read.history)
+    decision = believed(history, read.belief).decision
+    if len(history.candidates) < 2 or decision.best is None:
+        return {"decision": decision}
+    strategy = build(Strategy, {"type": NextSettings().strategy_params()["type"], "belief": read.belief})
+    strategy.without_further_runs(done, history)
+    reached = strategy.recommend(history)
+    target = None if reached.stopped_by == "confidence" else getattr(strategy, "confidence", None)
+    return {"decision": replace(decision, lacking=reached.lacking), "table_target": target}
 
 
 def read_pair(typed: Tuple[str, str], source: Optional[Reading], settings: ReportSettings) -> Reading:

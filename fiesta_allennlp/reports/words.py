@@ -201,7 +201,8 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
 
 def scores_in_words(summary: Mapping[str, Any], **about: Any) -> List[str]:
     """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
-    return render_paragraphs("scores.j2", **{**summary, "metric": metric_text(summary), "pair": None, **about})
+    known = {"metric": metric_text(summary), "pair": None, "target": None, "needs": _lacking(summary), **about}
+    return render_paragraphs("scores.j2", **{**summary, **known})
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> List[str]:

@@ -3,12 +3,12 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import List, Mapping, Sequence
+from typing import List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.files import shortened
 
-ERRORS = re.compile("loss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
+ERRORS = re.compile("loss|logloss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
 """Matches parts of the names of metrics for which lower is better."""
 
 
@@ -43,13 +43,22 @@ class Metric:
         return -1 if self.minimise else 1
 
 
+def error_in(typed: str) -> Optional[str]:
+    """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
+    None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
+    parts = [part for part in re.split(r"[\W_]+", typed.lower()) if part]
+    if typed[:1] in ("-", "+") or "neg" in parts:
+        return None
+    return next((part for part in parts if ERRORS.fullmatch(part)), None)
+
+
 def check_sign(typed: str) -> None:
-    """Refuse the name of an error or a loss without a sign, because its highest mean would win. Parts of a name count,
-    as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric anyway."""
-    known = [part for part in re.split(r"[\W_]+", typed.lower()) if ERRORS.fullmatch(part)]
-    if known and typed[0] not in "-+":
+    """Refuse the name of an error or a loss without a sign, because its highest mean would win. `+NAME` maximises such
+    a metric anyway."""
+    known = error_in(typed)
+    if known:
         raise ConfigError(
-            f"--metric {typed}: a metric with '{known[0]}' in its name is usually minimized, but without a sign the "
+            f"--metric {typed}: a metric with '{known}' in its name is usually minimized, but without a sign the "
             f"highest mean wins. Use --metric=-{typed} to minimize it, or --metric=+{typed} to maximize it."
         )
 

@@ -19,8 +19,8 @@ from fiesta_allennlp.selection.options import (
     options_of,
 )
 
-SHARED, OFFICIAL = "shared", "official"
-SPLITS = (SHARED, "independent", OFFICIAL)
+SHARED, INDEPENDENT, OFFICIAL = "shared", "independent", "official"
+SPLITS = (SHARED, INDEPENDENT, OFFICIAL)
 
 CHOOSING = "Selection"
 RESOURCES = "Resources"

@@ -10,7 +10,8 @@ from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.records import Remaining
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 
-NUM_DRAWS = 200
+NUM_DRAWS, LEAST_DRAWS = 200, 20
+"""The number of simulated selections: fewer among more than 100 candidates, because a draw takes a time for each."""
 
 MIDDLE_HALF = (25, 75)
 """Per cent of the draws between which the estimate lies."""
@@ -50,7 +51,7 @@ def remaining(
     if room < 1 or not (posterior.scale > 0).all():
         return None
     simulated = _Selections(posterior, np.asarray(counts, dtype=float), ~np.asarray(is_open), margin, stop, rng)
-    made = np.zeros(NUM_DRAWS)
+    made = np.zeros(len(simulated.rows))
     while True:
         names, is_over = simulated.next(confidence)
         step = np.where(is_over, 0, np.minimum(np.maximum(1, simulated.runs.sum(axis=1) // STEP), room - made))
@@ -66,7 +67,7 @@ def remaining(
 class _Selections:
     """One simulated selection for each draw of the true means.
 
-    `runs`, `location` and `means`, the truth, have the shape `(NUM_DRAWS, num_candidates)`. `noise` has the variance of
+    `runs`, `location` and `means`, the truth, have the shape `(num_draws, num_candidates)`. `noise` has the variance of
     a run, shape `(num_candidates,)`, and `is_closed` is true for those that get no further runs, of that shape too.
     """
 
@@ -78,14 +79,15 @@ class _Selections:
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
-        self.means = self.posterior.sample(NUM_DRAWS, self.rng)
+        num_draws = max(LEAST_DRAWS, min(NUM_DRAWS, 100 * NUM_DRAWS // len(self.counts)))
+        self.means = self.posterior.sample(num_draws, self.rng)
         self.noise = self.posterior.scale**2 * self.counts
-        self.runs = np.tile(self.counts, (NUM_DRAWS, 1))
-        self.location = np.tile(self.posterior.location, (NUM_DRAWS, 1))
-        self.rows = np.arange(NUM_DRAWS)
+        self.runs = np.tile(self.counts, (num_draws, 1))
+        self.location = np.tile(self.posterior.location, (num_draws, 1))
+        self.rows = np.arange(num_draws)
 
     def next(self, confidence: float) -> Tuple[np.ndarray, np.ndarray]:
-        """The candidate to run next, and whether the selection is over. Shapes: `(NUM_DRAWS,)` both."""
+        """The candidate to run next, and whether the selection is over. Shapes: `(num_draws,)` both."""
         winner = self.location.argmax(axis=1)
         ahead, variance = self._ahead(winner)
         ahead = ahead + self.margin
@@ -101,14 +103,14 @@ class _Selections:
         return np.where(is_one & ~self.is_closed[one], one, other), is_over
 
     def run(self, names: np.ndarray, step: np.ndarray) -> None:
-        """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""
+        """Run each selection's candidate as often as `step` says. Shapes: `(num_draws,)` both."""
         at = self.rows, names
-        scores = step * self.means[at] + self.rng.normal(size=NUM_DRAWS) * np.sqrt(step * self.noise[names])
+        scores = step * self.means[at] + self.rng.normal(size=len(step)) * np.sqrt(step * self.noise[names])
         self.location[at] = (self.runs[at] * self.location[at] + scores) / (self.runs[at] + step)
         self.runs[at] += step
 
     def _top_two(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Leader and challenger as in `TopTwo`. Shapes: `(NUM_DRAWS,)` both."""
+        """Leader and challenger as in `TopTwo`. Shapes: `(num_draws,)` both."""
         draws = self.location + self.rng.normal(size=self.location.shape) * np.sqrt(self.noise / self.runs)
         leader = draws.argmax(axis=1)
         ahead, variance = self._ahead(leader)

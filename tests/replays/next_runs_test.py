@@ -73,7 +73,7 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
     found = next_runs(path, columns=columns, minimise=True)
     assert (found.splits, found.decision.best, found.decision.stopped_by) == ("official", "a", "confidence")
     path.write_text("model,test_loss,n\na,0.1,0\nb,0.2,7\n")
-    assert runs(next_runs(path, columns=columns, workers=2)) == [("a", "", "1"), ("b", "", "0")]
+    assert runs(next_runs(path, columns=columns, workers=2, minimise=True)) == [("a", "", "1"), ("b", "", "0")]
 
 
 @pytest.mark.parametrize(

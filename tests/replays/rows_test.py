@@ -54,7 +54,7 @@ def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: 
         ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
         ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* 'nan'"),
         ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* 'True'"),
-        ("s.csv", "candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
+        ("s.csv", "candidate,splits,score\na,0,0.1\n", "line 1: .* 'split' is missing.* candidate,splits,score"),
         ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
         ("s.csv", HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
         ("s.csv", HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields"),
@@ -110,8 +110,8 @@ def test_a_missing_or_binary_file_is_named(tmp_path: Path) -> None:
 
 
 def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_path: Path) -> None:
-    read = table(tmp_path / "s.csv", METRIC_HEADER + "'=a,0,0,1,'-f1\n-b,0,0,2,-f1\nA,0,0,3,-f1\na,0,0,4,-f1\n")
-    assert list(read.scores) == ["=a", "-b", "A", "a"]
+    read = table(tmp_path / "s.csv", METRIC_HEADER + "'=a,0,0,1,'-f1\n-b,0,0,2,-f1\nA,0,0,3,-f1\n")
+    assert list(read.scores) == ["=a", "-b", "A"]
     assert read.minimise
 
 

@@ -26,8 +26,7 @@ def drawn(
 ) -> DrawnScores:
     rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.true_means())}
     sampling = Sampling(shared, replacement, length)
-    source.check(sampling)
-    return source.draw(sampling, split_rng=np.random.default_rng([seed, 99]), score_rngs=rngs)
+    return source.fitted(sampling).draw(sampling, split_rng=np.random.default_rng([seed, 99]), score_rngs=rngs)
 
 
 def asked(scores: DrawnScores, count: int) -> Dict[str, List[Tuple[Request, float]]]:
@@ -89,11 +88,16 @@ def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     assert alone.tolist() == scores.scores["a"].tolist(), "a candidate's scores do not depend on the others"
 
 
-def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
+def test_shared_splits_need_equally_many_scores_and_others_are_left_out() -> None:
     one, other = table((3, 3, 3), "a"), table((3, 2, 3), "b")
     uneven = ScoreTable("made.csv", one.split_names, {**one.splits, **other.splits}, {**one.scores, **other.scores})
-    with pytest.raises(DataError, match="made.csv: .* on split s1 'a' has 3 and 'b' has 2. .* --splits independent"):
-        drawn(uneven, shared=True)
+    common = uneven.fitted(Sampling(shared_splits=True, with_replacement=False, length=0))
+    assert "the 2 of 3 splits" in common.notes[0] and common.notes[0].endswith("without s1.")
+    assert common.true_means() == {"a": 11.0, "b": 11.0}
+    assert {request.split_seed for request, _ in asked(drawn(uneven, shared=True), 6)["b"]} == {0, 2}
+    apart = ScoreTable("made.csv", ["s", "t"], {"a": np.zeros(1, int), "b": np.ones(1, int)}, uneven.scores)
+    with pytest.raises(DataError, match="made.csv: .* on no split do .* --splits independent"):
+        apart.fitted(Sampling(shared_splits=True, with_replacement=False, length=0))
     assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
 
 

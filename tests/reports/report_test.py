@@ -13,7 +13,8 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.table import read_scores
+from fiesta_allennlp.replays.table import table_from
+from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
@@ -154,7 +155,7 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
     assert sorted(shown) == sorted(f"figures/{name}.png" for name in figures)
-    table = read_scores(out / "scores.csv", ReplaySettings())
+    table = table_from(read_rows(out / "scores.csv", ReplaySettings()))
     assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
     assert report(out / "scores.csv").candidate("good").mean == pytest.approx(made.candidate("good").mean)
 

@@ -51,6 +51,7 @@ def test_fields_of_records() -> None:
     [
         ("jsonl", b'{"a": 1}\n{"a": \n', "file.jsonl, line 2: not valid JSON"),
         ("jsonl", b"[1]\n", "line 1: expected a JSON object"),
+        ("jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "file.jsonl, line 2: .* the key 'a' appears twice"),
         ("jsonl", b'{"a": "\xff"}\n', "line 1: not UTF-8"),
         ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
         ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),

@@ -29,6 +29,9 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
     assert metrics_in_file(path) == {"accuracy": 0.5}
+    path.write_text('{"f1": 0.5, "f1": 0.9}')
+    with pytest.raises(FiestaError, match=r"metrics.json are not valid JSON: the key 'f1' appears twice"):
+        metrics_in_file(path)
     path.write_text("[0.5]")
     with pytest.raises(FiestaError, match=r"metrics.json must be a JSON object"):
         metrics_in_file(path)
