@@ -97,7 +97,7 @@ def classifiers() -> Dict[str, Tuple[Any, float, int]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import MultinomialNB
     from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
+    from sklearn.pipeline import make_pipeline, make_union
     from sklearn.svm import LinearSVC
     from sklearn.tree import DecisionTreeClassifier
 
@@ -106,7 +106,9 @@ def classifiers() -> Dict[str, Tuple[Any, float, int]]:
 
     chars = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True}
     even = {"class_weight": "balanced", "random_state": SEED}
+    union = make_union(words(ngram_range=(1, 2)), TfidfVectorizer(**chars))
     return {
+        "union": (make_pipeline(union, LogisticRegression(C=20, max_iter=500, **even)), 1.0, 4),
         "logistic": (make_pipeline(words(ngram_range=(1, 2)), LogisticRegression(C=10, max_iter=500, **even)), 1.0, 4),
         "svm": (make_pipeline(words(), LinearSVC(C=0.3, **even)), 1.0, 4),
         "svm_narrow": (make_pipeline(words(), LinearSVC(C=0.3, **even)), 0.5, 0),
