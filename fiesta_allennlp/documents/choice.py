@@ -127,8 +127,8 @@ class LimitedDocuments(Strategy):
 
 @StoppingRule.register("enough_documents")
 class EnoughDocuments(BayesianStop):
-    """Stops as `bayesian` does, if the winner and its nearest rival have answered enough documents or batches. It is
-    the default of `fiesta documents`.
+    """Stops as `bayesian` does, if the winner and its nearest rival have answered enough documents. It is the default
+    of `fiesta documents`.
 
     Of a few documents, those on which two systems differ may all favor one of them by chance, and a kind of documents
     may be missing. With delta = 1 - confidence, both systems need n documents::
@@ -137,7 +137,13 @@ class EnoughDocuments(BayesianStop):
 
     that is, 7 at .8 and 12 at .95. A kind to which a quarter of all documents belong is then missing with probability
     delta at most. `rule_of_three` also asks for more if scores are skewed, which changes nothing for documents.
+
+    Args:
+        batch_size: number of documents in a query.
     """
+
+    def __init__(self, *, batch_size: int = 1) -> None:
+        self.batch_size = batch_size
 
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
         if super().missing_runs(history, look, confidence) is None or look.posterior is None:
@@ -152,7 +158,7 @@ class EnoughDocuments(BayesianStop):
         return max(STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(round(-math.log(1 - confidence) / RAREST, 9))
+        return math.ceil(round(-math.log(1 - confidence) / RAREST / self.batch_size, 9))
 
 
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")

@@ -138,7 +138,12 @@ class DocumentSettings(SelectionSettings):
         complete = replace(self, strategy=strategy or None, belief=belief)
         params = complete.strategy_params()
         stops = params["type"] in Strategy.available() and issubclass(Strategy.by_name(params["type"]), FixedConfidence)
-        return replace(complete, stop=self.default_stop) if stops and "stop" not in params else complete
+        if not stops or "stop" in strategy:
+            return complete
+        stop = registered(self.stop or self.default_stop, "--stop")
+        if stop["type"] == self.default_stop and self.batch_size > 1:
+            fill(stop, {"batch_size": self.batch_size}, "--stop")
+        return replace(complete, stop=stop)
 
     def until_documents_end(self) -> "DocumentSettings":
         """Return these settings without the default limit, because documents run out before."""

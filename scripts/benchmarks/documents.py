@@ -18,7 +18,7 @@ import secrets
 from collections import deque
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Deque, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from calibration import rule_commit
@@ -39,7 +39,7 @@ from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.family import Resumed
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
-SIDE_BY_SIDE = 50
+SIDE_BY_SIDE = 100
 """Selections that take turns."""
 
 HEADINGS = ("cell", "test fits", "target", "selections", "queries", "wrong of all", "wrong of named", "ran out")
@@ -205,7 +205,8 @@ class Replayer:
         )
         names, drawn = self.names(rng), self.cell.drawn
         order = rng.permutation(number) if drawn == "once" else rng.integers(number, size=number)
-        history, waiting = History(names), deque()  # type: Tuple[History, Deque[Request]]
+        history = History(names)
+        waiting: Deque[Request] = deque()
         while True:
             yield history
             decision = self.strategy.recommend(history)

@@ -139,6 +139,27 @@ def test_the_posterior_of_the_paper_is_for_one_f_measure(choices: Choices, run: 
     assert summary_of(run)["belief"] == {"type": "dirichlet_f_measure"}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--margin", 0.1],
+        ["--batch-size", 4, "--workers", 3],
+        ["--budget", 30],
+        ["--max-evaluations", 60],
+        ["--documents-order", "independent", "--stop", "rule_of_three"],
+        ["--strategy", "non_adaptive_fc"],
+    ],
+)
+def test_the_default_posterior_goes_with_other_options(choices: Choices, run: Path, options: List[Any]) -> None:
+    choices.begin(choices.programs(), "--belief", "paired_measure", *options)
+    summary = summary_of(run)
+    assert (summary["best"], summary["belief"]) == ("a", {**DEFAULT, "average": "accuracy"})
+    assert summary["stopped_by"] == ("budget" if "--budget" in options else "confidence")
+    if "--batch-size" in options:
+        assert summary["strategy"]["stop"] == {"type": "enough_documents", "batch_size": 4}
+        assert min(entry["num_documents"] for entry in summary["candidates"]) >= 12
+
+
 def test_a_belief_in_the_strategy_is_about_the_metric_too(choices: Choices, run: Path) -> None:
     strategy = json.dumps({"type": "ttts", "belief": "paired_measure"})
     choices.begin(choices.programs(), "--strategy", strategy)
