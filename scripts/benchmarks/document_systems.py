@@ -26,6 +26,10 @@ POSTS = 10
 
 SEED = 14
 
+SYNTHETIC, LABELS = "synthetic", ("x", "y", "z")
+NUM_SYNTHETIC, NUM_SYSTEMS, ABILITIES = 1500, 40, (0.8, 0.25)
+"""Synthetic documents and systems; mean and standard deviation of the systems' abilities."""
+
 Item = Dict[str, Any]
 """The fields of an item with its gold annotation, `label` or `tags`."""
 
@@ -183,14 +187,38 @@ SOURCES = {
 }
 
 
+def synthetic() -> Tuple[Documents, Dict[str, List[List[str]]]]:
+    """Documents of 3.5 items on average, and the answers of systems. An item is right if the ability of the system,
+    from a normal distribution, exceeds the difficulty of document and item, and the noise of this answer."""
+    rng = np.random.default_rng(SEED)
+    sizes = 1 + rng.poisson(2.5, NUM_SYNTHETIC)
+    gold = rng.integers(len(LABELS), size=sizes.sum())
+    hard = np.repeat(rng.normal(0, 0.5, NUM_SYNTHETIC), sizes) + rng.normal(0, 0.5, len(gold))
+    ends = np.cumsum(sizes)[:-1]
+    answers: Dict[str, List[List[str]]] = {}
+    for number, ability in enumerate(rng.normal(*ABILITIES, NUM_SYSTEMS)):
+        right = ability > hard + rng.normal(0, 0.7, len(gold))
+        given = np.where(right, gold, (gold + rng.integers(1, len(LABELS), len(gold))) % len(LABELS))
+        answers[f"system{number:02d}"] = [[LABELS[g] for g in each] for each in np.split(given, ends)]
+    labels = [[{"label": LABELS[g]} for g in each] for each in np.split(gold, ends)]
+    return {f"document-{number}": items for number, items in enumerate(labels)}, answers
+
+
 def write_task(task: str, directory: Path) -> None:
     """Train the systems of a task, and write documents and answers."""
+    if task == SYNTHETIC:
+        write_all(directory, *synthetic())
+        return
     if not DATA.is_dir():
         raise ConfigError(f"{DATA}: no such directory. Set FIESTA_SHARED_DATA to the one with semeval14 and tagging.")
     train, test = (read() for read in SOURCES[task])
+    write_all(directory, test, answer_all(task, train, test))
+
+
+def write_all(directory: Path, test: Documents, every: Mapping[str, List[List[Any]]]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     write(directory / "documents.jsonl", [{"id": name, "items": items} for name, items in test.items()])
-    for name, answers in answer_all(task, train, test).items():
+    for name, answers in every.items():
         write(
             directory / f"{name}.jsonl",
             [{"id": document, "items": given} for document, given in zip(test, answers, strict=True)],
@@ -204,7 +232,7 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--tasks", nargs="*", default=list(SOURCES), choices=list(SOURCES))
+    parser.add_argument("--tasks", nargs="*", default=[*SOURCES, SYNTHETIC], choices=[*SOURCES, SYNTHETIC])
     args = parser.parse_args()
     for task in args.tasks:
         write_task(task, args.directory / task)

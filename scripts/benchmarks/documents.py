@@ -55,6 +55,8 @@ class Cell:
     systems: Any
     drawn: str = "again"
     options: Any = ()
+    number: Optional[int] = None
+    """How many documents are drawn, by default as many as there are."""
 
 
 SPANS, ACCURACY = (("task", "spans"),), (("metric", "accuracy"),)
@@ -78,6 +80,8 @@ CELLS = (
     Cell("category, any pair, accuracy", "category", 2, options=ACCURACY),
     Cell("spans, any pair", "spans", 2, options=SPANS),
     Cell("sentiment, any 5 of 9, macro-F1", "sentiment", 5),
+    Cell("synthetic, any pair of 40, macro-F1", "synthetic", 2, number=400),
+    Cell("synthetic, any 5 of 40, macro-F1", "synthetic", 5, number=400),
 )
 
 
@@ -183,6 +187,8 @@ class Replayer:
         self.answered, self.settings = ask_all(prepared), prepared.settings
         self.average = AVERAGES[prepared.choice.task.metric]
         self.strategy: LimitedDocuments = prepared.choice.strategy
+        self.number = cell.number or self.answered.num_documents
+        self.strategy.num_batches = -(-self.number // self.settings.batch_size)
         prepare_belief(self.strategy.strategy)
         self.strategy.belief = self.strategy.strategy.belief
         everyone = self.answered.whole(list(self.answered.counts))
@@ -198,13 +204,9 @@ class Replayer:
 
     def steps(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
         """One selection with so many workers, whose queries finish in the order in which they began."""
-        rng, number, size = (
-            np.random.default_rng([seed, repetition]),
-            self.answered.num_documents,
-            self.settings.batch_size,
-        )
+        rng, number, size = np.random.default_rng([seed, repetition]), self.number, self.settings.batch_size
         names, drawn = self.names(rng), self.cell.drawn
-        order = rng.permutation(number) if drawn == "once" else rng.integers(number, size=number)
+        order = rng.permutation(number) if drawn == "once" else rng.integers(self.answered.num_documents, size=number)
         history = History(names)
         waiting: Deque[Request] = deque()
         while True:
@@ -231,7 +233,7 @@ class Replayer:
     def fits(self, names: Tuple[str, ...]) -> str:
         if names not in self.known:
             needed = self.answered.test_size(names, self.average).baseline_2 or np.inf
-            times = self.answered.num_documents / needed
+            times = self.number / needed
             self.known[names] = "twice" if times >= 2 else "once" if times >= 1 else "near tie"
         return self.known[names]
 

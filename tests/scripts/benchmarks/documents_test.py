@@ -76,6 +76,15 @@ def test_drawn_pairs_are_classed_by_the_test_that_they_need(benchmark: Any, tmp_
     assert sum(line.selections for line in counted) == 5
 
 
+def test_synthetic_systems_have_abilities_of_their_own() -> None:
+    """P(N(0.8, 0.25^2 + 0.5^2 + 0.5^2 + 0.7^2) > 0) = Phi(0.777) = 0.781 of all answers are right."""
+    documents, answers = import_module("document_systems").synthetic()
+    golds = [item["label"] for items in documents.values() for item in items]
+    shares = [np.mean([a == g for a, g in zip(sum(each, []), golds, strict=True)]) for each in answers.values()]
+    assert len(documents) == 1500 and len(golds) == pytest.approx(3.5 * 1500, rel=0.05)
+    assert np.mean(shares) == pytest.approx(0.781, abs=0.04) and 0.05 < np.std(shares) < 0.12
+
+
 def test_systems_are_trained_on_the_real_files(shared_data: Path, tmp_path: Path) -> None:
     script = import_module("document_systems")
     train, test = (dict(list(read().items())[:120]) for read in script.SOURCES["category"])
