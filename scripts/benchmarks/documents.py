@@ -108,6 +108,7 @@ class Line:
     batch_size: int
     workers: int
     belief: str
+    stop: str
     selections: int
     named: int
     wrong: int
@@ -274,7 +275,8 @@ def rows(args: Any, seed: int) -> Iterator[List[str]]:
                 if args.belief:
                     options["belief"] = args.belief
                 replayer = Replayer(cell, args.directory, workers=args.workers, stop=args.stop, **options)
-                about = (confidence, args.margin, args.batch_size, args.workers, args.belief or "default")
+                chosen = (args.belief or "default", args.stop or "default")
+                about = (confidence, args.margin, args.batch_size, args.workers, *chosen)
                 line = Line(rule_commit(), seed, cell.name, "", *about, 0, 0, 0, 0, 0.0)
                 found = list(lines_of(replayer.outcomes(seed, range(args.repetitions)), line))
                 append(args.results, found)

@@ -72,7 +72,7 @@ def test_drawn_pairs_are_classed_by_the_test_that_they_need(benchmark: Any, tmp_
     drawn = [replayer.names(np.random.default_rng([5, repetition])) for repetition in range(5)]
     assert [outcome.fits for outcome in outcomes] == [replayer.fits(names) for names in drawn]
     assert replayer.fits(("a", "c")) == "twice"
-    counted = list(benchmark.lines_of(outcomes, benchmark.Line("", 5, "", "", 0.8, 0.0, 1, 1, "", 0, 0, 0, 0, 0.0)))
+    counted = list(benchmark.lines_of(outcomes, benchmark.Line("", 5, "", "", 0.8, 0.0, 1, 1, "", "", 0, 0, 0, 0, 0.0)))
     assert sum(line.selections for line in counted) == 5
 
 
