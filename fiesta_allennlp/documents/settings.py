@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, SelectionSettings, fill, registered
-from fiesta_allennlp.strategies import FixedConfidence, Strategy
 
 ABOUT_DOCUMENTS = "Documents and scoring"
 
@@ -131,6 +130,8 @@ class DocumentSettings(SelectionSettings):
 
     def completed(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
+        from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
+
         strategy = registered(self.strategy, "--strategy") if self.strategy else {}
         if "belief" in strategy:
             strategy["belief"] = _about(registered(strategy["belief"], "--strategy: 'belief'"), metric)
