@@ -78,6 +78,7 @@ setup(
             "pytest-xdist>=3.5",
             RAY,
             "ruff==0.14.5",
+            "scikit-learn>=1.0.1",  # which trains the systems of a benchmark
             "statsmodels>=0.14",
             SLURM,
         ],

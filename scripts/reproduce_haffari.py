@@ -73,7 +73,7 @@ class Setting:
         positives: share of the answers that are true positives for a system without errors.
         misses: share of the errors that are false negatives.
         concentration: A of the documents.
-        believed: A of the hierarchical belief; `None` lets it be learned.
+        believed: A of the hierarchical belief.
         alike: correlation of what makes one document harder than another, between systems. Above 0 all systems are
             asked the same documents, in the same order.
     """
@@ -83,7 +83,7 @@ class Setting:
     positives: float = 0.5
     misses: float = 0.5
     concentration: float = 1.0
-    believed: Optional[float] = 1.0
+    believed: float = 1.0
     alike: float = 0.0
 
     def rates(self, f: float) -> np.ndarray:
@@ -110,10 +110,7 @@ class Setting:
         return rng.multinomial(self.items, rates / rates.sum(axis=1, keepdims=True))
 
     def belief(self) -> Dict[str, Any]:
-        belief: Dict[str, Any] = {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES}
-        if self.believed is None:
-            return {**belief, "learn_concentration": True}
-        return {**belief, "concentration": self.believed}
+        return {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES, "concentration": self.believed}
 
 
 def f_measures(counts: np.ndarray) -> np.ndarray:
@@ -263,14 +260,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--items", type=int, default=default.items)
     for name in ("best", "positives", "misses", "concentration", "believed", "alike"):
         parser.add_argument(f"--{name}", type=float, default=getattr(default, name))
-    parser.add_argument("--learn", action="store_true", help="let the belief learn the concentration")
     return parser.parse_args()
 
 
 def main() -> None:
     args = parse()
     given = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
-    given = replace(given, believed=None if args.learn else args.believed)
     settings = [Setting(**open_ones) for open_ones in SEARCHED] if args.search else [given]
     problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())]
     problems = problems or ([TABLES[0], TABLES[2]] if args.search else list(TABLES))

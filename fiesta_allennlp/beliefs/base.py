@@ -1,5 +1,5 @@
 from abc import ABC, abstractmethod
-from typing import Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
@@ -25,6 +25,13 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
+
+    def interval(self, level: float) -> Optional[np.ndarray]:
+        """Compute the interval of each mean score alone, such as with `level` 0.95. Shape: `(num_candidates, 2)`.
+
+        Returns `None` if the posterior is of differences only.
+        """
+        return None
 
 
 class Belief(Registrable):

@@ -1,20 +1,19 @@
 import math
 from functools import lru_cache
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
-from fiesta_allennlp.counts import COUNT_PREFIX, Counts
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.paired_measure import BINARY, check_beta, checked_counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import weighted_draws
-from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, MeasureModel, Pair
+from fiesta_allennlp.probability.rates import RatesModel, log_sum_exp
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 from fiesta_allennlp.records import History
 
-LARGEST_COUNT = 1e9
 LEAST_SAMPLES = 64
-CACHED = 1024
+KEPT = 1024
 """The number of single candidates' posteriors to keep, because a step changes only one of them."""
 
 
@@ -47,20 +46,17 @@ class FMeasurePosterior(Posterior):
 
 @Belief.register("dirichlet_f_measure")
 class DirichletFMeasure(Belief):
-    """Models the F-measure of each candidate by its counts of right and wrong answers in documents.
+    """Models the F-measure of each candidate by its counts of right and wrong answers in documents. Use it to reproduce
+    the paper; `paired_measure` needs fewer documents, and models more metrics.
 
-    The model is that of Haffari et al. (2017, section 3). Each answer of candidate i is of one of K kinds, such as true
-    positive, false positive, false negative and true negative. The candidate's rates of these kinds, theta_i, have a
-    Dirichlet prior. The rates in document d vary around them, mu_d ~ Dirichlet(A theta_i), and the counts are
-    multinomial with mu_d. The measure is computed from the rates theta_i: it is that of all items, not the mean over
-    documents. Candidates are independent given their rates, even if they answered the same documents.
+    The model is that of Haffari et al. (2017, section 3). Each answer of candidate i is a true positive, false
+    positive, false negative or true negative. The candidate's rates of these kinds, theta_i, have a Dirichlet prior.
+    The rates in document d vary around them, mu_d ~ Dirichlet(A theta_i), and the counts are multinomial with mu_d. The
+    measure is computed from the rates theta_i: it is that of all items, not the mean over documents. Candidates are
+    independent given their rates, even if they answered the same documents.
 
-    Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more than two
-    labels, ``count:<gold>><predicted>``. One run of each candidate is enough to begin with.
-
-    The paper has four kinds. With `macro` there are as many as pairs of labels, and most of them are rare. The model
-    then assumes that a candidate answers each label right about as often as all labels together; see `MeasureModel`.
-    With `accuracy` there are two kinds, right and wrong.
+    Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`. One run of each
+    candidate is enough to begin with.
 
     The posterior uses the same fixed points for every draw. It is a function of the counts alone, whatever their order,
     and involves no chance. See scripts/benchmarks/derivations.md.
@@ -68,12 +64,8 @@ class DirichletFMeasure(Belief):
     Args:
         beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5
             gives F1.
-        average: `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
         concentration: A, how similar documents are; small if they differ much. 1 in the paper.
-        learn_concentration: whether to learn A for each candidate; log A is then normal around log `concentration`,
-            with a standard deviation of 2.
-        prior_concentration: the sum of the prior's parameters. The default is 1, as in the paper; with `macro` it is 1
-            plus twice the number of gold labels.
+        prior_concentration: the sum of the prior's four parameters. 1 in the paper.
         num_samples: number of draws that represent the posterior of a candidate, a power of 2.
 
     Raises:
@@ -87,66 +79,50 @@ class DirichletFMeasure(Belief):
         self,
         *,
         beta: float = 0.5,
-        average: str = "binary",
         concentration: float = 1.0,
-        learn_concentration: bool = False,
-        prior_concentration: Optional[float] = None,
+        prior_concentration: float = 1.0,
         num_samples: int = 1024,
     ) -> None:
-        if not 0 <= beta <= 1:
-            raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but is {beta}.")
-        if average not in AVERAGES:
-            raise ConfigError(f"average must be binary, macro or accuracy but is '{average}'.")
+        check_beta(beta)
         for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
-            if value is not None and not 1e-3 <= value <= 1e9:
+            if not 1e-3 <= value <= 1e9:
                 raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but is {value}.")
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but is {num_samples}.")
-        self._model = MeasureModel(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
+        self._model = beta, concentration, prior_concentration, num_samples
 
     def posterior(self, history: History) -> FMeasurePosterior:
-        counts = [self._counts(history, name) for name in history.active]
-        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._model.average)
-        tables = [one.of(list(pairs)) for one in counts]
+        tables = [self._table(history, name) for name in history.active]
         # The order of documents plays no part, not even in the last digit of a sum.
-        in_order = [table[np.lexsort(table.T)].tobytes() for table in tables]
-        return FMeasurePosterior([_marginal(self._model, table, tuple(pairs.values())) for table in in_order])
+        return FMeasurePosterior([_marginal(table[np.lexsort(table.T)].tobytes(), *self._model) for table in tables])
 
-    def _counts(self, history: History, candidate: str) -> Counts:
-        check_evaluations(history, candidate, self.min_evaluations)
-        counts = history.counts(candidate)
-        if counts.num_without:
+    def _table(self, history: History, candidate: str) -> np.ndarray:
+        counts = checked_counts(history, candidate, self.min_evaluations)
+        if other := sorted(set(counts.kinds) - set(BINARY)):
             raise ScoreError(
-                f"the belief dirichlet_f_measure needs counts such as {COUNT_PREFIX}tp from every run, but "
-                f"{counts.num_without} runs of candidate '{candidate}' have none. Choose another belief."
+                f"dirichlet_f_measure needs the counts {', '.join(BINARY)} of a binary task but candidate "
+                f"'{candidate}' has {other[0]}. Use paired_measure."
             )
-        refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
-        if refused.any():
-            row, column = np.argwhere(refused)[0]
-            raise ScoreError(
-                f"counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate '{candidate}' has the "
-                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}. Fix the metric."
-            )
-        return counts
+        return counts.of(list(BINARY))
 
 
-def _pairs(kinds: List[str], average: str) -> Dict[str, Pair]:
-    """Gold and predicted label of every kind, including kinds that were not reported."""
-    if set(kinds) <= set(BINARY):
-        return BINARY
-    wrong = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
-    if wrong is not None:
-        forms = ", ".join(BINARY) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
-        raise ScoreError(f"counts must be named {forms}, without '>' in a label, but got {COUNT_PREFIX}{wrong}.")
-    split = [kind.split(">") for kind in kinds]
-    golds = sorted({parts[0] for parts in split})
-    predicted = sorted({label for parts in split for label in parts})
-    if len(predicted) < 2:
-        raise ScoreError(f"counts need at least two labels but have only '{predicted[0]}'.")
-    return {f"{gold}>{answer}": (gold, answer) for gold in golds for answer in predicted}
-
-
-@lru_cache(maxsize=CACHED)
-def _marginal(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
+@lru_cache(maxsize=KEPT)
+def _marginal(
+    table: bytes, beta: float, concentration: float, prior_concentration: float, num_samples: int
+) -> Marginal:
     """The posterior of one candidate's measure, kept for these counts."""
-    return marginal(*model.posterior(np.frombuffer(table).reshape(-1, len(pairs)), pairs))
+    counts = np.frombuffer(table).reshape(-1, len(BINARY))
+    prior = np.full(len(BINARY), prior_concentration / len(BINARY))
+    drawn = RatesModel(prior, concentration, counts).posterior(num_samples)
+    return marginal(log_odds(drawn.log_rates, beta), drawn.weights)
+
+
+def log_odds(log_rates: np.ndarray, beta: float) -> np.ndarray:
+    """Compute log(F / (1 - F)) = log(tp / (beta fp + (1 - beta) fn)) of rates in the order of `BINARY`.
+
+    F is 1 / (beta / precision + (1 - beta) / recall), as Haffari et al. (2017, section 3) weight it. With `beta` 1/2 it
+    is F1; F_b in the other convention has beta = 1 / (1 + b^2). Shapes: `(num_samples, 4)` to `(num_samples,)`.
+    """
+    weights = {1: beta, 2: 1 - beta}
+    wrong = [log_rates[:, kind] + np.log(weight) for kind, weight in weights.items() if weight > 0]
+    return log_rates[:, 0] - log_sum_exp(np.stack(wrong, axis=-1))

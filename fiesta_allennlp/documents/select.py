@@ -85,6 +85,8 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         """Check the file of answers and open the systems, with logs in `place`."""
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
+        for note in checked.choice.notes:
+            console.print(note)
         console.print(f"Opening {len(checked.systems)} systems ...")
         with open_systems(checked.systems, checked.given, checked.settings, place):
             yield checked

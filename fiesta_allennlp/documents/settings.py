@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Optional, Tuple
+from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, SelectionSettings, fill, registered
@@ -12,9 +12,13 @@ ABOUT_DOCUMENTS = "Documents and scoring"
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
 
-ABOUT_MEASURES = "dirichlet_f_measure"
+ABOUT_MEASURES = "paired_measure"
+OF_THE_PAPER = "dirichlet_f_measure"
 AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
-"""The names of the metrics in the belief about F-measures."""
+"""The names of the metrics in the belief about measures."""
+
+SHARED_KEYS = ("type", "beta", "average")
+"""The parameters that both of these beliefs have, or had."""
 
 NO_LIMIT = 10**9
 
@@ -33,8 +37,14 @@ class DocumentSettings(SelectionSettings):
 
     belief: Any = option(
         None,
-        "model of the scores: a name or a JSON object (default: dirichlet_f_measure with a learned concentration)",
-        factory=lambda: {"type": ABOUT_MEASURES, "learn_concentration": True},
+        "model of the scores: paired_measure (default), another name, or a JSON object with a `type`",
+        factory=lambda: {"type": ABOUT_MEASURES},
+        group=CHOOSING,
+        metavar="NAME|JSON",
+    )
+    stop: Any = option(
+        None,
+        "stopping rule: enough_documents (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
@@ -106,13 +116,35 @@ class DocumentSettings(SelectionSettings):
     )
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
-    def believing(self, metric: str) -> "DocumentSettings":
-        """Return these settings with a belief about this metric."""
-        belief = registered(self.belief, "--belief")
-        if belief["type"] != ABOUT_MEASURES:
-            return self
-        fill(belief, {"average": AVERAGES[metric]}, "--belief")
-        return replace(self, belief=belief)
+    @property
+    def default_belief(self) -> str:
+        return ABOUT_MEASURES
+
+    @property
+    def default_stop(self) -> str:
+        return "enough_documents"
+
+    @property
+    def has_belief_of_the_paper(self) -> bool:
+        return bool(self.belief) and registered(self.belief, "--belief")["type"] == OF_THE_PAPER
+
+    def completed(self, metric: str) -> "DocumentSettings":
+        """Return these settings with a belief about this metric, and with the stopping rule for documents."""
+        from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
+
+        strategy = registered(self.strategy, "--strategy") if self.strategy else {}
+        if "belief" in strategy:
+            strategy["belief"] = _about(registered(strategy["belief"], "--strategy: 'belief'"), metric)
+        belief = _about(registered(self.belief or self.default_belief, "--belief"), metric)
+        complete = replace(self, strategy=strategy or None, belief=belief)
+        params = complete.strategy_params()
+        stops = params["type"] in Strategy.available() and issubclass(Strategy.by_name(params["type"]), FixedConfidence)
+        if not stops or "stop" in strategy:
+            return complete
+        stop = registered(self.stop or self.default_stop, "--stop")
+        if stop["type"] == self.default_stop and self.batch_size > 1:
+            fill(stop, {"batch_size": self.batch_size}, "--stop")
+        return replace(complete, stop=stop)
 
     def until_documents_end(self) -> "DocumentSettings":
         """Return these settings without the default limit, because documents run out before."""
@@ -120,3 +152,16 @@ class DocumentSettings(SelectionSettings):
         if has_limit or "max_evaluations" in registered(self.strategy or "top_two", "--strategy"):
             return self
         return replace(self, max_evaluations=NO_LIMIT)
+
+
+def _about(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
+    """Return the config of a belief about this metric. `paired_measure` takes the place of forms of
+    `dirichlet_f_measure` that earlier versions had: with a learned concentration, and for more than one F-measure."""
+    average = AVERAGES[metric]
+    if belief["type"] in (ABOUT_MEASURES, OF_THE_PAPER):
+        fill(belief, {"average": average}, "--belief")
+    if belief["type"] != OF_THE_PAPER:
+        return belief
+    if belief.pop("learn_concentration", False) or average != "binary":
+        return {key: value for key, value in {**belief, "type": ABOUT_MEASURES}.items() if key in SHARED_KEYS}
+    return {key: value for key, value in belief.items() if key != "average"}

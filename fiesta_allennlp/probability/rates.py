@@ -11,14 +11,12 @@ It is drawn from by importance sampling; scripts/benchmarks/derivations.md has t
 distribution over the simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their
 own. They are made of points that fill the unit cube evenly, always the same ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Tuple
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, softmax
-
-from fiesta_allennlp.probability.rising_factorials import RisingFactorials, rising_factorials
+from scipy.special import digamma, gammaincinv, gammaln, softmax, zeta
 
 SCRAMBLING = 2017
 """Seed of the one scrambling of Sobol's points that is ever used."""
@@ -39,18 +37,8 @@ MOST_STEPS = 60
 TOLERANCE = 1e-3
 """The mode is found when no logarithm of a rate moves by more than this."""
 
-LOG_CONCENTRATION_SD = 2.0
-"""Standard deviation of log A around its middle where A is learned."""
 
-NUM_CELLS = 32
-MOST_ZOOMS = 6
-"""Where A is learned, log A has this many cells, which are moved to where its posterior is at most this often."""
-
-NEGLIGIBLE = -12.0
-"""Cells of log A with a density this far below the highest, in the logarithm, are left out."""
-
-
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def even_ranks(num_points: int, num_dimensions: int) -> np.ndarray:
     """Scrambled Sobol points, each coordinate as its rank among all. Shape: `(num_points, num_dimensions)`. Read only.
 
@@ -80,11 +68,6 @@ def log_gamma_quantiles(shape: float, num_points: int) -> np.ndarray:
     return log_x
 
 
-def rounded(shapes: np.ndarray) -> np.ndarray:
-    """The nearest shapes on the grid of `GRAIN`. Same shape as `shapes`."""
-    return np.exp(GRAIN * np.round(np.log(shapes) / GRAIN))
-
-
 def log_sum_exp(values: np.ndarray) -> np.ndarray:
     """log sum exp over the last axis, of which one value is finite. Shape: `(..., n)` to `(...,)`."""
     top = values.max(axis=-1)
@@ -93,15 +76,10 @@ def log_sum_exp(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRates:
-    """Draws of the rates, from the proposal, or with weights from the posterior.
-
-    `log_rates` has the shape `(num_samples, num_kinds)`; `log_concentration`, `cell`, the cell of log A, and `weights`,
-    which sum to 1, have the shape `(num_samples,)`.
-    """
+    """Draws of the rates. `log_rates` has the shape `(num_samples, num_kinds)`; `weights`, which sum to 1, have the
+    shape `(num_samples,)`."""
 
     log_rates: np.ndarray
-    log_concentration: np.ndarray
-    cell: np.ndarray
     weights: np.ndarray
 
     @property
@@ -111,155 +89,81 @@ class WeightedRates:
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledDirichlet:
-    """theta_k = X_k / sum_j X_j with X_k ~ Gamma(b_k, rate c_k); another one in every cell of log A.
-
-    With B = sum_k b_k the density is Gamma(B) prod_k [c_k^b_k theta_k^(b_k - 1) / Gamma(b_k)] (sum_k c_k theta_k)^-B.
-
-    Attributes:
-        shapes: b_k. `log_scales` has log c_k. Shapes: `(num_cells, num_kinds)`.
-        edges: of the cells of log A. Shape: `(num_cells + 1,)`; of one cell, both may be equal.
-        mass: probability of each cell, in which log A is uniform. Shape: `(num_cells,)`.
-    """
-
-    shapes: np.ndarray
-    log_scales: np.ndarray
-    edges: np.ndarray
-    mass: np.ndarray
-
-    def draw(self, num_samples: int) -> WeightedRates:
-        """Evenly spread draws with equal weights, always the same. `num_samples` is a power of two."""
-        num_cells, num_kinds = self.shapes.shape
-        ranks = even_ranks(num_samples, num_kinds + 1)
-        passed = np.cumsum(self.mass) / self.mass.sum()
-        place = (ranks[:, -1] + 0.5) / num_samples
-        cell = np.minimum(np.searchsorted(passed, place), num_cells - 1)
-        inside = np.clip(1 - (passed[cell] - place) / self.mass[cell] * self.mass.sum(), 0, 1)
-        quantiles = np.stack([log_gamma_quantiles(shape, num_samples) for shape in self.shapes.ravel().tolist()])
-        rows = cell[:, None] * num_kinds + np.arange(num_kinds)
-        log_x = quantiles[rows, ranks[:, :-1]] - self.log_scales[cell]
-        return WeightedRates(
-            log_rates=log_x - log_sum_exp(log_x)[:, None],
-            log_concentration=self.edges[cell] + inside * np.diff(self.edges)[cell],
-            cell=cell,
-            weights=np.full(num_samples, 1 / num_samples),
-        )
-
-    def log_density(self, log_rates: np.ndarray, cell: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """The logarithm of the density of `log_rates` in their cell, without the factors theta_k^(b_k - 1) of the kinds
-        that are not `kept`, and with theta_k^b_k for those that are. Shape: `(num_samples,)`."""
-        total = self.shapes.sum(axis=1)
-        constant = gammaln(total) + (self.shapes * self.log_scales - gammaln(self.shapes)).sum(axis=1)
-        powers = (self.shapes[:, kept][cell] * log_rates[:, kept]).sum(axis=1)
-        return constant[cell] + powers - total[cell] * log_sum_exp(self.log_scales[cell] + log_rates)
-
-
-@dataclass(frozen=True, eq=False)
 class RatesModel:
-    """What is believed before any document.
+    """The posterior of the rates after documents.
 
-    Attributes:
+    The mode and the curvature of the proposal are those of the posterior. With u_k = log(A theta_k), let g_k be prior_k
+    + dS_k / du_k and V_k be d^2 S_k / du_k^2. At the mode theta_k = g_k / sum_j g_j. The proposal is theta_k = X_k /
+    sum_j X_j with X_k ~ Gamma(b_k, rate c_k), b = g - V and c = b / g.
+
+    Args:
         prior: parameters of the Dirichlet prior, above 0. Shape: `(num_kinds,)`.
-        concentration: A; the median of its prior where it is learned.
-        learned: whether A is learned; log A is then normal, with `LOG_CONCENTRATION_SD`.
-        num_samples: a power of two.
+        concentration: A.
+        counts: whole numbers of at least 0. Shape: `(num_documents, num_kinds)`.
     """
 
     prior: np.ndarray
     concentration: float
-    learned: bool
-    num_samples: int
+    counts: np.ndarray
 
-    def posterior(self, counts: np.ndarray) -> WeightedRates:
-        """After these documents. Shape of `counts`: `(num_documents, num_kinds)`, whole numbers of at least 0.
-
-        No chance is involved: equal counts give equal draws, in whatever order the documents came.
-        """
-        totals = counts.sum(axis=1, keepdims=True)
-        target = _Target(self, rising_factorials(counts), rising_factorials(totals))
-        edges = target.cells()
-        best = target.weighted(target.proposal(edges, WIDENINGS[0]))
+    def posterior(self, num_samples: int) -> WeightedRates:
+        """Draw `num_samples` rates, a power of two. No chance is involved: equal counts give equal draws, in whatever
+        order the documents came."""
+        slope, curvature = self.mode()
+        best = self.drawn(slope, slope - curvature, num_samples)
         for widening in WIDENINGS[1:]:
             if best.effective >= ENOUGH:
                 break
-            best = max(best, target.weighted(target.proposal(edges, widening)), key=lambda found: found.effective)
+            wider = self.drawn(slope, widening * (slope - curvature), num_samples)
+            best = max(best, wider, key=lambda found: found.effective)
         return best
 
-
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """The posterior density of theta and log A, up to a factor."""
-
-    model: RatesModel
-    of_kinds: RisingFactorials
-    of_totals: RisingFactorials
-
-    def mode(self, log_concentration: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """At the highest density of log theta for each A: g_k = prior_k + dS_k / du_k and V_k = d^2 S_k / du_k^2, with
-        u_k = log(A theta_k). There theta_k = g_k / sum_j g_j. Shapes: `(num_concentrations, num_kinds)` both.
-        """
-        prior, kept = self.model.prior, self.of_kinds.kept
-        slope = np.tile(prior, (len(log_concentration), 1))
-        curvature = np.zeros_like(slope)
-        slope[:, kept] += self.of_kinds.num_positive
-        log_rates = np.log(slope / slope.sum(axis=1, keepdims=True))
+    def mode(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Return g and V at the highest density of log theta. Shapes: `(num_kinds,)` both."""
+        slope = self.prior + np.count_nonzero(self.counts, axis=0)
+        log_rates = np.log(slope / slope.sum())
         for _ in range(MOST_STEPS):
-            gained, curvature[:, kept] = self.of_kinds.derivatives(log_concentration[:, None] + log_rates[:, kept])
-            slope[:, kept] = prior[kept] + gained
-            excess = slope - slope.sum(axis=1, keepdims=True) * np.exp(log_rates)
-            step = np.clip(excess / (slope - curvature), -1, 1)
+            gained, curvature = self.derivatives(np.log(self.concentration) + log_rates)
+            slope = self.prior + gained
+            step = np.clip((slope - slope.sum() * np.exp(log_rates)) / (slope - curvature), -1, 1)
             log_rates += step
-            log_rates -= np.log(np.exp(log_rates).sum(axis=1, keepdims=True))
+            log_rates -= np.log(np.exp(log_rates).sum())
             if np.abs(step).max() < TOLERANCE:
                 break
         return slope, curvature
 
-    def proposal(self, edges: np.ndarray, widening: float) -> ScaledDirichlet:
-        """With b = g - V and c = b / g its mode and its curvature there are those of the target."""
-        middles = (edges[:-1] + edges[1:]) / 2
-        slope, curvature = self.mode(middles)
-        shapes = np.tile(self.model.prior, (len(middles), 1))
-        kept = self.of_kinds.kept
-        shapes[:, kept] = rounded(widening * (slope - curvature)[:, kept])
-        log_scales = np.log(shapes / slope)
-        if len(middles) == 1:
-            return ScaledDirichlet(shapes, log_scales, edges, np.ones(1))
-        flat = ScaledDirichlet(shapes, log_scales, edges, np.ones(len(middles)))
-        log_modes = np.log(slope / slope.sum(axis=1, keepdims=True))
-        # The ratio of both densities at their common mode is nearly that of their integrals.
-        height = self.log_ratio(flat, log_modes, middles, np.arange(len(middles)))
-        return ScaledDirichlet(shapes, log_scales, edges, np.exp(height - height.max()))
+    def drawn(self, slope: np.ndarray, shapes: np.ndarray, num_samples: int) -> WeightedRates:
+        """Draw from the proposal, and weight by the posterior."""
+        seen = self.counts.any(axis=0)
+        shapes = np.where(seen, np.exp(GRAIN * np.round(np.log(shapes) / GRAIN)), self.prior)
+        log_scales, num_kinds = np.log(shapes / slope), len(shapes)
+        # One more dimension than kinds: the points differ with their number of dimensions.
+        ranks = even_ranks(num_samples, num_kinds + 1)[:, :-1]
+        quantiles = np.stack([log_gamma_quantiles(shape, num_samples) for shape in shapes.tolist()])
+        log_x = quantiles[np.arange(num_kinds), ranks] - log_scales
+        log_rates = log_x - log_sum_exp(log_x)[:, None]
+        # A kind without answers has its prior in both densities, which is left out: its rate may be too small a number.
+        own = self.log_rising(np.log(self.concentration) + log_rates[:, seen], self.counts[:, seen])
+        own = own + (self.prior * log_rates)[:, seen].sum(axis=1)
+        proposed = (shapes * log_rates)[:, seen].sum(axis=1) - shapes.sum() * log_sum_exp(log_scales + log_rates)
+        return WeightedRates(log_rates, softmax(own - proposed))
 
-    def cells(self) -> np.ndarray:
-        """The edges of cells that cover all of A that counts. Shape: `(num_cells + 1,)`."""
-        middle = np.log(self.model.concentration)
-        if not self.model.learned:
-            return np.array([middle, middle])
-        reach = 4 * LOG_CONCENTRATION_SD
-        edges = np.linspace(middle - reach, middle + reach, NUM_CELLS + 1)
-        for _ in range(MOST_ZOOMS):
-            mass = self.proposal(edges, WIDENINGS[0]).mass
-            counted = np.flatnonzero(np.log(np.maximum(mass, np.finfo(float).tiny)) > NEGLIGIBLE)
-            first, last = max(counted[0] - 1, 0), min(counted[-1] + 2, NUM_CELLS)
-            zoomed = np.linspace(edges[first], edges[last], NUM_CELLS + 1)
-            if last - first > NUM_CELLS / 2:
-                return zoomed
-            edges = zoomed
-        return edges
+    def derivatives(self, u: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Compute dS_k / du_k and d^2 S_k / du_k^2. Shapes: `(num_kinds,)`, as `u`."""
+        x, counts = np.exp(u), np.maximum(self.counts, 1)
+        # Gamma(x) = Gamma(1 + x) / x, so that nothing overflows at small x, and a count of 1 adds nothing.
+        slope = x * (digamma(x + counts) - digamma(x + 1)).sum(axis=0)
+        # zeta(2, x) is the derivative of digamma(x).
+        curvature = x**2 * (zeta(2, x + counts) - zeta(2, x + 1)).sum(axis=0)
+        return np.count_nonzero(self.counts, axis=0) + slope, slope + curvature
 
-    def log_ratio(
-        self, proposal: ScaledDirichlet, log_rates: np.ndarray, log_concentration: np.ndarray, cell: np.ndarray
-    ) -> np.ndarray:
-        """The logarithm of this density divided by the proposal's, for the cell's mass 1. Shape: `(num_samples,)`."""
-        kept = self.of_kinds.kept
-        u = log_concentration[:, None] + log_rates[:, kept]
-        own = self.of_kinds.value(u).sum(axis=1) + (self.model.prior * log_rates)[:, kept].sum(axis=1)
-        if self.model.learned:
-            z = (log_concentration - np.log(self.model.concentration)) / LOG_CONCENTRATION_SD
-            own = own - z**2 / 2 - self.of_totals.value(log_concentration[:, None]).sum(axis=1)
-        return own - proposal.log_density(log_rates, cell, kept)
-
-    def weighted(self, proposal: ScaledDirichlet) -> WeightedRates:
-        drawn = proposal.draw(self.model.num_samples)
-        log_weight = self.log_ratio(proposal, drawn.log_rates, drawn.log_concentration, drawn.cell)
-        return replace(drawn, weights=softmax(log_weight - np.log(proposal.mass[drawn.cell])))
+    @staticmethod
+    def log_rising(u: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Compute sum_k S_k(exp(u_k)). Shapes: `(num_samples, num_kinds)` to `(num_samples,)`."""
+        result = np.zeros(len(u))
+        for column, values in zip(u.T, counts.T, strict=True):
+            different, times = np.unique(values[values > 0], return_counts=True)
+            x = np.exp(column)
+            result += times.sum() * column
+            result += (times * (gammaln(x[:, None] + different) - gammaln(x + 1)[:, None])).sum(axis=1)
+        return result

@@ -204,12 +204,9 @@ def _screening(read: Reading) -> Optional[ScreeningReport]:
 
 def _intervals(read: Reading) -> Dict[str, Interval]:
     """Return the interval of every system's measure, where the posterior is about measures."""
-    from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
-
     posterior = believed(read.history, read.belief).posterior if read.by_documents else None
-    if not isinstance(posterior, FMeasurePosterior):
-        return {}
-    return dict(zip(read.history.active, map(tuple, posterior.interval(LEVEL).tolist()), strict=True))
+    ends = None if posterior is None else posterior.interval(LEVEL)
+    return {} if ends is None else dict(zip(read.history.active, map(tuple, ends.tolist()), strict=True))
 
 
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:

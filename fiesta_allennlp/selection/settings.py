@@ -89,13 +89,17 @@ class ChoiceSettings:
     def default_belief(self) -> str:
         return "unpaired" if self.on_official_splits else "split_paired"
 
+    @property
+    def default_stop(self) -> str:
+        return "rule_of_three"
+
     def deciding(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
         included. None stands for no limit, and for the default of `max_evaluations`."""
         params = self.strategy_params()
         options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
         named = {name: params.pop(name, None) for name in options}
-        defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": "rule_of_three"}}
+        defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": self.default_stop}}
         if named["budget"] is None:
             defaults["confidence"] = 0.95
         known = {name: defaults.get(name) if value is None else value for name, value in named.items()}

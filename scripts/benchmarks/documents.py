@@ -1,186 +1,303 @@
-"""How many queries it takes to find the best of several trained systems: one document after the other in random orders,
-from predictions that were made once, beside the fixed sizes of a power analysis (Haffari et al., 2017, section 4.1).
+"""Measure how many queries `fiesta documents` needs, and how often it names a wrong system, on answers made beforehand.
 
-    python scripts/benchmarks/documents.py DIRECTORY --repetitions 200
+    python scripts/benchmarks/document_systems.py DIRECTORY
+    OMP_NUM_THREADS=1 python scripts/benchmarks/documents.py DIRECTORY --repetitions 200
+    OMP_NUM_THREADS=1 python scripts/benchmarks/documents.py DIRECTORY --only "sentiment, 5" --workers 4 --margin 0.02
 
-DIRECTORY holds `documents.jsonl` and a file of predictions of each system, `NAME.jsonl`. Prints a table.
+Every call draws a new master seed, prints it, and appends a line for each row to `results/documents.csv`. A repetition
+takes the documents of the file in a random order (`once`), or draws as many documents from it with replacement
+(`again`). The best system is the one with the highest metric on the whole file, or is within `--margin` of it.
+
+Rows are apart by how many documents a t-test of a fixed size needs for the best two systems (level .05, power .8): half
+of the documents that there are, all of them, or more (`near tie`).
 """
 
-import itertools
-import os
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+import csv
+import re
+import secrets
+from collections import deque
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
-
-os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+from typing import Any, Deque, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from common import make_parser, print_table, show
-from power_analysis import fixed_size
+from calibration import rule_commit
+from common import make_parser, print_table, share, show
+from power_analysis import FixedSize, fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.beliefs import PairedMeasure
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import DOCUMENTS, PreparedDocuments
-from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
+from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.records import Evaluation, History, Request
-from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
+from fiesta_allennlp.replays.replay import best_within, wilson_interval
+from fiesta_allennlp.replays.side_by_side import prepare_belief, side_by_side
+from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.family import Resumed
 
-STRATEGIES: Dict[str, Any] = {
-    "top_two": "top_two",
-    "PETS (beta 0.5)": {"type": "ttts", "beta": 0.5},
-    "Thompson sampling": {"type": "ttts", "beta": 1.0},
-    "all in turn": "non_adaptive_fc",
-}
-BELIEFS: Dict[str, Any] = {
-    "dirichlet_f_measure": "dirichlet_f_measure",
-    "with a learned concentration": {"type": "dirichlet_f_measure", "learn_concentration": True},
-    "student_t": "student_t",
-    "split_paired": "split_paired",
-}
-"""`student_t` on independent scores is the paper's Gaussian belief."""
+RESULTS = Path(__file__).parent / "results" / "documents.csv"
+SIDE_BY_SIDE = 100
+"""Selections that take turns."""
+
+HEADINGS = ("cell", "test fits", "target", "selections", "queries", "wrong of all", "wrong of named", "ran out")
 
 
-HEADINGS = ("order", "belief", "strategy", "queries, mean", "median", "5-95 %", "correct", "documents ran out")
+@dataclass(frozen=True)
+class Cell:
+    """Selections on the file of a task. `systems` are names, or how many are drawn each time. `options` are those of
+    `fiesta documents`."""
+
+    name: str
+    task: str
+    systems: Any
+    drawn: str = "again"
+    options: Any = ()
+    number: Optional[int] = None
+    """How many documents are drawn, by default as many as there are."""
+
+
+SPANS, ACCURACY = (("task", "spans"),), (("metric", "accuracy"),)
+NEGATIVE = (("positive_label", "negative"),)
+
+REVIEWS = ("union", "svm_narrow", "neighbours", "logistic_tenth", "tree")
+RIGHT = ("bayes", "svm_narrow", "neighbours", "logistic_tenth", "tree")
+SENTENCES = ("union", "svm_narrow", "bayes", "neighbours", "logistic_tenth")
+POSTS = ("svm", "svm_token", "svm_third", "perceptron", "bayes")
+"""Systems with a clear best one."""
+
+CELLS = (
+    Cell("sentiment, 5 clear, macro-F1, once", "sentiment", REVIEWS, "once"),
+    Cell("sentiment, 5 clear, macro-F1", "sentiment", REVIEWS),
+    Cell("sentiment, 5 clear, accuracy", "sentiment", RIGHT, options=ACCURACY),
+    Cell("sentiment, 5 clear, F of negative", "sentiment", REVIEWS, options=NEGATIVE),
+    Cell("category, 5 clear, accuracy", "category", SENTENCES, options=ACCURACY),
+    Cell("category, 5 clear, macro-F1", "category", SENTENCES),
+    Cell("spans, 5 clear", "spans", POSTS, options=SPANS),
+    Cell("sentiment, any pair, macro-F1", "sentiment", 2),
+    Cell("category, any pair, accuracy", "category", 2, options=ACCURACY),
+    Cell("spans, any pair", "spans", 2, options=SPANS),
+    Cell("sentiment, any 5 of 9, macro-F1", "sentiment", 5),
+    Cell("synthetic, any pair of 40, macro-F1", "synthetic", 2, number=400),
+    Cell("synthetic, any 5 of 40, macro-F1", "synthetic", 5, number=400),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one selection ended. `fits` is the class of its best two systems."""
+
+    fits: str
+    stopped_by: str
+    is_wrong: bool
+    num_queries: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """Counts of the selections of a cell and a class. `wrong` are those that named a wrong system with confidence."""
+
+    rule: str
+    seed: int
+    cell: str
+    fits: str
+    confidence: float
+    margin: float
+    batch_size: int
+    workers: int
+    belief: str
+    stop: str
+    selections: int
+    named: int
+    wrong: int
+    ran_out: int
+    mean_queries: float
+
+    def cells(self) -> List[str]:
+        def counted(count: int, number: int) -> str:
+            return f"{count}/{number} = {share(count / number, wilson_interval(count, number))}" if number else "-"
+
+        return [
+            self.cell,
+            self.fits,
+            str(self.confidence),
+            str(self.selections),
+            f"{self.mean_queries:.0f}",
+            counted(self.wrong, self.selections),
+            counted(self.wrong, self.named),
+            counted(self.ran_out, self.selections),
+        ]
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Every document's score and counts through one system, in the file's order."""
+    """All answers of the systems to the documents of a file: counts of each system, document by document."""
 
-    scores: Sequence[float]
-    counts: Sequence[Mapping[str, float]]
+    task: Task
+    counts: Mapping[str, Sequence[Mapping[str, float]]]
 
-    def evaluation(self, request: Request, document: int) -> Evaluation:
-        return Evaluation(request, self.scores[document], "", metrics=self.counts[document])
+    @property
+    def num_documents(self) -> int:
+        return len(next(iter(self.counts.values())))
+
+    def evaluation(self, request: Request, documents: np.ndarray) -> Evaluation:
+        """The answers to a batch of documents, counted together."""
+        rows = [self.counts[request.candidate][document] for document in documents]
+        counts = {kind: sum(row[kind] for row in rows) for kind in rows[0]}
+        return Evaluation(request, self.task.score(counts), self.task.metric, metrics=counts)
+
+    def whole(self, names: Sequence[str]) -> History:
+        """The history in which these systems have answered everything."""
+        places = np.arange(self.num_documents)[:, None]
+        requests = [make_request(0, name, k, shared_splits=True) for name in names for k in range(len(places))]
+        return History(tuple(names), tuple(self.evaluation(one, places[one.replicate]) for one in requests))
+
+    def test_size(self, names: Sequence[str], average: str) -> FixedSize:
+        """The fixed size of a test of the pooled metric, by the pseudo-scores of all documents."""
+        scores = PairedMeasure(average=average).posterior(self.whole(names)).alone.scores
+        return fixed_size({name: one.tolist() for name, one in zip(names, scores, strict=True)})
 
 
-@dataclass(frozen=True)
-class Replayed:
-    """What one selection came to."""
-
-    best: Optional[str]
-    stopped_by: Optional[str]
-    num_queries: int
-
-
-def prepare(settings: DocumentSettings) -> PreparedDocuments:
-    """As for a new selection. Nothing is written."""
+def prepare(directory: Path, options: Mapping[str, Any]) -> PreparedDocuments:
+    """As for a new selection among all systems of a task. Nothing is written."""
+    paths = sorted(path for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
+    settings = DocumentSettings(systems=tuple(map(str, paths)), documents=str(directory / "documents.jsonl"), **options)
     return DOCUMENTS.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
 
 
-def ask_all(prepared: PreparedDocuments) -> Dict[str, Answered]:
+def ask_all(prepared: PreparedDocuments) -> Answered:
     """All answers of all systems, counted."""
-    found: Dict[str, Answered] = {}
-    task = prepared.choice.task
+    task, documents = prepared.choice.task, prepared.file.documents
+    counts: Dict[str, List[Dict[str, float]]] = {}
     for name, system in prepared.systems.items():
-        counts = []
-        for document in prepared.file.documents:
-            raw = [system.ask(question) for question in system.questions(document)]
-            golds = [item.gold for item in document.items]
-            counts.append(task.counts(golds, system.answers(raw, document, task)))
-        found[name] = Answered([task.score(one) for one in counts], counts)
-    return found
+        counts[name] = []
+        for document in documents:
+            answers = system.answers([system.ask(each) for each in system.questions(document)], document, task)
+            counts[name].append(task.counts([item.gold for item in document.items], answers))
+    return Answered(task, counts)
 
 
-def replay(prepared: PreparedDocuments, answered: Mapping[str, Answered], seed: int) -> Replayed:
-    """One selection in a random order of the documents, without a query."""
-    names, choice = list(answered), prepared.choice
-    shared = choice.settings.documents_order == "shared"
-    orders = choice.orders(names, seed)
-    rng = replay_rng(seed, REPLAY_STRATEGY_STREAM, 0)
-    history = History(tuple(names))
-    decision = choice.strategy.recommend(history)
-    while decision.stopped_by is None:
-        evaluations: List[Evaluation] = []
-        for name in choice.strategy.propose(history, 1, rng):
-            request = make_request(seed, name, history.num_started(name), shared_splits=shared)
-            evaluations.append(answered[name].evaluation(request, int(orders[name][request.replicate])))
-        history = history.after(evaluations)
-        decision = choice.strategy.recommend(history)
-    return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
+class Replayer:
+    """Replays selections of a cell. `options` are those of `fiesta documents`."""
+
+    def __init__(self, cell: Cell, directory: Path, *, workers: int, **options: Any) -> None:
+        self.cell, self.workers = cell, workers
+        prepared = prepare(directory / cell.task, {**dict(cell.options), **options})
+        self.answered, self.settings = ask_all(prepared), prepared.settings
+        self.average = AVERAGES[prepared.choice.task.metric]
+        self.strategy: LimitedDocuments = prepared.choice.strategy
+        self.number = cell.number or self.answered.num_documents
+        self.strategy.num_batches = -(-self.number // self.settings.batch_size)
+        prepare_belief(self.strategy.strategy)
+        self.strategy.belief = self.strategy.strategy.belief
+        everyone = self.answered.whole(list(self.answered.counts))
+        self.measures = {name: self.answered.task.measure(everyone, name) for name in everyone.candidates}
+        self.known: Dict[Tuple[str, ...], str] = {}
+
+    def outcomes(self, seed: int, repetitions: range) -> List[Outcome]:
+        found: List[Outcome] = []
+        for begin in repetitions[::SIDE_BY_SIDE]:
+            numbers = range(begin, min(begin + SIDE_BY_SIDE, repetitions.stop))
+            found += side_by_side(self.strategy, [self.steps(seed, number) for number in numbers])
+        return found
+
+    def steps(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
+        """One selection with so many workers, whose queries finish in the order in which they began."""
+        rng, number, size = np.random.default_rng([seed, repetition]), self.number, self.settings.batch_size
+        names, drawn = self.names(rng), self.cell.drawn
+        order = rng.permutation(number) if drawn == "once" else rng.integers(self.answered.num_documents, size=number)
+        history = History(names)
+        waiting: Deque[Request] = deque()
+        while True:
+            yield history
+            decision = self.strategy.recommend(history)
+            if decision.stopped_by is not None:
+                break
+            for name in self.strategy.propose(history, self.workers - len(waiting), rng):
+                replicate = history.num_started(name)
+                waiting.append(make_request(seed, name, replicate, shared_splits=True))
+                history = history.reserving([waiting[-1]])
+            request = waiting.popleft()
+            batch = order[request.replicate * size : (request.replicate + 1) * size]
+            history = history.after([self.answered.evaluation(request, batch)])
+        right = best_within({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
+        num_queries = sum(min(size, number - one.request.replicate * size) for one in history.evaluations)
+        return Outcome(self.fits(names), str(decision.stopped_by), decision.best not in right, num_queries)
+
+    def names(self, rng: np.random.Generator) -> Tuple[str, ...]:
+        if isinstance(self.cell.systems, int):
+            return tuple(sorted(rng.choice(sorted(self.measures), self.cell.systems, replace=False).tolist()))
+        return tuple(self.cell.systems)
+
+    def fits(self, names: Tuple[str, ...]) -> str:
+        if names not in self.known:
+            needed = self.answered.test_size(names, self.average).baseline_2 or np.inf
+            times = self.number / needed
+            self.known[names] = "twice" if times >= 2 else "once" if times >= 1 else "near tie"
+        return self.known[names]
 
 
-def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> DocumentSettings:
-    """The settings of a selection among these systems, all that are there where none are named."""
-    found = sorted(path.stem for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
-    paths = [str(directory / f"{name}.jsonl") for name in systems or found]
-    return DocumentSettings(systems=tuple(paths), documents=str(directory / "documents.jsonl"), **options)
+def lines_of(outcomes: Sequence[Outcome], line: Line) -> Iterator[Line]:
+    """The counts of each class of selections."""
+    for fits in ("twice", "once", "near tie"):
+        here = [outcome for outcome in outcomes if outcome.fits == fits]
+        named = [outcome for outcome in here if outcome.stopped_by != "documents"]
+        if here:
+            yield replace(
+                line,
+                fits=fits,
+                selections=len(here),
+                named=len(named),
+                wrong=sum(outcome.is_wrong for outcome in named),
+                ran_out=len(here) - len(named),
+                mean_queries=round(float(np.mean([outcome.num_queries for outcome in here])), 1),
+            )
 
 
-def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
-    settings, seeds = task
-    prepared = prepare(settings)
-    answered = ask_all(prepared)
-    return [replay(prepared, answered, seed) for seed in seeds]
+def append(path: Path, lines: Sequence[Line]) -> None:
+    """Append the lines, below a heading if the file is new."""
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(Line.__annotations__))
+        if is_new:
+            writer.writeheader()
+        writer.writerows(asdict(line) for line in lines)
 
 
-def true_measures(prepared: PreparedDocuments, answered: Mapping[str, Answered]) -> Dict[str, float]:
-    """The metric of every system over the whole file."""
-    evaluations = [
-        one.evaluation(make_request(0, name, k, shared_splits=True), k)
-        for name, one in answered.items()
-        for k in range(len(one.scores))
-    ]
-    history = History(tuple(answered), tuple(evaluations))
-    return {name: prepared.choice.strategy.measure(history, name) for name in answered}
+def rows(args: Any, seed: int) -> Iterator[List[str]]:
+    for cell in CELLS:
+        if re.search(args.only, cell.name):
+            for confidence in args.confidences:
+                goal: Dict[str, Any] = {"budget": args.budget} if args.budget else {"confidence": confidence}
+                options = {**goal, "margin": args.margin or None, "batch_size": args.batch_size}
+                if args.belief:
+                    options["belief"] = args.belief
+                replayer = Replayer(cell, args.directory, workers=args.workers, stop=args.stop, **options)
+                chosen = (args.belief or "default", args.stop or "default")
+                about = (confidence, args.margin, args.batch_size, args.workers, *chosen)
+                line = Line(rule_commit(), seed, cell.name, "", *about, 0, 0, 0, 0, 0.0)
+                found = list(lines_of(replayer.outcomes(seed, range(args.repetitions)), line))
+                append(args.results, found)
+                yield from (each.cells() for each in found)
 
 
-def main() -> None:
-    parser = make_parser(__doc__, repetitions=200)
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    parser = make_parser(__doc__, repetitions=200, only="the cells whose name")
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--systems", nargs="*", default=[], help="take only these")
-    parser.add_argument("--metric", default=None, help="accuracy, instead of macro_f1")
-    parser.add_argument("--margin", type=float, default=None)
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), choices=list(STRATEGIES))
-    parser.add_argument("--beliefs", nargs="*", default=list(BELIEFS), choices=list(BELIEFS))
-    parser.add_argument("--orders", nargs="*", default=["shared", "independent"])
-    args = parser.parse_args()
-    common = {"metric": args.metric, "margin": args.margin}
-    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common))
-    answered = ask_all(prepared)
-    measures = true_measures(prepared, answered)
-    show_systems(prepared, answered, measures)
-    right = [name for name in measures if measures[name] >= max(measures.values()) - (args.margin or 0)]
-    chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
-
-    def row(order: str, belief: str, strategy: str) -> List[str]:
-        how = {"strategy": STRATEGIES[strategy], "belief": BELIEFS[belief], "documents_order": order}
-        settings = settings_of(args.directory, args.systems, **how, **common)
-        results = pool.map(replay_many, [(settings, chunk) for chunk in chunks if chunk])
-        return [order, belief, strategy, *in_cells(list(itertools.chain.from_iterable(results)), right)]
-
-    with ProcessPoolExecutor(args.processes) as pool:
-        print_table(HEADINGS, itertools.starmap(row, itertools.product(args.orders, args.beliefs, args.strategies)))
-
-
-def in_cells(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
-    """Queries, the share that named one of `right`, and the share that went through all documents."""
-    queries = np.array([result.num_queries for result in results])
-    low, high = np.percentile(queries, [5, 95])
-    correct = sum(result.best in right for result in results) / len(results)
-    ran_out = sum(result.stopped_by == "documents" for result in results) / len(results)
-    mean, median = queries.mean(), np.median(queries)
-    return [f"{mean:.0f}", f"{median:.0f}", f"{low:.0f} to {high:.0f}", f"{correct:.1%}", f"{ran_out:.1%}"]
-
-
-def show_systems(prepared: PreparedDocuments, answered: Mapping[str, Answered], measures: Mapping[str, float]) -> None:
-    """The systems' measures over the whole file, and what tests of a fixed size need."""
-    number, metric = len(prepared.file.documents), prepared.choice.task.metric
-    show(f"{number} documents with {prepared.file.num_items} items; {metric} over all of them:")
-    for name in sorted(measures, key=lambda key: -measures[key]):
-        show(f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})")
-    found = fixed_size({name: one.scores for name, one in answered.items()})
-    if found.baseline_2 is not None and found.baseline_all is not None:
-        num_systems = len(answered)
-        show(
-            f"Fixed size for {found.best} against {found.second} (effect {found.effect:.3f}): Baseline2 "
-            f"{found.baseline_2} documents, {2 * found.baseline_2} queries; BaselineK-1 {found.baseline_all} "
-            f"documents, {num_systems * found.baseline_all} queries. There are {number} documents, "
-            f"{num_systems * number} queries.\n"
-        )
+    parser.add_argument("--confidences", type=float, nargs="*", default=[0.8, 0.9, 0.95])
+    parser.add_argument("--belief", help="instead of the default")
+    parser.add_argument("--stop", help="instead of the default")
+    parser.add_argument("--margin", type=float, default=0.0)
+    parser.add_argument("--budget", type=int)
+    parser.add_argument("--batch-size", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    args = parser.parse_args(argv)
+    seed = secrets.randbits(32)
+    show(f"Master seed {seed}, rule {rule_commit()}\n")
+    print_table(HEADINGS, rows(args, seed))
 
 
 if __name__ == "__main__":

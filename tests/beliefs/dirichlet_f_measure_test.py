@@ -8,6 +8,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
 from fiesta_allennlp.beliefs import Belief, DirichletFMeasure
+from fiesta_allennlp.beliefs.dirichlet_f_measure import log_odds
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.registry import build
@@ -17,11 +18,11 @@ BINARY = ("tp", "fp", "fn", "tn")
 ALIKE = 1e8
 
 
-def counted(documents: Dict[str, Sequence[Sequence[int]]], kinds: Sequence[str] = BINARY) -> History:
-    """A history of documents' counts by candidate, each in the order of `kinds`."""
+def counted(documents: Dict[str, Sequence[Sequence[int]]], kinds: Sequence[str] = BINARY, first: int = 0) -> History:
+    """A history of documents' counts by candidate, each in the order of `kinds`. `first` is the first document."""
     done: List[Evaluation] = []
     for name, rows in documents.items():
-        for k, row in enumerate(rows):
+        for k, row in enumerate(rows, first):
             metrics = {f"count:{kind}": number for kind, number in zip(kinds, row, strict=True)}
             done.append(replace(evaluation(name, k, 0.5), metrics=metrics))
     return History(tuple(documents), tuple(done))
@@ -41,16 +42,22 @@ def test_one_document_of_each_against_integration() -> None:
     assert_allclose(found.prob_best(), [higher, 1 - higher], atol=1e-3)
 
 
-def test_labels_by_pairs_and_kinds_that_one_candidate_lacks() -> None:
-    kinds = [f"{gold}>{answer}" for gold in "ab" for answer in "ab"]
-    pairs = DirichletFMeasure(average="macro").posterior(counted({"m": [[6, 1, 2, 11]]}, kinds))
-    binary = DirichletFMeasure(average="macro").posterior(counted({"m": [[11, 2, 1, 6]]}))
-    assert_allclose(pairs.location, binary.location, atol=2e-3)
-    assert_allclose(pairs.scale, binary.scale, atol=2e-3)
+def test_kinds_that_one_candidate_lacks_are_0() -> None:
     full = counted({"a": [[6, 1, 2, 0]], "b": [[5, 2, 2, 0]]})
     lacking = History(full.candidates, (counted({"a": [[6, 1, 2]]}, BINARY[:3]).evaluations[0], full.evaluations[1]))
     belief = DirichletFMeasure()
     assert belief.posterior(full).prob_best().tolist() == belief.posterior(lacking).prob_best().tolist()
+    with pytest.raises(ScoreError, match="'a' has x>x.*paired_measure"):
+        belief.posterior(counted({"a": [[6, 1]]}, ["x>x", "x>y"]))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.2, 0.8, 1.0])
+def test_log_odds_weigh_precision_against_recall(beta: float) -> None:
+    precision, recall = 0.4 / 0.5, 0.4 / 0.7
+    f = 1 / (beta / precision + (1 - beta) / recall)
+    assert log_odds(np.log([[0.4, 0.1, 0.3, 0.2]]), beta)[0] == pytest.approx(np.log(f / (1 - f)))
+    far = np.array([[0.0, -500.0, -500.0, -1.0], [-900.0, 0.0, 0.0, -1.0]])
+    assert_allclose(log_odds(far, 0.5), [500, -900])
 
 
 def test_beta_weighs_precision() -> None:
@@ -67,14 +74,13 @@ def test_everything_wrong_or_right_gives_finite_numbers() -> None:
     assert np.isfinite(posterior.scale).all()
 
 
-@pytest.mark.parametrize("learned", [False, True])
-def test_quantiles_are_uniform(learned: bool) -> None:
+def test_quantiles_are_uniform() -> None:
     """P(F below the true F) after three documents, with rates from the prior: uniform where all is right."""
-    rng, belief = np.random.default_rng(23), DirichletFMeasure(learn_concentration=learned, num_samples=256)
+    rng, belief = np.random.default_rng(23), DirichletFMeasure(num_samples=256)
     ranks = []
-    for concentration in np.exp(rng.normal(0, 2 if learned else 0, 150)):
+    for _ in range(150):
         rates = np.maximum(rng.dirichlet(np.full(4, 0.25)), 1e-12)
-        documents = rng.multinomial(20, rng.dirichlet(concentration * rates, 3))
+        documents = rng.multinomial(20, rng.dirichlet(rates, 3))
         (known,) = belief.posterior(counted({"a": documents.tolist()})).marginals
         log_odds = np.log(rates[0]) - np.log((rates[1] + rates[2]) / 2)
         ranks.append(np.interp(log_odds, known.log_odds, known.below))
@@ -83,24 +89,8 @@ def test_quantiles_are_uniform(learned: bool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("beta", 1.5), ("average", "micro"), ("concentration", 0), ("prior_concentration", -1), ("num_samples", 1000)],
+    [("beta", 1.5), ("concentration", 0), ("prior_concentration", -1), ("num_samples", 1000)],
 )
 def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"{name} must be .* '?{value}"):
         build(Belief, {"type": "dirichlet_f_measure", name: value})
-
-
-@pytest.mark.parametrize(
-    ("average", "row", "kinds", "named"),
-    [
-        ("binary", [], [], "'a'.* none"),
-        ("binary", [1, -1, 1, 1], BINARY, "'a'.*count:fp.*-1"),
-        ("binary", [1, np.nan, 1, 1], BINARY, "'a'.*count:fp.*nan"),
-        ("binary", [1, 1, 1, 1], ["x>x", "x>y", "y>x", "y>y"], "binary.*x>x"),
-        ("macro", [1], ["x>>y"], "count:x>>y"),
-        ("macro", [1], ["x>x"], "'x'"),
-    ],
-)
-def test_counts_that_cannot_be_used_are_refused(average: str, row: Any, kinds: Any, named: str) -> None:
-    with pytest.raises(ScoreError, match=named):
-        DirichletFMeasure(average=average).posterior(counted({"a": [row]}, kinds))

@@ -14,7 +14,7 @@ from fiesta_allennlp.documents.systems import archive_server
 from fiesta_allennlp.documents.systems.archive_server import answered, load
 from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
-from tests.commands.documents.conftest import LEARNED
+from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
 
@@ -48,7 +48,7 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
     call.done(*given, *options)
     summary = summary_of(tmp_path / "run")
     assert (summary["best"], summary["metric"]) == ("able", "f_measure")
-    assert summary["belief"] == {**LEARNED, "average": "binary"}
+    assert summary["belief"] == {**DEFAULT, "average": "binary"}
     assert summary["candidates"][0]["measure"] > 0.9
     assert 0 <= summary["num_queries"] - summary["num_evaluations"] <= 1  # one was under way when it was decided
 

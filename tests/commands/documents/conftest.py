@@ -13,7 +13,7 @@ from tests.document_systems import write_documents, write_program
 QUICK = ["--belief", "student_t", "--metric", "accuracy", "--seed", "1"]
 """A belief that is fast, a metric that is easy to work out, and always the same order of documents."""
 
-LEARNED = {"type": "dirichlet_f_measure", "learn_concentration": True}
+DEFAULT = {"type": "paired_measure"}
 """The default belief, but for the metric that it is about."""
 
 

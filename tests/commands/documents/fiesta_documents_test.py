@@ -14,7 +14,7 @@ from typing import Any, List, Set, Tuple
 import pytest
 
 from tests.commands.conftest import EQUALLY, Call, kinds_of_failures
-from tests.commands.documents.conftest import LEARNED, Choices
+from tests.commands.documents.conftest import DEFAULT, Choices
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents
 from tests.run_files import entry_of, rows_of, summary_of
@@ -126,7 +126,47 @@ def test_predicted_spans_need_no_query(tmp_path: Path, run: Path, call: Call) ->
     call.done(tmp_path / "good.jsonl", tmp_path / "poor.jsonl", *options)
     summary = summary_of(run)
     assert (summary["best"], summary["metric"], summary["num_queries"]) == ("good", "f_measure", 0)
-    assert summary["belief"] == {**LEARNED, "average": "binary"}
+    assert summary["belief"] == {**DEFAULT, "average": "binary"}
+
+
+def test_the_posterior_of_the_paper_is_for_one_f_measure(choices: Choices, run: Path) -> None:
+    systems, note = choices.programs(), "uses paired_measure instead"
+    learned = json.dumps({"type": "dirichlet_f_measure", "learn_concentration": True})
+    label = ["--positive-label", "bad", "--metric", "f_measure"]
+    assert note in choices.begin(systems, "--belief", "dirichlet_f_measure", "--dry-run")
+    assert note in choices.begin(systems, "--belief", learned, *label, "--dry-run")
+    assert note not in choices.begin(systems, "--belief", "dirichlet_f_measure", *label)
+    assert summary_of(run)["belief"] == {"type": "dirichlet_f_measure"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--margin", 0.1],
+        ["--batch-size", 4, "--workers", 3],
+        ["--budget", 30],
+        ["--max-evaluations", 60],
+        ["--documents-order", "independent", "--stop", "rule_of_three"],
+        ["--strategy", "non_adaptive_fc"],
+    ],
+)
+def test_the_default_posterior_goes_with_other_options(choices: Choices, run: Path, options: List[Any]) -> None:
+    choices.begin(choices.programs(), "--belief", "paired_measure", *options)
+    summary = summary_of(run)
+    assert (summary["best"], summary["belief"]) == ("a", {**DEFAULT, "average": "accuracy"})
+    assert summary["stopped_by"] == ("budget" if "--budget" in options else "confidence")
+    if "--batch-size" in options:
+        assert summary["strategy"]["stop"] == {"type": "enough_documents", "batch_size": 4}
+        assert min(entry["num_documents"] for entry in summary["candidates"]) >= 12
+
+
+def test_a_belief_in_the_strategy_is_about_the_metric_too(choices: Choices, run: Path) -> None:
+    strategy = json.dumps({"type": "ttts", "belief": "paired_measure"})
+    choices.begin(choices.programs(), "--strategy", strategy)
+    summary = summary_of(run)
+    assert summary["belief"] == {**DEFAULT, "average": "accuracy"}
+    assert summary["strategy"]["stop"] == {"type": "enough_documents"}
+    assert min(entry_of(run, name)["num_evaluations"] for name in ("a", "b")) >= 12
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(choices: Choices) -> None:

@@ -21,7 +21,7 @@ RUN = Path(__file__).parents[2] / "fixtures" / "runs" / "documents"
 
 @pytest.fixture
 def made(run: Path) -> Path:
-    """A selection with the default belief, which is about measures."""
+    """A selection of an earlier version."""
     return shutil.copytree(RUN, run)
 
 
@@ -29,11 +29,15 @@ def files(root: Path) -> Dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_a_report_tells_what_the_selection_told(made: Path, tmp_path: Path) -> None:
-    before = files(made)
-    told = report(made, output=tmp_path / "report")
-    assert files(made) == before
-    summary = summary_of(made)
+def test_a_report_tells_what_the_selection_told(choices: Choices, run: Path, tmp_path: Path) -> None:
+    choices.begin(choices.programs(), "--belief", "paired_measure")
+    before = files(run)
+    told = report(run, output=tmp_path / "report")
+    assert files(run) == before
+    summary = summary_of(run)
+    for candidate in told.candidates:
+        assert candidate.asked is not None and candidate.interval is not None
+        assert candidate.interval[0] < candidate.asked.measure <= candidate.interval[1]
     systems = [SystemSummary(**entry) for entry in summary["candidates"]]
     assert told.decision == selection_in_words({**summary, "candidates": systems})
     there = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}

@@ -1,0 +1,160 @@
+from dataclasses import dataclass, replace
+from typing import Dict, List, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief, check_evaluations
+from fiesta_allennlp.beliefs.split_paired import _table
+from fiesta_allennlp.beliefs.student_t import StudentTPosterior, compute_together
+from fiesta_allennlp.counts import COUNT_PREFIX, Counts
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability.pooled_measure import ITEM, PseudoScores, pseudo_scores
+from fiesta_allennlp.probability.split_effects import Scores, mean_scores_of_all
+from fiesta_allennlp.records import History
+
+AVERAGES = ("binary", "macro", "accuracy")
+LARGEST_COUNT = 1e9
+
+BINARY = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")}
+"""Gold and predicted label of the kinds of answers in a binary task."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasurePosterior(StudentTPosterior):
+    """Metrics of systems, compared on the documents that they share. `alone` has the pseudo-scores of each."""
+
+    alone: PseudoScores
+
+    def interval(self, level: float) -> np.ndarray:
+        return self.alone.interval(level)
+
+
+@Belief.register("paired_measure")
+class PairedMeasure(Belief):
+    """Models the metric over all items together, and compares systems on the documents that they share. It is the
+    default of `fiesta documents`.
+
+    The metric is an F-measure, the mean F-measure of all labels, or the accuracy: a ratio of sums over documents, or
+    the mean of some. A document therefore has a pseudo-score whose mean is the metric; see
+    `fiesta_allennlp.probability.pooled_measure.pseudo_scores`. The pseudo-scores are modelled as `split_paired` models
+    scores: the mean of the system, plus an effect that the document has on all systems, plus noise. With accuracy and
+    one item in each document, this is a paired difference of proportions.
+
+    The prior is uniform in the metrics. One item of each label is added to the answers of a system, and to its noise.
+    It is answered as all systems together answer this label. Rare labels keep the posterior wide until they have been
+    seen, and the influence of the item vanishes with the number of documents.
+
+    Linearizing a ratio in this way is the delta method (Deng et al., 2018), or the ratio estimator of survey sampling
+    (Cochran, 1977, chapter 6). Pairing compares ROC areas in the same way (DeLong et al., 1988).
+
+    Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more than two
+    labels, ``count:<gold>><predicted>``.
+
+    Args:
+        beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5
+            gives F1.
+        average: `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
+
+    Raises:
+        ConfigError: if a parameter is outside its range.
+    """
+
+    min_evaluations = 3
+    needs_counts = True
+    pairs_splits = True
+
+    def __init__(self, *, beta: float = 0.5, average: str = "binary") -> None:
+        check_beta(beta)
+        if average not in AVERAGES:
+            raise ConfigError(f"average must be binary, macro or accuracy but is '{average}'.")
+        self._beta, self._average = beta, average
+
+    def posterior(self, history: History) -> MeasurePosterior:
+        return self.posteriors([history])[0]
+
+    def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[MeasurePosterior]:
+        every = [self._pseudo_scores(history) for history in histories]
+        tables = [_scores(history, alone) for history, alone in zip(histories, every, strict=True)]
+        found = [
+            MeasurePosterior(
+                location=alone.centre + alone.unit * means.location,
+                scales=alone.unit * means.scale,
+                df=means.df,
+                weight=means.weight,
+                alone=alone,
+            )
+            for alone, means in zip(every, mean_scores_of_all(tables), strict=True)
+        ]
+        for margin in margins:
+            compute_together(found, margin)
+        return found
+
+    def _pseudo_scores(self, history: History) -> PseudoScores:
+        counts = [checked_counts(history, name, self.min_evaluations) for name in history.active]
+        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._average)
+        parts = _parts(list(pairs.values()), self._average, self._beta)
+        numerators, denominators = ([one.of(list(pairs)) @ part for one in counts] for part in parts)
+        return pseudo_scores(numerators, denominators)
+
+
+def _scores(history: History, alone: PseudoScores) -> Scores:
+    splits = [history.split_seeds(name) for name in history.active]
+    table = _table(splits, [scores / alone.unit for scores in alone.scores])
+    return replace(table, within=table.within + alone.unseen / alone.unit**2)
+
+
+def _parts(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:
+    """What an answer of each kind adds to the numerator and to the denominator of each ratio, whose mean is the metric.
+
+    Shapes: `(num_kinds, num_ratios)`.
+    """
+    if average == "accuracy":
+        right = np.array([[ITEM * (gold == answer)] for gold, answer in pairs])
+        return right, np.full_like(right, ITEM)
+    labels = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
+    golds, answers = (np.array([[pair[side] == label for label in labels] for pair in pairs]) for side in (0, 1))
+    # tp / (tp + beta fp + (1 - beta) fn)
+    return ITEM * (golds & answers), ITEM * (beta * answers + (1 - beta) * golds)
+
+
+def _pairs(kinds: List[str], average: str) -> Dict[str, Tuple[str, str]]:
+    """Gold and predicted label of every kind, including kinds that were not reported."""
+    if set(kinds) <= set(BINARY):
+        return BINARY
+    wrong = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
+    if wrong is not None:
+        forms = ", ".join(BINARY) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
+        raise ScoreError(f"counts must be named {forms}, without '>' in a label, but got {COUNT_PREFIX}{wrong}.")
+    pairs: Dict[str, Tuple[str, str]] = {kind: (kind.split(">")[0], kind.split(">")[1]) for kind in kinds}
+    if len({label for pair in pairs.values() for label in pair}) < 2:
+        raise ScoreError(f"counts need at least two labels but have only '{kinds[0].split('>')[0]}'.")
+    return pairs
+
+
+def check_beta(beta: float) -> None:
+    """Refuse a weight of precision that is not from 0 to 1."""
+    if not 0 <= beta <= 1:
+        raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but is {beta}.")
+
+
+def checked_counts(history: History, candidate: str, least: int) -> Counts:
+    """Return the counts of right and wrong answers of a candidate.
+
+    Raises:
+        ScoreError: if it has fewer than `least` runs, or a run without counts, or a count that is no count.
+    """
+    check_evaluations(history, candidate, least)
+    counts = history.counts(candidate)
+    if counts.num_without:
+        raise ScoreError(
+            f"the posterior needs counts such as {COUNT_PREFIX}tp from every run, but {counts.num_without} runs of "
+            f"candidate '{candidate}' have none. Choose another --belief."
+        )
+    refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
+    if refused.any():
+        row, column = np.argwhere(refused)[0]
+        raise ScoreError(
+            f"counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate '{candidate}' has the "
+            f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}. Fix the metric."
+        )
+    return counts
