@@ -45,7 +45,7 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
         escape(candidate.name),
         str(candidate.num_evaluations),
         *(str(number or "") for number in under_way),
-        str(candidate.failures or ""),
+        candidate.failures_text,
         number_text(candidate.mean),
         number_text(candidate.sd),
         candidate.standing,

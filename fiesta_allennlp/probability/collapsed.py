@@ -27,9 +27,9 @@ def collapsed(scores: np.ndarray) -> np.ndarray:
         m - x_k > 6 (1 + 16 / (n - 2)^2) max(1.4826 median|x - m|, 0.005 |m|)
 
     A mean and an sd would follow the outlier, and hide it among few runs: no run of n can lie more than
-    (n - 1) / sqrt(n) sds below their mean. The median and the MAD follow the others. The limit is 102 robust sds for 3 runs, 17 for 5, 7 for 12
-    and 6 for 50, because the MAD of few runs is small by chance. In normal samples of 3 to 50 runs, it names a run in
-    less than 1%. Skewed scores have more. Equal scores and fewer than 3 runs have none.
+    (n - 1) / sqrt(n) sds below their mean. The median and the MAD follow the others. The limit is 102 robust sds for 3
+    runs, 17 for 5, 7 for 12 and 6 for 50, because the MAD of few runs is small by chance. In less than 1% of normal
+    samples of 3 to 50 runs, a run collapses. Skewed scores have more. Equal scores and fewer than 3 runs have none.
 
     The stopping rule and the notes for the user read this one rule. `collapsed_runs` applies it to a selection.
     """

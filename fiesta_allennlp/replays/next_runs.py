@@ -11,6 +11,7 @@ from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_r
 from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 
@@ -82,7 +83,11 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric])
     strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = history_of(rows, names).withdrawing(max_failures=settings.max_failures)
+    history = (
+        LeastScore(settings.min_score, minimise)
+        .applied(history_of(rows, names))
+        .withdrawing(max_failures=settings.max_failures)
+    )
     strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))

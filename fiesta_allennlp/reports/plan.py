@@ -96,7 +96,7 @@ def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     for name in found.history.candidates:
         each = summarise_candidate(found.history, found.decision, name)
-        counts = (each.num_evaluations, found.history.num_pending(name), each.failures)
+        counts = (each.num_evaluations, found.history.num_pending(name), each.failures_text or 0)
         table.add_row(escape(name), *map(str, counts), number_text(each.mean), number_text(each.sd), each.standing)
     return table
 

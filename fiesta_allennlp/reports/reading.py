@@ -61,6 +61,7 @@ class Origin:
         notes: caveats that the report shows.
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
+        min_score: the score that runs must not miss; None for no such score.
         scored: the set that the runs are scored on.
         strategy: the registered name of the sampling rule, empty for a table.
         values: the values of numbered candidates.
@@ -73,6 +74,7 @@ class Origin:
     notes: Tuple[str, ...] = ()
     words: Words = TRAININGS
     splits: str = ""
+    min_score: Optional[float] = None
     scored: str = "test"
     strategy: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -155,7 +157,13 @@ class Reading(Origin):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the current content of `selection.json`."""
-        about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored, "scored_on": self.scored_on}
+        about = {
+            "metric": self.metric.typed,
+            "splits": self.splits,
+            "score": self.scored,
+            "min_score": self.min_score,
+            "scored_on": self.scored_on,
+        }
         return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
@@ -198,6 +206,7 @@ def _by_trainings(stored: Stored) -> Reading:
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
         settings=settings,
+        min_score=settings.min_score,
         asked_confidence=getattr(strategy, "confidence", None),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         splits=settings.splits,

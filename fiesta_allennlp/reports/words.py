@@ -46,7 +46,13 @@ def failures_in_words(summary: Mapping[str, Any]) -> List[str]:
     sentences: List[str] = []
     for candidate in summary["candidates"]:
         failed = failed_runs(candidate)
-        sentences += [f"failed: {', '.join(runs)} {reason}" for reason, runs in failed.items()]
+        missed = [run for reason, runs in failed.items() if reason.startswith("score: ") for run in runs]
+        sentences += [f"failed: {', '.join(runs)} {why}" for why, runs in failed.items() if runs[0] not in missed]
+        if missed:
+            sentences.append(
+                f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
+                f"{', '.join(missed)}"
+            )
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
             sentences.append(f"{what}: {candidate.name}: {candidate.withdrawn_because}")

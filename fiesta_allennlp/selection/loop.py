@@ -231,6 +231,7 @@ class Selection(LoopParts):
             self.store.record(outcome)
             logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
             self.retries.note_finished()
+            outcome = self.store.least_score.judged(outcome)
         for listener in self.listeners:
             listener.on_outcome(outcome)
         return try_again

@@ -81,7 +81,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
-        is_scored = bool(store.history(max_failures=1).evaluations)
+        known = store.history(max_failures=1)
+        is_scored = bool(known.evaluations) or any(failure.kind == "score" for failure in known.failures)
         settings = self._resumed_settings(meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = Resumed(directory, meta, tuple(store.candidates()), history)

@@ -98,7 +98,8 @@ class ChoiceSettings:
         if named["budget"] is None:
             defaults["confidence"] = 0.95
         known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
-        return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
+        others = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
+        return {"strategy": params, **known, **others}
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
@@ -116,6 +117,17 @@ class ChoiceSettings:
         fill(params, given, "--strategy")
         params.setdefault("belief", registered(self.belief or self.default_belief, "--belief"))
         return params
+
+
+def min_score_option(group: str) -> Any:
+    """Declare the option `--min-score`, below this heading."""
+    return option(
+        None,
+        "a run with a score below X (above X for a minimized metric) counts as failed, not as a score; the share that "
+        "failed is reported",
+        group=group,
+        metavar="X",
+    )
 
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:

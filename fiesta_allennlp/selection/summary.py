@@ -22,7 +22,8 @@ class CandidateSummary:
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
-    entry for each. `seconds` is the sum over the candidate's runs, `mean_seconds` their mean.
+    entry for each. `num_missed` of them are runs whose score missed `--min-score`. `seconds` is the sum over the
+    candidate's runs, `mean_seconds` their mean.
     """
 
     name: str
@@ -37,6 +38,20 @@ class CandidateSummary:
     withdrawn_because: Optional[str] = None
     seconds: float = 0.0
     mean_seconds: Optional[float] = None
+    num_missed: int = 0
+
+    @property
+    def missed_text(self) -> str:
+        """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+        total = self.num_missed + self.num_evaluations
+        return f"{self.num_missed} of {total} ({self.num_missed / total:.0%})" if self.num_missed else ""
+
+    @property
+    def failures_text(self) -> str:
+        """The number of failures, with the share of runs that missed `--min-score`; empty for 0."""
+        if self.failures == self.num_missed:
+            return self.missed_text
+        return f"{self.failures}, {self.missed_text}" if self.num_missed else str(self.failures)
 
     @property
     def out(self) -> str:
@@ -113,7 +128,8 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
     seconds = [e.seconds for e in history.evaluations_of(name)]
     scores = history.scores(name)
-    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
+    failed = [f for f in history.failures if f.request.candidate == name]
+    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in failed]
     return CandidateSummary(
         name=name,
         num_evaluations=len(scores),
@@ -127,6 +143,7 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
         withdrawn_because=_why_withdrawn(history, name),
         seconds=sum(seconds),
         mean_seconds=sum(seconds) / len(seconds) if seconds else None,
+        num_missed=sum(f.kind == "score" for f in failed),
     )
 
 
@@ -156,6 +173,9 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
         return REMOVED
     if name in history.without_metric:
         return "its first run did not report the metric"
+    missed = sum(f.kind == "score" for f in history.failures if f.request.candidate == name)
+    if missed:
+        return f"{missed} of {missed + history.num_finished(name)} runs missed --min-score"
     return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 

@@ -67,12 +67,13 @@ class BestModels(Listener):
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
             there = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(there, key=lambda run: self.sign * run.score, default=None)
-            for run in there:
+            missed = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            for run in (*there, *missed):
                 if run is not best or name not in candidates:
                     for path in self._models(run):
                         delete(path)
 
-    def _models(self, run: Evaluation) -> List[Path]:
+    def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
 
 
