@@ -68,10 +68,10 @@ class BestModels(Listener):
             there = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(there, key=lambda run: self.sign * run.score, default=None)
             missed = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            for run in (*there, *missed):
-                if run is not best or name not in candidates:
-                    for path in self._models(run):
-                        delete(path)
+            useless: List[Outcome] = [*missed, *(run for run in there if run is not best or name not in candidates)]
+            for run in useless:
+                for path in self._models(run):
+                    delete(path)
 
     def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
