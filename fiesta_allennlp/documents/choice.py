@@ -115,7 +115,7 @@ class LimitedDocuments(Strategy):
         return self._latest[1]
 
 
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
+ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Set
 
 from rich import box
 from rich.console import Console
@@ -89,12 +89,15 @@ class Progress:
         every: int = 1,
         title: Optional[str] = None,
         remaining: Callable[[History], str] = lambda history: "",
+        collapsed: Callable[[History], Sequence[Mapping[str, Any]]] = lambda history: (),
     ) -> None:
         self._console = console
         self._metric = metric
         self._title = title or metric
         self._every = every
         self._estimate = remaining
+        self._collapsed = collapsed
+        self._told_of: Set[str] = set()
         self._remaining = ""
         self._num_finished = 0
         self._start = time.monotonic()
@@ -126,6 +129,10 @@ class Progress:
                 self._remaining = f"; {decision.lacking[0]} runs again before a winner is named"
             else:
                 self._remaining = self._estimate(history)
+            for found in self._collapsed(history):
+                if found["candidate"] not in self._told_of:
+                    self._told_of.add(found["candidate"])
+                    self._say(f"Note: {found['text']}")
         self._history, self._decision = history, decision
         self._tell()
 

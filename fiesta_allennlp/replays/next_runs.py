@@ -14,6 +14,7 @@ from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import collapsed_notes
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class NextRuns:
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
         workers: how many runs were asked for.
-        notes: sentences about what the splits and seeds of the table mean.
+        notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
+        minimise: whether lower scores are better.
     """
 
     decision: Decision
@@ -48,6 +50,7 @@ class NextRuns:
     splits: str
     workers: int = 1
     notes: Tuple[str, ...] = ()
+    minimise: bool = False
 
 
 def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]] = None) -> NextRuns:
@@ -99,7 +102,8 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         confidence=settings.deciding()["confidence"],
         splits=settings.splits or SHARED,
         workers=settings.workers,
-        notes=(*table.notes, *done_note(settings.done)),
+        notes=(*table.notes, *done_note(settings.done), *collapsed_notes(history, minimise=minimise)),
+        minimise=minimise,
     )
 
 

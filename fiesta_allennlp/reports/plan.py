@@ -1,5 +1,6 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping
 
@@ -12,7 +13,7 @@ from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.summary import number_text, summarise_candidate
+from fiesta_allennlp.selection.summary import collapsed_in, number_text, summarise_candidate
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,6 +88,8 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
         "num_pending": len(found.history.pending),
         "splits": found.splits,
         "notes": list(found.notes),
+        "collapsed": collapsed_in(found.history, minimise=found.minimise),
+        "num_missed": Counter(f.request.candidate for f in found.history.failures if f.kind == "score"),
         "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
         "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in found.runs],
     }

@@ -24,7 +24,13 @@ from fiesta_allennlp.reports.comparison import Comparison, compare
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
-from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
+from fiesta_allennlp.reports.words import (
+    changes,
+    collapsed_in_words,
+    scope_in_words,
+    scores_in_words,
+    selection_in_words,
+)
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
@@ -244,11 +250,12 @@ def _title(read: Reading, *, pair: bool) -> str:
 
 def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
+        said = (*scores_in_words(summary, pair=pair[0]), *collapsed_in_words(summary), scope_in_words(summary))
+        return tuple(filter(None, said))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
     about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
-    return tuple(scores_in_words(summary, **about))
+    return (*scores_in_words(summary, **about), *collapsed_in_words(summary))
 
 
 def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:

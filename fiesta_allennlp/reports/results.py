@@ -4,7 +4,7 @@ import csv
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from rich.console import Console
 
@@ -41,6 +41,7 @@ class SelectionResult(Shown):
     `credible_margin` is the smallest `margin` that would have decided an inconclusive selection, with the `best`
     candidate at that margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the
     best mean. `score` names the scored set, `test` or `validation`. `min_score` is the score that runs must not miss.
+    `collapsed` names the runs far below (or above) their candidate's others, by candidate.
     """
 
     directory: Path
@@ -60,6 +61,7 @@ class SelectionResult(Shown):
     score: str = "test"
     scored_on: str = ""
     min_score: Optional[float] = None
+    collapsed: Sequence[Mapping[str, Any]] = ()
     leading: Optional[str] = None
     seconds_of_equal_allocation: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)

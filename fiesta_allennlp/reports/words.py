@@ -22,7 +22,13 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> 
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
     spent = queries_in_words(summary) if "documents" in summary else savings_in_words(summary)
-    return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), spent)))
+    collapsed = collapsed_in_words(summary)
+    return tuple(filter(None, (decision, *collapsed, summary.get("scored_on"), scope_in_words(summary), spent)))
+
+
+def collapsed_in_words(summary: Mapping[str, Any]) -> Tuple[str, ...]:
+    """Describe runs far from their candidate's others. Early versions did not record them."""
+    return tuple(found["text"] for found in summary.get("collapsed", ()))
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.files import replacing, to_csv
+from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
@@ -119,6 +120,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "num_failures": len(history.failures),
         **settings,
         "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, Metric.of(settings["metric"]).sign),
+        "collapsed": collapsed_in(history, minimise=Metric.of(settings["metric"]).minimise),
         "seconds": sum(candidate.seconds for candidate in candidates),
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
@@ -145,6 +147,33 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
         mean_seconds=sum(seconds) / len(seconds) if seconds else None,
         num_missed=sum(f.kind == "score" for f in failed),
     )
+
+
+def collapsed_in(history: History, *, minimise: bool) -> List[Dict[str, Any]]:
+    """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
+
+    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule. `text` says what it
+    means for P(best), and what to do.
+    """
+    directed = history.turned if minimise else history
+    side = "above" if minimise else "below"
+    entries: List[Dict[str, Any]] = []
+    for name, runs in collapsed_runs(directed).items():
+        scores = {run.request.name: -run.score if minimise else run.score for run in runs}
+        number, sds = history.num_finished(name), float(sds_below(directed.scores(name)).max())
+        lie = "lies" if len(runs) == 1 else "lie up to"
+        listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
+        text = (
+            f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) of "
+            "a mean cannot see failures that are rarer. Use --min-score to count such runs as failed, or report the "
+            "share."
+        )
+        entries.append({"candidate": name, "num_runs": number, "scores": scores, "sds": sds, "text": text})
+    return entries
+
+
+def collapsed_notes(history: History, *, minimise: bool) -> List[str]:
+    return [found["text"] for found in collapsed_in(history, minimise=minimise)]
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:

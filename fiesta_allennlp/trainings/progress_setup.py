@@ -3,6 +3,7 @@
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
@@ -19,6 +20,7 @@ from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.summary import collapsed_in
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
@@ -39,7 +41,8 @@ def watching(
     `outlook`."""
     metric = settings.scored_by
     with ExitStack() as stack:
-        progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
+        collapsed = partial(collapsed_in, minimise=metric.minimise)
+        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
         listeners: List[Listener] = [stack.enter_context(progress)]
         if settings.keep == "best":
             listeners.append(BestModels(directory, metric.sign))
