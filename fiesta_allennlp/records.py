@@ -313,6 +313,7 @@ class Decision:
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
     `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
     though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
+    `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
     """
 
     best: Optional[str]
@@ -322,6 +323,7 @@ class Decision:
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
     lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
+    expected_loss: Optional[float] = None
 
     @property
     def confidence(self) -> Optional[float]:

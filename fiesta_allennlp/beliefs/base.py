@@ -1,5 +1,5 @@
 from abc import ABC, abstractmethod
-from typing import Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
@@ -25,6 +25,13 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
+
+    def expected_loss(self, taken: int) -> Optional[float]:
+        """Compute E[max_j mean_j - mean_taken] in the metric's units, `taken` being a place in `History.active`.
+
+        None if it is unknown, or infinite.
+        """
+        return None
 
 
 class Belief(Registrable):

@@ -17,6 +17,7 @@ from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaini
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
+    loss_text,
     number_text,
     probability_text,
     summarise_candidate,
@@ -156,8 +157,15 @@ class Progress:
         if self._untold is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._say(self._untold + lead + self._remaining)
+            self._say(self._untold + lead + self._cost + self._remaining)
             self._untold = None
+
+    @property
+    def _cost(self) -> str:
+        """What choosing the leader now costs; not for a selection that is over."""
+        decision = self._decision
+        text = loss_text(decision.best, decision.expected_loss) if decision.stopped_by is None else ""
+        return text and f"; {text}"
 
     def _say(self, text: str) -> None:
         self._console.print(f"[{self._elapsed()}] {text}")
@@ -171,7 +179,7 @@ class Progress:
         done = count_text(len(history.evaluations), "run")
         later = f", {waiting.total()} waiting for another try" if waiting else ""
         now = f"{len(history.pending) - waiting.total()} running{later}"
-        title = f"{done}, {now}, {self._elapsed()} elapsed{self._remaining}"
+        title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
         for name in history.candidates:
             numbers = (history.num_pending(name) - waiting[name], *([waiting[name]] if waiting else []))

@@ -92,7 +92,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         .withdrawing(max_failures=settings.max_failures)
     )
     strategy.without_further_runs(settings.done, history)
-    decision = strategy.recommend(history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,

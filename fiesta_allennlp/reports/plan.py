@@ -9,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
+from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.summary import collapsed_in, number_text, summarise_candidate
+from fiesta_allennlp.selection.summary import collapsed_in, loss_text, number_text, summarise_candidate
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,6 +85,7 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
         "leading": decision.best,
         "stopped_by": decision.stopped_by,
         "prob_best": dict(decision.prob_best),
+        "expected_loss": decision.expected_loss,
         "num_runs": len(found.history.evaluations),
         "num_pending": len(found.history.pending),
         "splits": found.splits,
@@ -107,4 +109,7 @@ def next_table(found: NextRuns) -> Table:
 def next_in_words(found: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
     prob_best = None if found.decision.best is None else found.decision.prob_best.get(found.decision.best)
-    return render_paragraphs("next.j2", found=found, prob_best=prob_best, remaining=remaining_text(found.remaining))
+    is_open = found.decision.stopped_by in (None, *UNDECIDED)
+    loss = loss_text(found.decision.best, found.decision.expected_loss) if is_open else ""
+    about = {"prob_best": prob_best, "remaining": remaining_text(found.remaining), "loss": loss}
+    return render_paragraphs("next.j2", found=found, **about)

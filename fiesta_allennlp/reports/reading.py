@@ -248,7 +248,7 @@ def _selection(
 ) -> Reading:
     """Read what all selections have in common."""
     running, history = stored.running, stored.history(max_failures=max_failures)
-    decision = strategy.recommend(history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     if decision.stopped_by is None and not running:
         decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
     if decision.stopped_by in UNDECIDED:

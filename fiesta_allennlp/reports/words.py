@@ -12,7 +12,14 @@ from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import (
+    CandidateSummary,
+    count_text,
+    duration_text,
+    loss_text,
+    number_text,
+    probability_text,
+)
 
 if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
@@ -102,7 +109,7 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
     return (
         f"The selection is running. After {done}, {best} {within} with probability {probability_text(confidence)}, by "
-        f"{metric_text(summary)}.{_lacking(summary)}"
+        f"{metric_text(summary)}.{_loss(summary)}{_lacking(summary)}"
     )
 
 
@@ -147,7 +154,13 @@ def leaning(summary: Mapping[str, Any]) -> str:
     one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
     found = summary["credible_margin"]
     chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
-    return f"Leading: {one}, then {other}.{_lacking(summary)}{chosen}"
+    return f"Leading: {one}, then {other}.{_loss(summary)}{_lacking(summary)}{chosen}"
+
+
+def _loss(summary: Mapping[str, Any]) -> str:
+    """State what choosing the leader now costs. Early versions did not record it."""
+    text = loss_text(summary["best"], summary.get("expected_loss"))
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _lacking(summary: Mapping[str, Any]) -> str:

@@ -111,7 +111,7 @@ class Selection(LoopParts):
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
+            decision = replace(self._decision(self._history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.note(at_once=True)
@@ -123,11 +123,14 @@ class Selection(LoopParts):
     def _history(self) -> History:
         return self.store.history(max_failures=self.max_failures)
 
+    def _decision(self, history: History) -> Decision:
+        return replace(self.strategy.recommend(history), expected_loss=self.strategy.expected_loss(history))
+
     def _loop(self, working_time: WorkingTime) -> Decision:
         submitted = self._resume_pending()
         while True:
             history = self._drop_withdrawn(submitted)
-            decision = self.strategy.recommend(history)
+            decision = self._decision(history)
             self._tell_state(history, decision)
             if decision.stopped_by is not None:
                 self._forget(history.pending)

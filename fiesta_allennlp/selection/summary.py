@@ -115,6 +115,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "margin": decision.margin,
         "lacking": dict(Counter(decision.lacking)),
         "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
+        "expected_loss": decision.expected_loss,
         "stopped_by": decision.stopped_by,
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
@@ -164,9 +165,9 @@ def collapsed_in(history: History, *, minimise: bool) -> List[Dict[str, Any]]:
         lie = "lies" if len(runs) == 1 else "lie up to"
         listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
         text = (
-            f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) of "
-            "a mean cannot see failures that are rarer. Use --min-score to count such runs as failed, or report the "
-            "share."
+            f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) "
+            "of a mean cannot see failures that are rarer. Use --min-score to count such runs as failed, or report "
+            "the share."
         )
         entries.append({"candidate": name, "num_runs": number, "scores": scores, "sds": sds, "text": text})
     return entries
@@ -234,6 +235,11 @@ def number_text(value: Optional[float], digits: int = 4, *, sign: str = "") -> s
     if value is None:
         return "-"
     return f"{value:{sign}.4g}" if abs(value) >= LARGE else f"{value:{sign}.{digits}f}"
+
+
+def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
+    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown."""
+    return "" if expected_loss is None else f"choosing {best} now costs {expected_loss:.2g} on average"
 
 
 def probability_text(value: Optional[float]) -> str:

@@ -89,6 +89,13 @@ class Strategy(Registrable):
         """
         return None
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        """Return what choosing the leading candidate now costs on average, E[max_j mean_j - mean_best].
+
+        It is in the metric's units. Returns `None` if nobody leads yet, or if the posterior has no such mean.
+        """
+        return None
+
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         """Estimate how many more runs the selection takes.
 
@@ -149,6 +156,13 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
     decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
     return Look(decision, posterior)
+
+
+def loss_of(best: Optional[str], history: History, posterior: Optional[Posterior]) -> Optional[float]:
+    """Return what choosing `best` costs on average, by this posterior after `history`; see `Strategy.expected_loss`."""
+    if posterior is None or best not in history.active:
+        return None
+    return posterior.expected_loss(history.active.index(best))
 
 
 def all_finished(history: History, names: Sequence[str], count: int) -> bool:

@@ -10,7 +10,7 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import CredibleMargin, Decision, History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
@@ -106,6 +106,10 @@ class FixedConfidence(Strategy):
 
     def recommend(self, history: History) -> Decision:
         return self._look(history).decision
+
+    def expected_loss(self, history: History) -> Optional[float]:
+        look = self._look(history)
+        return loss_of(look.decision.best, history, look.posterior)
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         posterior = self._look(history).posterior

@@ -41,6 +41,9 @@ class Minimising(Strategy):
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history.turned)
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        return self.strategy.expected_loss(history.turned)
+
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         return self.strategy.remaining(history.turned, rng)
 
