@@ -67,7 +67,7 @@ class Report(Shown, Origin):
     `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first stage of
     a search whose second stage is this selection.
 
-    A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
+    A selection by documents has no comparisons, `single_score` or `development`.
     """
 
     title: str
@@ -81,7 +81,6 @@ class Report(Shown, Origin):
     stopped_by: Optional[str] = None
     belief: str = ""
     seconds: float = 0.0
-    equal_evaluations: Optional[int] = None
     path: Tuple[PathPoint, ...] = ()
     order: Tuple[str, ...] = ()
     comparisons: Tuple[Comparison, ...] = ()
@@ -221,9 +220,7 @@ def _intervals(read: Reading) -> Dict[str, Interval]:
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
     best, development = read.decision.best, read.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
-    numbers = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return {
-        "equal_evaluations": numbers[best] * len(numbers) if best in numbers else None,
         "comparisons": _comparisons(read, candidates, pair=pair),
         "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
-    spent = queries_in_words(summary) if "documents" in summary else savings_in_words(summary)
+    spent = queries_in_words(summary) if "documents" in summary else spent_in_words(summary)
     collapsed = collapsed_in_words(summary)
     return tuple(filter(None, (decision, *collapsed, summary.get("scored_on"), scope_in_words(summary), spent)))
 
@@ -183,15 +183,9 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
-def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """State the time saved compared with equal allocation; empty if it is less than 1%."""
-    equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
-    if not equal or 1 - spent / equal < 0.01:
-        return ""
-    return (
-        f"The runs took {duration_text(spent)} across all workers. Running every candidate as often as "
-        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
-    )
+def spent_in_words(summary: Mapping[str, Any]) -> str:
+    """State the time of all runs; empty if it is unknown."""
+    return f"The runs took {duration_text(summary['seconds'])} across all workers." if summary["seconds"] else ""
 
 
 def queries_in_words(summary: Mapping[str, Any]) -> str:
