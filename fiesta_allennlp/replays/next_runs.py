@@ -93,6 +93,13 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     )
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    margin = strategy.fix_margin(history)
+    notes = [*table.notes, *done_note(settings.done)]
+    if margin is not None:
+        notes.append(
+            f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
+            "candidates join."
+        )
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
@@ -102,7 +109,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         confidence=settings.deciding()["confidence"],
         splits=settings.splits or SHARED,
         workers=settings.workers,
-        notes=(*table.notes, *done_note(settings.done), *collapsed_notes(history, minimise=minimise)),
+        notes=(*notes, *collapsed_notes(history, minimise=minimise)),
         minimise=minimise,
     )
 

@@ -26,6 +26,7 @@ from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.margins import Margin
 
 MAX_FAILURES = 3
 """As in a selection: after this number of failures that count, a candidate drops out."""
@@ -64,7 +65,7 @@ class Replay:
 @dataclass(frozen=True)
 class Replayer:
     """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
-    `margin` is how far from the best true mean a candidate is right to recommend."""
+    `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
 
     settings: ReplaySettings
     strategy: Strategy
@@ -104,10 +105,11 @@ class Replayer:
                 "or its stopping rule."
             )
         means = scores.true_means or self.true_means
+        right = best_within(means, decision.margin or self.margin, minimise=self.settings.minimise)
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in best_within(means, self.margin, minimise=self.settings.minimise),
+            correct=decision.best in right,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
@@ -199,7 +201,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
-    margin = settings.strategy_params().get("margin", margin)
+    margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
     return Replayer(settings, strategy, source, sampling, margin, least_score)
 
 

@@ -15,6 +15,7 @@ from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import collapsed_in, loss_text, number_text, summarise_candidate
+from fiesta_allennlp.strategies.margins import Margin
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +62,8 @@ def outlook_table(found: Forecast) -> Table:
     hours = (more,) if found.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
     params = found.problem.choice.strategy_params()
-    margin = f", margin {params['margin']:g}" if params.get("margin") else ""
+    asked = Margin.of(params.get("margin", 0.0))
+    margin = f", margin {asked.text}" if asked.is_above_0 else ""
     larger = {f"  margin {value:g}": outlook for value, outlook in found.margins.items()}
     others = {"equal allocation": found.equal, f"budget of {found.budget}": found.halving}
     for name, outlook in {params["type"] + margin: found.default, **larger, **others}.items():
@@ -86,6 +88,7 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
         "stopped_by": decision.stopped_by,
         "prob_best": dict(decision.prob_best),
         "expected_loss": decision.expected_loss,
+        "margin": decision.margin,
         "num_runs": len(found.history.evaluations),
         "num_pending": len(found.history.pending),
         "splits": found.splits,

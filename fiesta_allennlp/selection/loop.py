@@ -130,6 +130,8 @@ class Selection(LoopParts):
         submitted = self._resume_pending()
         while True:
             history = self._drop_withdrawn(submitted)
+            if margin := self.strategy.fix_margin(history):
+                self.store.record_margin(margin)
             decision = self._decision(history)
             self._tell_state(history, decision)
             if decision.stopped_by is not None:

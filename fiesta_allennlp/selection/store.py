@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
-from fiesta_allennlp.selection.settings import of_earlier_version
+from fiesta_allennlp.selection.settings import of_earlier_version, registered
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -196,6 +196,15 @@ class RunStore(StoreReader):
             self._database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
             )
+
+    def record_margin(self, margin: str) -> None:
+        """Record the number that the first runs gave a margin in sds, where the settings have the margin."""
+        settings = dict(self.meta().settings or {})
+        if settings.get("margin") is None:
+            settings["strategy"] = {**registered(settings["strategy"], "--strategy"), "margin": margin}
+        else:
+            settings["margin"] = margin
+        self.set_meta(settings=settings)
 
     # The way of an evaluation.
 

@@ -82,6 +82,13 @@ class Strategy(Registrable):
         """
         raise NotImplementedError
 
+    def fix_margin(self, history: History) -> Optional[str]:
+        """Fix a margin in units of the run-to-run sd, once the starting runs are done.
+
+        Returns the margin to record, or `None` if there is nothing to fix or it is fixed already.
+        """
+        return None
+
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         """Return the margin at which the selection would be over now.
 

@@ -38,6 +38,9 @@ class Minimising(Strategy):
     def recommend(self, history: History) -> Decision:
         return self.strategy.recommend(history.turned)
 
+    def fix_margin(self, history: History) -> Optional[str]:
+        return self.strategy.fix_margin(history.turned)
+
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history.turned)
 
