@@ -314,6 +314,7 @@ class Decision:
     `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
     though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
     `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
+    `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
     """
 
     best: Optional[str]
@@ -324,6 +325,7 @@ class Decision:
     lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
     expected_loss: Optional[float] = None
+    plain_loop: Optional[Remaining] = None
 
     @property
     def confidence(self) -> Optional[float]:

@@ -118,7 +118,7 @@ class LimitedDocuments(Strategy):
         return self._latest[1]
 
 
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed")
+ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed", "plain_loop")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -251,6 +252,8 @@ def _selection(
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     if decision.stopped_by is None and not running:
         decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
+    rng = strategy_rng(int(stored.meta.seed or 0), len(history.evaluations))
+    decision = replace(decision, plain_loop=strategy.plain_loop(history, rng))
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     return Reading(

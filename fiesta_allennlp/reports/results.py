@@ -41,6 +41,7 @@ class SelectionResult(Shown):
     `credible_margin` is the smallest `margin` that would have decided an inconclusive selection, with the `best`
     candidate at that margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the
     best mean. `score` names the scored set, `test` or `validation`. `min_score` is the score that runs must not miss.
+    `plain_loop` estimates the runs of a loop that runs all candidates equally often, once it is decided.
     `expected_loss` is what choosing `leading` costs on average, in the metric's units.
     `collapsed` names the runs far below (or above) their candidate's others, by candidate.
     """
@@ -63,6 +64,7 @@ class SelectionResult(Shown):
     scored_on: str = ""
     min_score: Optional[float] = None
     expected_loss: Optional[float] = None
+    plain_loop: Optional[Mapping[str, Any]] = None
     collapsed: Sequence[Mapping[str, Any]] = ()
     leading: Optional[str] = None
     seconds_of_equal_allocation: Optional[float] = None

@@ -184,8 +184,14 @@ def _ahead(summary: Mapping[str, Any]) -> str:
 
 
 def spent_in_words(summary: Mapping[str, Any]) -> str:
-    """State the time of all runs; empty if it is unknown."""
-    return f"The runs took {duration_text(summary['seconds'])} across all workers." if summary["seconds"] else ""
+    """State the time of all runs and, if it is decided, the runs of a plain loop; empty if neither is known."""
+    time = f"The runs took {duration_text(summary['seconds'])} across all workers." if summary["seconds"] else ""
+    plain = summary.get("plain_loop")
+    if plain is None:
+        return time
+    low, high, limit = plain["low"], plain["high"], " (the limit)" if plain["is_limited"] else ""
+    number = f"{low} to {high}" if low < high else f"{low}"
+    return f"{time} Running all candidates equally often would take about {number} runs{limit}.".strip()
 
 
 def queries_in_words(summary: Mapping[str, Any]) -> str:

@@ -117,6 +117,9 @@ class Selection(LoopParts):
         working_time.note(at_once=True)
         if decision.stopped_by in UNDECIDED:
             decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
+        history = self._history()
+        rng = strategy_rng(self.seed, len(history.evaluations))
+        decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
         logger.info("stopped by %s: best %s, P(best) %s", decision.stopped_by, decision.best, decision.confidence)
         return decision
 

@@ -117,6 +117,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
         "expected_loss": decision.expected_loss,
         "stopped_by": decision.stopped_by,
+        "plain_loop": None if decision.plain_loop is None else asdict(decision.plain_loop),
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,

@@ -110,6 +110,13 @@ class Strategy(Registrable):
         """
         return None
 
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        """Estimate how many runs a plain loop would have taken to decide, all candidates equally often.
+
+        Returns `None` if there is no estimate, or if the selection is undecided.
+        """
+        return None
+
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         """Return the smallest and the largest number of runs that a selection among `num_candidates` candidates can
         take.

@@ -8,9 +8,10 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import CredibleMargin, Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
@@ -168,6 +169,21 @@ class FixedConfidence(Strategy):
             sd = self.belief.noise_sd(History(tuple(names), first, sign=history.sign))
             self._margins[key] = margin.fixed(sd).number or 0.0
         return self._margins[key]
+
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        look = self._look(history)
+        is_decided = look.decision.stopped_by == "confidence" and self.stop.stops_at_probability
+        if look.posterior is None or not is_decided or self.done:
+            return None
+        return plain_loop(
+            look.posterior,
+            [history.num_finished(name) for name in history.active],
+            confidence=self.confidence,
+            margin=look.decision.margin,
+            least=max(self.num_starts, self.to_win),
+            limit=self.limit(len(history.active)),
+            rng=rng,
+        )
 
     def fix_margin(self, history: History) -> Optional[str]:
         is_open = self.typed_margin.share is not None and self.typed_margin.number is None

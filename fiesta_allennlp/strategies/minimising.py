@@ -50,6 +50,9 @@ class Minimising(Strategy):
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         return self.strategy.remaining(history.turned, rng)
 
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        return self.strategy.plain_loop(history.turned, rng)
+
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         return self.strategy.bounds(num_candidates)
 
