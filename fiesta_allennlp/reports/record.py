@@ -61,10 +61,10 @@ class Report(Shown, Origin):
     `best` is best, within `margin`. `stopped_by` is as in `selection.json`. It is None for a table of scores, and as
     long as nothing has stopped the selection. `belief` is the registered name of the model of the scores.
 
-    `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in order of finishing
-    (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked for.
-    `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first stage of
-    a search whose second stage is this selection.
+    `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in order of
+    finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked
+    for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first
+    stage of a search whose second stage is this selection.
 
     A selection by documents has no comparisons, `single_score` or `development`.
     """
