@@ -59,7 +59,7 @@ class FixedConfidence(Strategy):
     ) -> None:
         self.belief = belief
         self.confidence = confidence
-        self.typed_margin = Margin.of(margin)
+        self.margin, self.typed_margin = margin, Margin.of(margin)
         self._margins: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
