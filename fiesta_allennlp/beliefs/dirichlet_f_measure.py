@@ -8,6 +8,7 @@ from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.beliefs.paired_measure import BINARY, check_beta, checked_counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import weighted_draws
+from fiesta_allennlp.probability.expected_loss import expected_loss_of_draws
 from fiesta_allennlp.probability.rates import RatesModel, log_sum_exp
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 from fiesta_allennlp.records import History
@@ -42,6 +43,9 @@ class FMeasurePosterior(Posterior):
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         return weighted_draws.prob_best(self.marginals, margin)
+
+    def expected_loss(self, taken: int) -> float:
+        return expected_loss_of_draws(self.marginals, taken)
 
 
 @Belief.register("dirichlet_f_measure")

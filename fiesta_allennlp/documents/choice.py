@@ -86,6 +86,9 @@ class LimitedDocuments(Strategy):
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history)
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        return self.strategy.expected_loss(history)
+
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         least, most = self.strategy.bounds(num_candidates)
         most = min(most, num_candidates * self.num_batches)
@@ -161,7 +164,7 @@ class EnoughDocuments(BayesianStop):
         return math.ceil(round(-math.log(1 - confidence) / RAREST / self.batch_size, 9))
 
 
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
+ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed", "plain_loop")
 
 
 @dataclass(frozen=True)

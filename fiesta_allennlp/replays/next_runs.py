@@ -13,8 +13,10 @@ from fiesta_allennlp.replays.rows import Rows
 from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import collapsed_notes
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class NextRuns:
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
         workers: how many runs were asked for.
-        notes: sentences about what the splits and seeds of the table mean.
+        notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
+        minimise: whether lower scores are better.
     """
 
     decision: Decision
@@ -49,6 +52,7 @@ class NextRuns:
     splits: str
     workers: int = 1
     notes: Tuple[str, ...] = ()
+    minimise: bool = False
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
@@ -72,10 +76,19 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
             f"{', '.join(names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
     check_distinct(names, what="candidate")
-    strategy = build_strategy(settings, list(names), minimise=table.minimise)
-    history = table.history(names).withdrawing(max_failures=settings.max_failures)
+    minimise = table.minimise
+    strategy = build_strategy(settings, list(names), minimise=minimise)
+    history = LeastScore(settings.min_score, minimise).applied(table.history(names))
+    history = history.withdrawing(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
-    decision = strategy.recommend(history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    margin = strategy.fix_margin(history)
+    notes = [*table.notes, *done_note(settings.done)]
+    if margin is not None:
+        notes.append(
+            f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
+            "candidates join."
+        )
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
@@ -85,7 +98,8 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         confidence=getattr(strategy, "confidence", None),
         splits=splits,
         workers=settings.workers,
-        notes=(*table.notes, *done_note(settings.done)),
+        notes=(*notes, *collapsed_notes(history, minimise=minimise)),
+        minimise=minimise,
     )
 
 

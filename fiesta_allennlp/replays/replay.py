@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Opti
 import numpy as np
 from scipy.special import ndtri
 
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import Evaluation, Failure, History
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
@@ -22,9 +22,14 @@ from fiesta_allennlp.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.margins import Margin
+
+MAX_FAILURES = 3
+"""As in a selection: after this number of failures that count, a candidate drops out."""
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
@@ -60,13 +65,14 @@ class Replay:
 @dataclass(frozen=True)
 class Replayer:
     """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
-    `margin` is how far from the best true mean a candidate is right to recommend."""
+    `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
 
     settings: ReplaySettings
     strategy: Strategy
     source: ScoreSource
     sampling: Sampling
     margin: float
+    least_score: LeastScore = EVERY_SCORE
 
     @cached_property
     def true_means(self) -> Dict[str, float]:
@@ -99,11 +105,12 @@ class Replayer:
                 "or its stopping rule."
             )
         means = scores.true_means or self.true_means
+        right = best_within(means, decision.margin or self.margin, minimise=bool(self.settings.minimise))
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in best_within(means, self.margin, minimise=bool(self.settings.minimise)),
-            num_evaluations=len(history.evaluations),
+            correct=decision.best in right,
+            num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
         )
@@ -114,7 +121,11 @@ class Replayer:
         history = self.begin
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
-            history = history.after(_evaluate(scores, history, names))
+            outcomes = [self.least_score.judged(run) for run in _evaluate(scores, history, names)]
+            history = history.after(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+            if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
+                history = replace(history, failures=(*history.failures, *failed))
+                history = history.withdrawing(max_failures=MAX_FAILURES)
             yield history
 
     def draw(self, repetition: int) -> DrawnScores:
@@ -135,6 +146,9 @@ def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = F
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     started = {name: history.num_started(name) for name in names}
+    for failure in history.failures:
+        if failure.request.candidate in started:
+            started[failure.request.candidate] += 1
     for name in names:
         yield scores.run(name, started[name])
         started[name] += 1
@@ -181,9 +195,11 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     if settings.candidates:
         source = restrict(source, settings.candidates)
     minimise = bool(settings.minimise or source.minimise)
-    settings = replace(settings, minimise=minimise)
+    min_score = source.least_score.score if settings.min_score is None else settings.min_score
+    settings = replace(settings, minimise=minimise, min_score=min_score)
+    least_score = LeastScore(min_score, minimise)
     sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
-    source = source.fitted(sampling)
+    source = source.fitted(sampling).judged_by(least_score)
     means = source.true_means()
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
@@ -191,7 +207,8 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
     sampling = replace(sampling, length=most)
-    return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
+    margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
+    return Replayer(settings, strategy, source, sampling, margin, least_score)
 
 
 QUANTILES = (5, 25, 50, 75, 95)
@@ -229,6 +246,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "scores": settings.scores,
         **({"minimise": True} if settings.minimise else {}),
         **({"restricted": True} if settings.candidates else {}),
+        **({"min_score": settings.min_score} if settings.min_score is not None else {}),
         **({"notes": list(replay.notes)} if replay.notes else {}),
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,

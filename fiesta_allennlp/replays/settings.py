@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import (
+    CHOOSING,
+    OFFICIAL,
+    RESOURCES,
+    ChoiceSettings,
+    min_score_option,
+    splits_option,
+)
 
 SCORES = "Scores"
 
@@ -92,6 +99,7 @@ class TableSettings:
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
         group=SCORES,
     )
+    min_score: Optional[float] = min_score_option(SCORES)
     done: Tuple[str, ...] = option(
         (),
         "candidates that get no more runs, such as a published model; only their existing scores count",
@@ -195,7 +203,7 @@ PROBLEM = "Problem"
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
-OF_PILOT = ("done", *OF_TABLES)
+OF_PILOT = ("done", "min_score", *OF_TABLES)
 
 
 @dataclass(frozen=True)
@@ -244,7 +252,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
                 "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
                 "--candidates 4."
             )
-        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name)), None)
+        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name) not in (None, False, ())), None)
         if self.source is None and of_pilot is not None:
             raise ConfigError(f"{of_pilot} needs a table of scores or a selection. Pass one, or remove {of_pilot}.")
         if self.split_sd and self.splits == OFFICIAL:

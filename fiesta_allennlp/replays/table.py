@@ -15,6 +15,7 @@ from fiesta_allennlp.replays.rows import Rows
 from fiesta_allennlp.replays.settings import OF_TABLES, ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table_reader import read_rows
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import reading
@@ -35,9 +36,20 @@ class ScoreTable(ScoreSource):
     minimise: bool = False
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
+    least_score: LeastScore = EVERY_SCORE
 
     def true_means(self) -> Dict[str, float]:
-        return {name: float(np.mean(scores)) for name, scores in self.scores.items()}
+        """Return the mean of each candidate's runs that work."""
+        means: Dict[str, float] = {}
+        for name, scores in self.scores.items():
+            working = [score for score in scores if not self.least_score.is_missed_by(score)]
+            if not working:
+                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.least_score.score:g}.")
+            means[name] = float(np.mean(working))
+        return means
+
+    def judged_by(self, least_score: LeastScore) -> "ScoreTable":
+        return replace(self, least_score=least_score)
 
     def restricted(self, names: Sequence[str]) -> "ScoreTable":
         splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
@@ -178,8 +190,8 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
 def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
     """Return the present scores of the selection in a directory."""
     with reading(RunDirectory(directory)) as store:
-        stored = store.meta().settings or {}
-        history = store.history(max_failures=1)
+        stored, least_score = store.meta().settings or {}, store.least_score
+        history = store.history(max_failures=1, least_score=EVERY_SCORE)
     rows = [
         {
             "candidate": run.request.candidate,
@@ -191,4 +203,4 @@ def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable
         for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
     ]
     splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
-    return table_from(read_rows(directory, replace(settings, splits=splits), rows))
+    return table_from(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(least_score)

@@ -16,6 +16,7 @@ from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_REPORTED_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, registered
 from fiesta_allennlp.strategies import Strategy
@@ -43,16 +44,20 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
         raise ConfigError(f"--belief {params['type']}: {error}") from error
     # a table has no order: the first runs of all candidates come before the second ones
     evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
+    judged = LeastScore(settings.min_score, table.minimise).applied(
+        replace(history, evaluations=evaluations, pending=())
+    )
     read = Reading(
         name=str(path),
         metric=Metric(METRIC, minimise=table.minimise),
-        history=replace(history, evaluations=evaluations, pending=()),
+        history=judged,
         decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
         splits=OFFICIAL if table.on_official_splits else "",
         table=table,
         table_files=() if content is not None else (str(path), *settings.files),
+        min_score=settings.min_score,
         table_notes=(*table.notes, *done_note(settings.done)),
     )
     for name in settings.done:

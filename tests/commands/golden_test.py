@@ -119,6 +119,9 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
     before["strategy"]["stop"] = {"type": "bayesian"}  # not the default any more
     before.pop("fixed_size", None)  # not in the summary any more
     now = summary_of(directory / "selection.json")
+    assert now.pop("expected_loss") >= 0 and not now.pop("collapsed", []) and now.pop("min_score", None) is None
+    assert (now.pop("plain_loop", None) is not None) == (name == "finished")
+    assert [candidate.pop("num_missed") for candidate in now["candidates"]] == [0] * len(before["candidates"])
     if name == "finished":  # the posterior is another one, and so is what it tells of a rival
         assert before.pop("confidence") > now.pop("confidence") > 0.95
         for each in (*before["candidates"], *now["candidates"]):
