@@ -136,7 +136,7 @@ class QueueingExecutor(Executor, ABC):
                 delete(path)
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
             kept = next(log for log in logs if not log.exists())
-            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
             with replacing(kept) as part:
                 shutil.copyfile(self._directory.evaluation_log(name), part)
         except OSError as error:

@@ -1,7 +1,6 @@
 """Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
 import json
-import os
 import platform
 import time
 from contextlib import contextmanager
@@ -11,10 +10,8 @@ from typing import Dict, Iterable, Iterator, Optional
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.names import NUMBER, values_in
+from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.store import StoreReader, reading
-
-LOCKS = Path("/proc/locks")
-"""Where Linux lists the locks that are held."""
 
 SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
@@ -54,15 +51,13 @@ class Stored:
 
     @property
     def running(self) -> bool:
-        """True if a selection is running in the directory, whose lock stays untouched.
+        """True if a selection is running in the directory.
 
-        On the same machine, the system lists the lock. From another machine, check when the store was last written."""
+        On the same machine, it holds the lock. From another machine, check when the store was last written."""
         host = self.meta.environments[-1].get("host") if self.meta.environments else None
         try:
             if host == platform.node():
-                status = self.directory.lock.stat()
-                file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-                return any(file in line.split() for line in LOCKS.read_text(encoding="ascii").splitlines())
+                return is_locked(self.directory)
         except OSError:
             pass
         log = self.directory.store_log

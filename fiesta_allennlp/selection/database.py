@@ -58,11 +58,11 @@ def create_database(path: Path) -> sqlite3.Connection:
             path.with_name(path.name + left).unlink(missing_ok=True)
         with replacing(path) as part, closing(sqlite3.connect(part)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
-        return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
             f"{path} cannot be created: {error}. Free some disk space, or choose another directory with -s."
         ) from error
+    return open_database(path)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
