@@ -3,6 +3,7 @@
 Only registered names can be built. A text from somebody else's file therefore cannot name other code to run.
 """
 
+import dataclasses
 import importlib
 import inspect
 import json
@@ -12,6 +13,7 @@ import sys
 import types
 import typing
 from collections import abc, defaultdict
+from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, not_keys, unknown_name
@@ -19,6 +21,8 @@ from fiesta_allennlp.files import shortened
 
 Registered = TypeVar("Registered", bound="Registrable")
 Added = TypeVar("Added", bound=type)
+Record = TypeVar("Record")
+_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
 
 SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 """The words of a message for each simple type."""
@@ -132,6 +136,8 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
         if isinstance(value, annotation):
             return value
         return build(annotation, value if isinstance(value, Mapping) else {"type": value})
+    if dataclasses.is_dataclass(annotation) and not isinstance(value, annotation):  # type: ignore[arg-type]
+        return record_of(annotation, _checked(value, Mapping, "an object", key))  # type: ignore[arg-type]
     if annotation in SIMPLE:
         return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
@@ -140,6 +146,13 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
         return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
     return value
+
+
+def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
+    """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
+    have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
+    hints = _hints(record)
+    return record(**{name: value_of(values[name], hint, name) for name, hint in hints.items() if name in values})
 
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:

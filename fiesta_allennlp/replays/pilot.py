@@ -13,6 +13,7 @@ from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
+from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
@@ -85,16 +86,17 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
     refuse_table_options(settings, ("splits", "evaluations_per_split", "columns", "minimise"), root)
-    with reading(RunDirectory(root)) as store:
+    directory = RunDirectory(root)
+    with reading(directory) as store, understood(directory.store):
         meta = store.meta()
-        history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
+        stored = meta.settings or {}
+        history = store.history(max_failures=int(stored.get("max_failures", 3)))
+        minimise = Metric.of(stored.get("metric") or "").minimise
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
         )
-    stored = meta.settings or {}
     choice = _choice(settings, stored)
-    minimise = Metric.of(stored.get("metric") or "").minimise
     build_strategy(choice, list(history.candidates))
     return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
 

@@ -28,7 +28,7 @@ class Lock:
         self._root = directory.root
         try:
             directory.root.mkdir(parents=True, exist_ok=True)
-            self._file = _acquired(directory.lock)
+            self._file: Optional[int] = _acquired(directory.lock)
         except BlockingIOError:
             raise StoreError(
                 f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
@@ -59,7 +59,10 @@ class Lock:
             )
 
     def release(self) -> None:
-        os.close(self._file)
+        """Release the lock, if it is still held."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
 
 def is_locked(directory: RunDirectory) -> bool:

@@ -3,12 +3,14 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError, command
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -16,6 +18,7 @@ from fiesta_allennlp.selection.database import (
     open_database,
     read_history,
     transaction,
+    understood,
 )
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
@@ -60,27 +63,33 @@ class Meta:
 class StoreReader:
     """Reads a store. Changes nothing and holds no lock."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
+    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
+        self._database, self._path = database, path
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
-        rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-        stored = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
-        values = {f.name: as_tuple(stored[f.name]) for f in fields(Meta) if f.name in stored}
-        if values.get("settings") is not None:
-            values["settings"] = settings = by_present_names(values["settings"])
-            if "kind" not in values:  # the store of an earlier version
-                values["kind"] = "documents" if "documents" in settings else "trainings"
-                values["settings"] = of_earlier_version(settings)
-        return Meta(**values)
+        with understood(self._path):
+            rows = self._database.execute("SELECT key, value FROM meta").fetchall()
+            values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
+            meta = record_of(Meta, values)
+            meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
+            if meta.settings is None:
+                return meta
+            settings = by_present_names(meta.settings)
+            if "kind" in values:
+                return replace(meta, settings=settings)
+            kind = "documents" if "documents" in settings else "trainings"  # the store of an earlier version
+            return replace(meta, kind=kind, settings=of_earlier_version(settings))
 
     def candidates(self) -> List[Candidate]:
-        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-        return [
-            Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
-            for row in rows
-        ]
+        with understood(self._path):
+            rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+            return [
+                record_of(
+                    Candidate, {**dict(row), "config": json.loads(row["config"]), "facts": json.loads(row["facts"])}
+                )
+                for row in rows
+            ]
 
     def history(self, *, max_failures: int) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
@@ -89,7 +98,9 @@ class StoreReader:
         return self._known().withdrawing(max_failures=max_failures)
 
     def _known(self) -> History:
-        return read_history(self._database, removed=self.meta().removed)
+        removed = self.meta().removed
+        with understood(self._path):
+            return read_history(self._database, removed=removed)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
@@ -121,7 +132,7 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
             remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_database(directory.store, to_read=True)) as database:
-        yield StoreReader(database)
+        yield StoreReader(database, directory.store)
 
 
 class RunStore(StoreReader):
@@ -143,7 +154,7 @@ class RunStore(StoreReader):
         self._history: Optional[History] = None
         self._lock = Lock(directory)
         try:
-            super().__init__(create_database(self._path) if create else open_database(self._path))
+            super().__init__(create_database(self._path) if create else open_database(self._path), self._path)
             self._lock.own(self._path, directory.store_log)
         except BaseException:
             self._lock.release()
