@@ -13,6 +13,7 @@ import sys
 import types
 import typing
 from collections import abc, defaultdict
+from contextlib import suppress
 from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
@@ -40,11 +41,15 @@ class Registrable:
 
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
-        """Return a decorator that registers a class as `name`. Refuse a name that another class has already."""
+        """Return a decorator that registers a class as `name`. Refuse a name that another class has already; a cell of
+        a notebook that runs again replaces its own class."""
+        base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
 
         def add(added: Added) -> Added:
-            other = Registrable._registered[cls].setdefault(name, added)
-            if other is not added:
+            other = Registrable._registered[base].get(name, added)
+            if (other.__module__, other.__qualname__) == (added.__module__, added.__qualname__):
+                Registrable._registered[base][name] = added
+            else:
                 raise ConfigError(
                     f"'{name}' is already registered, by {other.__module__}.{other.__qualname__}. Choose another name."
                 )
@@ -114,7 +119,7 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own, hints = inspect.signature(constructor).parameters, typing.get_type_hints(constructor)
+        own, hints = inspect.signature(constructor).parameters, _resolved(constructor)
         for name, parameter in list(own.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
@@ -122,6 +127,19 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if not takes_all:
             break
     return found, takes_all
+
+
+def _resolved(constructor: Any) -> Dict[str, Any]:
+    """Return the annotations of a constructor, without those that exist for a type checker alone."""
+    try:
+        return typing.get_type_hints(constructor)
+    except NameError:
+        found: Dict[str, Any] = {}
+        for name, annotation in constructor.__annotations__.items():
+            with suppress(NameError):
+                only = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
+                found.update(typing.get_type_hints(only, constructor.__globals__))
+        return found
 
 
 def value_of(value: Any, annotation: Any, key: str) -> Any:

@@ -17,7 +17,7 @@ from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
@@ -97,7 +97,8 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
         )
     choice = _choice(settings, stored)
-    build_strategy(choice, list(history.candidates))
+    with naming_packages(stored.get("include_package", ())):
+        build_strategy(choice, list(history.candidates))
     return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
 
 

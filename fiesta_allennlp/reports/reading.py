@@ -16,7 +16,7 @@ from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
@@ -195,7 +195,8 @@ def read_directory(root: Path) -> Reading:
 def _by_trainings(stored: Stored) -> Reading:
     settings = merge(stored.meta.settings or {})
     metric = settings.scored_by
-    strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
+    with naming_packages(settings.include_package):
+        strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
         settings=settings,

@@ -80,6 +80,8 @@ def create_database(path: Path) -> sqlite3.Connection:
     try:
         for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
             path.with_name(path.name + left).unlink(missing_ok=True)
+        for part in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
+            part.unlink(missing_ok=True)
         with replacing(path) as part, closing(sqlite3.connect(part)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
     except (sqlite3.OperationalError, OSError) as error:
@@ -145,8 +147,8 @@ def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
         version = VERSION if row is not None and row[0] == "1" else row and row[0]
     if version not in (0, VERSION):
         raise StoreError(
-            f"{path} is a version {shortened(version)} store, but this fiesta_allennlp reads version {VERSION}. Use "
-            "the fiesta_allennlp release that created it."
+            f"{path} is a version {shortened(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
+            "Use the fiesta_allennlp release that created it."
         )
     other = [name for name, statement in made.items() if there.get(name) != statement]
     triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()

@@ -1,6 +1,7 @@
 """Builds and checks the strategy that the options name."""
 
-from typing import Any, Callable, Dict, List, Sequence, TypeVar
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.registry import build, import_package
@@ -48,6 +49,19 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     for package in packages:
         import_package(package)
     return build()
+
+
+@contextmanager
+def naming_packages(packages: Sequence[str]) -> Iterator[None]:
+    """Name the packages of a stored selection where an error may come from not importing them: whoever reads it did not
+    write it."""
+    try:
+        yield
+    except ConfigError as error:
+        if not packages:
+            raise
+        added = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(f"{error} The selection was made with {added}. If you trust that code, add this.") from error
 
 
 def _check_kind(params: Dict[str, Any]) -> None:

@@ -110,3 +110,15 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     done = subprocess.run([sys.executable, script], cwd=work, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{(random.__file__, None)}\n"
+
+
+def test_the_environment_of_the_calling_python_is_as_before() -> None:
+    before = dict(os.environ)
+    call = in_process(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.names"]))
+    inside = call().result()
+    assert dict(os.environ) == before
+    assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())
+
+
+def _environment() -> "dict[str, str]":
+    return dict(os.environ)
