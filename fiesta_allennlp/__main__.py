@@ -4,10 +4,9 @@ plugins file. Only commands that work with AllenNLP models import AllenNLP."""
 import os
 import signal
 import sys
-from typing import Any
 
 
-def _quit(*_: Any) -> None:
+def _quit(*_: object) -> None:
     os.write(2, b"Interrupted before the command began.\n")
     os._exit(130)
 

@@ -6,6 +6,7 @@ temporary directory of `multiprocessing`, which the server deletes if the proces
 
 import multiprocessing
 import os
+import resource
 import shutil
 import sys
 import time
@@ -45,6 +46,7 @@ def refuse_to_be_imported() -> None:
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"  # the fork server's variables
+LEAST_FILES = 64  # to be open at once, for the pipes of a few workers
 TORCH_CACHE, OF_ALLENNLP = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -67,6 +69,9 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     one order in all processes, on every machine and after every interruption, so that readers that iterate over them
     read the same.
     """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= limit < LEAST_FILES:
+        raise ConfigError(f"only {limit} files may be open at once. Allow more first: ulimit -n {LEAST_FILES}")
     ours = [package for package in packages if package.startswith(OURS)]
     _variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
     _variables.update({PARENT: str(os.getpid()), SOCKETS: util.get_temp_dir(), PRELOAD: " ".join(ours)})

@@ -4,10 +4,10 @@ import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple, Type, TypeVar, Union
+from typing import Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.files import replacing, shortened
@@ -232,9 +232,9 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     )
 
 
-def numbers_of(row: Mapping[str, Any]) -> Dict[str, float]:
-    """Return the metrics of a run, among which are some that are not finite."""
-    metrics = json.loads(row["metrics"] or "{}")
+def _numbers(text: Optional[str]) -> Dict[str, float]:
+    """Return the metrics of a run. Some may be infinite or NaN."""
+    metrics = json.loads(text or "{}")
     if not all(isinstance(value, (int, float)) for value in metrics.values()):
         raise TypeError("a metric is not a number")
     return dict(metrics)
@@ -247,9 +247,10 @@ def _key(row: sqlite3.Row) -> Tuple[str, int]:
 def _outcome(kind: Type[Outcome], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]) -> Outcome:
     """Return a record of a row. Its end must be a time."""
     values = {**dict(row), "request": requests[_key(row)]}
-    if kind is Evaluation:
-        values["metrics"] = numbers_of(values)
-    outcome = record_of(kind, values)
+    metrics = values.pop("metrics", None)  # some of them may not be finite
+    outcome: Any = record_of(kind, values)
+    if isinstance(outcome, Evaluation):
+        outcome = replace(outcome, metrics=_numbers(metrics))
     if outcome.started_at:
         datetime.fromisoformat(outcome.started_at) + timedelta(seconds=outcome.seconds)
     return outcome

@@ -61,7 +61,7 @@ def naming_packages(packages: Sequence[str]) -> Iterator[None]:
         if not packages:
             raise
         added = " ".join(f"--include-package {package}" for package in packages)
-        raise ConfigError(f"{error} The selection was made with {added}. If you trust that code, add this.") from error
+        raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {added}.") from error
 
 
 def _check_kind(params: Dict[str, Any]) -> None:

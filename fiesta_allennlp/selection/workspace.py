@@ -2,7 +2,7 @@
 
 import logging
 import os
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
@@ -12,7 +12,7 @@ from fiesta_allennlp.errors import LAYOUT, StoreError, visible
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.files import delete, not_through_links
 from fiesta_allennlp.selection.lock import Lock
-from fiesta_allennlp.selection.store import RunStore, check_not_lost
+from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
 
 
 def has_begun(directory: RunDirectory) -> bool:
@@ -24,7 +24,7 @@ def has_begun(directory: RunDirectory) -> bool:
     if directory.finished_runs:
         return True
     try:
-        with closing(RunStore(directory, create=False)) as store:
+        with reading(directory) as store:
             return store.meta().begun
     except StoreError:
         return True

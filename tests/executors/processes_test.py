@@ -232,3 +232,20 @@ def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory
     assert isinstance(results["y"], ValueError)
     assert str(results["killed"]).startswith("the process died: killed by signal 9")
     assert "negative" in logs["y"].read_text()
+
+
+def die(counted: Path, most: int) -> int:
+    """Be killed the first `most` times."""
+    number = len(counted.read_text()) if counted.exists() else 0
+    counted.write_text("x" * (number + 1))
+    if number < most:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_task_whose_process_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
+    tasks = {"twice": (tmp_path / "twice.count", 2), "always": (tmp_path / "always.count", 100)}
+    logs = {name: tmp_path / f"{name}.log" for name in tasks}
+    results = run_apart(die, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
+    assert results["twice"] == 2
+    assert "killed by signal 9" in str(results["always"]) and (tmp_path / "always.count").read_text() == "xxx"
