@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.files import replacing, shortened
