@@ -1,14 +1,27 @@
 """Runs `fiesta select ...` and `python -m fiesta_allennlp select ...`, which are `allennlp fiesta-select ...` without a
 plugins file. Only commands that work with AllenNLP models import AllenNLP."""
 
-import argparse
 import os
+import signal
 import sys
-from pathlib import Path
 
-from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR
-from fiesta_allennlp.version import __version__
+
+def _quit(*_: object) -> None:
+    os.write(2, b"Interrupted before the command began.\n")
+    os._exit(130)
+
+
+if "__mp_main__" not in sys.modules and (__name__ == "__main__" or sys.argv[0].endswith("fiesta")):
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # while Python imports the rest
+        if signal.getsignal(ending) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(ending, _quit)
+
+import argparse  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR  # noqa: E402
+from fiesta_allennlp.version import __version__  # noqa: E402
 
 
 def main() -> None:
@@ -18,7 +31,8 @@ def main() -> None:
     except SystemExit:  # also after help, or a usage error
         _flush()
         raise
-    except KeyboardInterrupt:  # while Python imports the command
+    except KeyboardInterrupt:  # before or after the command
+        print("Interrupted.", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
 
 

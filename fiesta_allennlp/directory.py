@@ -98,7 +98,7 @@ class RunDirectory:
         left without one."""
         made = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
         made += "vectors checks evaluations failures systems tensorboard report next screening slurm"
-        unfinished = self.root.glob(f".*{PART}")
+        unfinished = self.root.glob(f".*{PART}*")
         return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]
 
     @property

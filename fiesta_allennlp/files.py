@@ -1,11 +1,13 @@
 """Files: digests, writing in one step, deleting, JSONL, and cells of CSV."""
 
+import glob
 import hashlib
 import json
 import os
 import secrets
 import shutil
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -15,6 +17,11 @@ CHUNK = 2**20
 
 PART = ".part"
 """The end of the name of a file that is being written."""
+
+SECONDS_LEFT = 3600.0
+"""The age at which a file that is being written counts as left by a process that was killed."""
+
+CUT = b"\n... %d bytes of output were cut here ...\n"
 
 FORMULAS = ("=", "+", "-", "@")
 """The beginnings of a cell that a spreadsheet runs. A tab or a carriage return is written as an escape."""
@@ -32,6 +39,10 @@ def digest_of(file: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
     Nobody can know its name beforehand and put a link there."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{PART}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > SECONDS_LEFT:
+                left.unlink()
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
@@ -57,6 +68,19 @@ def read_own(path: Path) -> bytes:
                     "directory and continue in your copy."
                 )
         return file.read()
+
+
+def shorten_log(path: Path) -> None:
+    """Keep the first and the last MiB of a log that is longer, with a line between them."""
+    with open(path, "r+b", opener=not_through_links) as log:
+        size = os.fstat(log.fileno()).st_size
+        if size <= 2 * CHUNK + len(CUT):
+            return
+        log.seek(-CHUNK, os.SEEK_END)
+        end = log.read()
+        log.seek(CHUNK)
+        log.write(CUT % (size - 2 * CHUNK) + end)
+        log.truncate()
 
 
 def delete(path: Path) -> None:

@@ -3,6 +3,7 @@
 Only registered names can be built. A text from somebody else's file therefore cannot name other code to run.
 """
 
+import dataclasses
 import importlib
 import inspect
 import json
@@ -12,6 +13,8 @@ import sys
 import types
 import typing
 from collections import abc, defaultdict
+from contextlib import suppress
+from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.errors import ConfigError, PackageError, describe, not_keys, place_of, unknown_name
@@ -19,6 +22,8 @@ from fiesta_allennlp.files import shortened
 
 Registered = TypeVar("Registered", bound="Registrable")
 Added = TypeVar("Added", bound=type)
+Record = TypeVar("Record")
+_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
 
 SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 """The words of a message for each simple type."""
@@ -36,11 +41,15 @@ class Registrable:
 
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
-        """Return a decorator that registers a class as `name`. Refuse a name that another class has already."""
+        """Return a decorator that registers a class as `name`. Refuse a name that another class has already; a cell of
+        a notebook that runs again replaces its own class."""
+        base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
 
         def add(added: Added) -> Added:
-            other = Registrable._registered[cls].setdefault(name, added)
-            if other is not added:
+            other = Registrable._registered[base].get(name, added)
+            if (other.__module__, other.__qualname__) == (added.__module__, added.__qualname__):
+                Registrable._registered[base][name] = added
+            else:
                 raise ConfigError(
                     f"'{name}' is already registered, by {other.__module__}.{other.__qualname__}. Choose another name."
                 )
@@ -118,7 +127,7 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own, hints = inspect.signature(constructor).parameters, typing.get_type_hints(constructor)
+        own, hints = inspect.signature(constructor).parameters, _resolved(constructor)
         for name, parameter in list(own.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
@@ -126,6 +135,19 @@ def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if not takes_all:
             break
     return found, takes_all
+
+
+def _resolved(constructor: Any) -> Dict[str, Any]:
+    """Return the annotations of a constructor, without those that exist for a type checker alone."""
+    try:
+        return typing.get_type_hints(constructor)
+    except NameError:
+        found: Dict[str, Any] = {}
+        for name, annotation in constructor.__annotations__.items():
+            with suppress(NameError):
+                only = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
+                found.update(typing.get_type_hints(only, constructor.__globals__))
+        return found
 
 
 def value_of(value: Any, annotation: Any, key: str) -> Any:
@@ -140,6 +162,8 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
         if isinstance(value, annotation):
             return value
         return build(annotation, value if isinstance(value, Mapping) else {"type": value})
+    if dataclasses.is_dataclass(annotation) and not isinstance(value, annotation):  # type: ignore[arg-type]
+        return record_of(annotation, _checked(value, Mapping, "an object", key))  # type: ignore[arg-type]
     if annotation in SIMPLE:
         return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
@@ -148,6 +172,13 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
         return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
     return value
+
+
+def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
+    """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
+    have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
+    hints = _hints(record)
+    return record(**{name: value_of(values[name], hint, name) for name, hint in hints.items() if name in values})
 
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:

@@ -8,6 +8,8 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, PackageError
 from fiesta_allennlp.registry import Registrable, build, import_package
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.thompson import TopTwo
 
 
 class Engine(Registrable):
@@ -108,3 +110,37 @@ def test_a_package_is_imported_with_all_its_modules(tmp_path: Path, monkeypatch:
     (tmp_path / "outer" / "broken.py").unlink()
     import_package("outer")
     assert "outer.inner.deep" in sys.modules and sys.path == before
+
+
+def test_a_class_that_is_defined_again_replaces_itself_and_another_one_is_refused() -> None:
+    """As by a cell of a notebook that runs twice, and with a registered class as the base."""
+
+    def cell() -> type:
+        @TopTwo.register("of_a_cell")
+        class OfACell(TopTwo):
+            pass
+
+        return OfACell
+
+    try:
+        cell()
+        second = cell()
+        assert Strategy.by_name("of_a_cell") is second
+        with pytest.raises(ConfigError, match="'of_a_cell' is already registered"):
+            Strategy.register("of_a_cell")(TopTwo)
+    finally:
+        Registrable._registered[Strategy].pop("of_a_cell", None)
+
+
+def test_an_annotation_for_a_type_checker_alone_is_no_error() -> None:
+    class Base(Registrable):
+        pass
+
+    @Base.register("typed")
+    class Typed(Base):
+        def __init__(self, number: int, other: "OnlyForMypy" = None) -> None:  # type: ignore[name-defined]  # noqa: F821
+            self.number = number
+
+    assert build(Base, {"type": "typed", "number": 3, "other": [1]}).number == 3
+    with pytest.raises(ConfigError, match="number must be a whole number"):
+        build(Base, {"type": "typed", "number": "three"})

@@ -1,6 +1,7 @@
 """The base classes of the commands, and what runs one to its exit status."""
 
 import argparse
+import errno
 import logging
 import os
 import signal
@@ -98,6 +99,14 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
             if debug:
                 traceback.print_exc()
             SteadyConsole(stderr=True).print(f"error: {error}")
+            status = EXIT_USER_ERROR
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            SteadyConsole(stderr=True).print(
+                f"error: {error.strerror}. Raise the limit, for example with `ulimit -n 1024`, and run the command "
+                "again. Finished runs are safe: continue with --recover."
+            )
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
             console.print(interrupted())

@@ -12,6 +12,9 @@ from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_for_parent
 from fiesta_allennlp.records import Outcome, Request
 
+MOST_DEATHS = 2
+"""How often a task begins again whose process was killed, such as for lack of memory."""
+
 
 @Executor.register("processes")
 class ProcessExecutor(QueueingExecutor):
@@ -85,11 +88,11 @@ def run_apart(
     at_once: int = 1,
     on_done: Callable[[str], None] = lambda name: None,
 ) -> Dict[str, Any]:
-    """Call `work` once for each task in its own process, `at_once` at a time. Return results, or exceptions, by name in
-    the order of the tasks."""
+    """Call `work` once for each task in its own process, `at_once` at a time, and again if a signal ended the process.
+    Return results, or exceptions, by name in the order of the tasks."""
     context = fork_server.start_fork_server(settings.num_threads, settings.packages)
     results: Dict[str, Any] = {}
-    waiting = deque(tasks)
+    waiting, deaths = deque(tasks), Counter[str]()
     running: Dict[Any, str] = {}
     try:
         while waiting or running:
@@ -101,6 +104,10 @@ def run_apart(
             for future in done:
                 name = running.pop(future)
                 raised = future.exception()
+                if fork_server.was_killed(raised) and deaths[name] < MOST_DEATHS:
+                    deaths[name] += 1
+                    waiting.append(name)
+                    continue
                 results[name] = future.result() if raised is None else fork_server.plain_cause(raised)
                 on_done(name)
     finally:

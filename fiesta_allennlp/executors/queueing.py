@@ -13,7 +13,7 @@ from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tupl
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.files import delete, replacing
+from fiesta_allennlp.files import delete, replacing, shorten_log
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
@@ -136,7 +136,8 @@ class QueueingExecutor(Executor, ABC):
                 delete(path)
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
             kept = next(log for log in logs if not log.exists())
-            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
+            shorten_log(self._directory.evaluation_log(name))
             with replacing(kept) as part:
                 shutil.copyfile(self._directory.evaluation_log(name), part)
         except OSError as error:

@@ -7,6 +7,7 @@ All calls have these arguments in common:
   calls then cannot find the model that is best whatever the seed is.
 - With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
   `fiesta_allennlp.probability.logit` documents the treatment of scores of exactly 0 and 1.
+- `samples` is accepted and has no effect: P(best) is exact.
 - `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.
 
 All raise `ValueError` if there are fewer than two models, if a score is not a finite number or has no logit, and if
@@ -81,6 +82,7 @@ def TTTS(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
+    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -109,6 +111,7 @@ def BTS(
     p_value: float,
     batch_size: int,
     logit_transform: bool = False,
+    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -130,6 +133,7 @@ def non_adaptive_fc(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
+    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,

@@ -22,10 +22,13 @@ class FixedConfidenceStatistics(NamedTuple):
     percent_correct: float
 
 
-def belief_calc(est_means: np.ndarray, est_variances: np.ndarray, eval_counts: np.ndarray) -> List[float]:
+def belief_calc(
+    est_means: np.ndarray, est_variances: np.ndarray, eval_counts: np.ndarray, samples: int = 100000
+) -> List[float]:
     """Compute P(model is best) from means and variances (ddof 0) of scores, like `fiesta_allennlp.beliefs.StudentT`.
 
-    All arrays have the shape `(num_models,)`. The function computes the probabilities by quadrature.
+    All arrays have the shape `(num_models,)`. The function computes the probabilities by
+    quadrature, so `samples` has no effect.
 
     Raises:
         ValueError: if a count is below 3, or if the arrays differ in size.

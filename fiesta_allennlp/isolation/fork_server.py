@@ -6,20 +6,22 @@ temporary directory of `multiprocessing`, which the server deletes if the proces
 
 import multiprocessing
 import os
+import resource
 import shutil
 import sys
 import time
 import traceback
 from concurrent.futures import TimeoutError, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.isolation.process_tree import end_orphaned_trees, end_tree, name_session
+from fiesta_allennlp.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
 from fiesta_allennlp.isolation.worker import Work, evaluate_here
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -44,6 +46,8 @@ def refuse_to_be_imported() -> None:
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"  # the fork server's variables
+LEAST_FILES = 64  # to be open at once, for the pipes of a few workers
+TORCH_CACHE, OF_ALLENNLP = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
 MOST_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
@@ -55,6 +59,8 @@ OURS = "fiesta_allennlp."
 # have a `random.py` or another copy of this package. The value shows that nobody else set it.
 SAFE_PATH, BY_US = "PYTHONSAFEPATH", "fiesta"
 
+_variables: Dict[str, str] = {}  # of the fork server, and of all that it starts
+
 
 def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
     """Return a context whose processes start with our own modules among `packages` imported.
@@ -63,17 +69,37 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     one order in all processes, on every machine and after every interruption, so that readers that iterate over them
     read the same.
     """
-    os.environ.setdefault("PYTHONHASHSEED", "0")  # for the server, which is not started yet
-    os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
-    name_session()
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= limit < LEAST_FILES:
+        raise ConfigError(f"only {limit} files may be open at once. Allow more first: ulimit -n {LEAST_FILES}")
+    ours = [package for package in packages if package.startswith(OURS)]
+    _variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
+    _variables.update({PARENT: str(os.getpid()), SOCKETS: util.get_temp_dir(), PRELOAD: " ".join(ours)})
+    _variables[SESSION] = name_session()
+    _variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
     warnings = os.environ.get("PYTHONWARNINGS", "")
-    if QUIET_TRACKER not in warnings:
-        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
-    os.environ[PARENT], os.environ[SOCKETS] = str(os.getpid()), util.get_temp_dir()
-    os.environ[PRELOAD] = " ".join(package for package in packages if package.startswith(OURS))
+    _variables["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
+    if any(package.startswith(OF_ALLENNLP) for package in ours):  # torch makes this directory when it is imported
+        _variables.setdefault(TORCH_CACHE, os.environ.get(TORCH_CACHE, os.path.join(util.get_temp_dir(), "torch")))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
     return context
+
+
+@contextmanager
+def _server_environment() -> Iterator[None]:
+    """Set the server's variables for as long as it may be starting. The calling Python gets its own back."""
+    before = dict(os.environ)
+    os.environ.update(_variables)
+    os.environ.setdefault(SAFE_PATH, BY_US)
+    try:
+        yield
+    finally:
+        for name in (*_variables, SAFE_PATH):
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                os.environ.pop(name, None)
 
 
 def forget_safe_path() -> None:
@@ -95,14 +121,12 @@ def in_process(
 
     def begin_again(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MOST_STARTS):
-            os.environ.setdefault(SAFE_PATH, BY_US)
             try:
-                return begin(*args, **kwargs)
+                with _server_environment():
+                    return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 lost = error
                 time.sleep(SECONDS_TO_DIE)
-            finally:
-                forget_safe_path()
         raise FiestaError(
             f"cannot start a process: the server that forks them died {MOST_STARTS} times ({describe(lost)}), usually "
             "for lack of memory. Finished runs are safe: free some memory, then continue with --recover."
@@ -141,6 +165,11 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         end_tree(raised.pid)
         return begun.failed("killed", str(plain_cause(raised)))
     return begun.failed("error", describe(raised))
+
+
+def was_killed(raised: Optional[BaseException]) -> bool:
+    """Return whether a signal ended a process, which says nothing about its work."""
+    return isinstance(raised, ProcessExpired) and raised.exitcode is not None and raised.exitcode < 0
 
 
 def plain_cause(raised: BaseException) -> BaseException:

@@ -31,11 +31,15 @@ NOT_FOUND = 127
 SECONDS_BETWEEN_LOOKS = 0.2
 
 _roots: Set[int] = set()
+_session: List[str] = []  # the name, in the process that gave it
 
 
-def name_session() -> None:
-    """Give the workers to come a part of their marks that no other selection on this machine has."""
-    os.environ.setdefault(SESSION, os.urandom(8).hex())
+def name_session() -> str:
+    """Return the value of `SESSION` for the workers to come: a part of their marks that no other selection on this
+    machine has."""
+    if not _session:
+        _session.append(os.environ.get(SESSION) or os.urandom(8).hex())
+    return _session[0]
 
 
 def become_root() -> None:
@@ -95,7 +99,8 @@ def end_orphaned_trees() -> None:
 
 def mark(root: Optional[int] = None) -> str:
     """Return the mark of a root; without one, the beginning of all marks of this session."""
-    return f"{os.environ.get(SESSION, '')}.{'' if root is None else root}"
+    session = os.environ.get(SESSION) or "".join(_session)
+    return f"{session}.{'' if root is None else root}"
 
 
 def _processes() -> List[int]:

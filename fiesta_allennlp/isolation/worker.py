@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection, util
 from pathlib import Path
@@ -26,7 +27,7 @@ from fiesta_allennlp.errors import (
     ReaderError,
     explained,
 )
-from fiesta_allennlp.files import not_through_links
+from fiesta_allennlp.files import not_through_links, shorten_log
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.registry import import_package
@@ -125,6 +126,8 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        with suppress(OSError):
+            shorten_log(log)
 
 
 def run_for_parent(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:

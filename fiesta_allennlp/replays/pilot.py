@@ -14,11 +14,12 @@ from fiesta_allennlp.replays.settings import OF_TABLES, PlanSettings, ReplaySett
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource
 from fiesta_allennlp.replays.table import is_selection, refuse_table_options, table_from
 from fiesta_allennlp.replays.table_reader import read_rows
+from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.selection.summary import count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
@@ -86,18 +87,20 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
     refuse_table_options(settings, ("splits", *OF_TABLES), root)
-    with reading(RunDirectory(root)) as store:
+    directory = RunDirectory(root)
+    with reading(directory) as store, understood(directory.store):
         meta = store.meta()
         stored = meta.settings or {}
         least_score = LeastScore.of(stored, settings.min_score)
         history = store.history(max_failures=int(stored.get("max_failures", 3)), least_score=least_score)
+        minimise = Metric.of(stored.get("metric") or "").minimise
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
         )
     choice = _choice(settings, stored)
-    minimise = Metric.of(stored.get("metric") or "").minimise
-    build_strategy(choice, list(history.candidates))
+    with naming_packages(stored.get("include_package", ())):
+        build_strategy(choice, list(history.candidates))
     return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
 
 

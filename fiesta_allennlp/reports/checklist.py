@@ -9,6 +9,7 @@ from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.stored import Stored
+from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.trainings.programs.config import is_program
@@ -32,21 +33,22 @@ def checklist_of(read: Reading) -> Checklist:
 def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
     by_runs = not read.by_documents
     programs = [candidate.name for candidate in stored.candidates if by_runs and is_program(candidate.config)]
-    rows = render_rows(
-        "checklist.j2",
-        read=read,
-        summary=read.summary(),
-        table=None,
-        meta=stored.meta,
-        environments=stored.meta.environments,
-        candidates=stored.candidates,
-        settings=settings,
-        facts=read.documents and read.documents["documents"],
-        programs=programs,
-        doing="runs" if by_runs else "queries",
-        unknown="not recorded: the selection began with an older version",
-        typed=_typed,
-    )
+    with understood(stored.directory.store):
+        rows = render_rows(
+            "checklist.j2",
+            read=read,
+            summary=read.summary(),
+            table=None,
+            meta=stored.meta,
+            environments=stored.meta.environments,
+            candidates=stored.candidates,
+            settings=settings,
+            facts=read.documents and read.documents["documents"],
+            programs=programs,
+            doing="runs" if by_runs else "queries",
+            unknown="not recorded: the selection began with an older version",
+            typed=_typed,
+        )
     again = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
     return (*rows, again, *(_repeat_one(stored, settings, programs) if by_runs else ()))
 

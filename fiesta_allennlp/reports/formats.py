@@ -134,7 +134,12 @@ def render_paragraphs(template: str, **values: Any) -> List[str]:
 
 def render_rows(template: str, **values: Any) -> Tuple[Tuple[str, str], ...]:
     """Fill in a file of `templates` whose paragraphs are each a key, a colon and a value."""
-    rows = (paragraph.partition(":") for paragraph in render_paragraphs(template, **values))
+    from jinja2 import UndefinedError
+
+    try:
+        rows = [paragraph.partition(":") for paragraph in render_paragraphs(template, **values)]
+    except UndefinedError as error:
+        raise LookupError(str(error)) from error
     return tuple((key, value.strip()) for key, _, value in rows)
 
 

@@ -11,12 +11,13 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, StoreError, command, did_you_mean, visible
 from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
-from fiesta_allennlp.registry import build
+from fiesta_allennlp.registry import build, record_of
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.metrics import Metric, scale_notes
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
@@ -207,16 +208,17 @@ def read_directory(root: Path) -> Reading:
 def _by_trainings(stored: Stored) -> Reading:
     settings = merge(stored.meta.settings or {})
     metric = settings.scored_by
-    strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
+    with naming_packages(settings.include_package):
+        strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
         settings=settings,
         min_score=settings.min_score,
         asked_confidence=getattr(strategy, "confidence", None),
-        num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
+        num_parameters={name: each.num_parameters for name, each in stored.preparations.items()},
         splits=settings.splits,
         scored=settings.score,
-        scored_on=scored_on(stored.candidates[0].facts["pool"]["official"], settings.division),
+        scored_on=scored_on(stored.preparations[stored.names[0]].pool.official, settings.division),
         values=stored.values(stored.names),
         test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )
@@ -235,7 +237,9 @@ def _by_documents(stored: Stored) -> Reading:
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
+    with understood(stored.directory.store):
+        known = record_of(DocumentFacts, facts)
+    choice = DocumentChoice.of(settings, task, known, stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
     read = _selection(stored, choice.strategy, params, metric=metric, max_failures=settings.max_failures)
     charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))

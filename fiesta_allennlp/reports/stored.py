@@ -1,7 +1,6 @@
 """Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
 import json
-import os
 import platform
 import time
 from contextlib import contextmanager
@@ -11,10 +10,10 @@ from typing import Dict, Iterable, Iterator, Optional
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.names import NUMBER, values_in
+from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.store import StoreReader, reading
-
-LOCKS = Path("/proc/locks")
-"""Where Linux lists the locks that are held."""
+from fiesta_allennlp.trainings.pool import Preparation, preparation_of
 
 SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
@@ -32,19 +31,23 @@ class Stored:
         self.candidates = store.candidates()
         self.names = [candidate.name for candidate in self.candidates]
         self.history = store.history
+        self.preparations: Dict[str, Preparation] = {}
+        if self.meta.kind != "documents":
+            with understood(directory.store):
+                self.preparations = {each.name: preparation_of(each.facts) for each in self.candidates}
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the data from AllenNLP's readers, or of the files of programs. Empty if programs split
         their own data."""
-        pools = [candidate.facts["pool"] for candidate in self.candidates]
-        of_readers = [pool["fingerprint"] for pool in pools if not pool.get("is_of_program")]
-        of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
+        pools = [preparation.pool for preparation in self.preparations.values()]
+        of_readers = [pool.fingerprint for pool in pools if not pool.is_of_program]
+        of_files = [f"{OF_FILES}{pool.fingerprint}" for pool in pools if pool.fingerprint]
         return next(iter([*of_readers, *of_files]), "")
 
     def share_of(self, part: str) -> Optional[float]:
         """Return the share of this part of a random split. None if programs split their own data."""
-        targets = self.candidates[0].facts["pool"]["targets"]
+        targets = next(iter(self.preparations.values())).pool.targets
         return targets[part] / sum(targets.values()) if targets.get(part) else None
 
     def values(self, names: Iterable[str]) -> Dict[str, str]:
@@ -54,15 +57,13 @@ class Stored:
 
     @property
     def running(self) -> bool:
-        """True if a selection is running in the directory, whose lock stays untouched.
+        """True if a selection is running in the directory.
 
-        On the same machine, the system lists the lock. From another machine, check when the store was last written."""
+        On the same machine, it holds the lock. From another machine, check when the store was last written."""
         host = self.meta.environments[-1].get("host") if self.meta.environments else None
         try:
             if host == platform.node():
-                status = self.directory.lock.stat()
-                file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-                return any(file in line.split() for line in LOCKS.read_text(encoding="ascii").splitlines())
+                return is_locked(self.directory)
         except OSError:
             pass
         log = self.directory.store_log
@@ -85,4 +86,7 @@ def opened(root: Path) -> Iterator[Stored]:
     with reading(directory) as store:
         if not store.meta().begun:
             raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
-        yield Stored(directory, store)
+        stored = Stored(directory, store)
+        if not stored.candidates:
+            raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
+        yield stored

@@ -93,8 +93,11 @@ def in_words(summary: Mapping[str, Any]) -> str:
         return f"No comparison: after {done}, {left} left. The others failed too often; see the reasons for each."
     if stopped_by in UNDECIDED:
         return f"Inconclusive after {done}, the limit set by {flag(stopped_by)}. {leaning(summary)}".strip()
-    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
+    if not summary.get("is_decided", True):
+        sure = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
+        return f"{best} leads{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}"
+    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if summary["margin"] and confidence is not None:
         prob_best = next(c.prob_best for c in summary["candidates"] if c.name == best)

@@ -4,15 +4,21 @@ import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Iterable, Iterator, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.files import replacing, shortened
 from fiesta_allennlp.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.registry import record_of, value_of
 
-SCHEMA_VERSION = 1
+Outcome = TypeVar("Outcome", Evaluation, Failure)
+
+VERSION = 1
+"""SQLite's `user_version` of a store. Raise it with every change that an earlier release would misread, and let
+`open_database` bring earlier stores up to it. Of the first stores it is 0, and `meta` has a `schema_version`."""
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]
 FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "request"]
@@ -26,9 +32,27 @@ SECONDS_TO_WAIT = 300.0
 SECONDS_PER_TRY = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
+OPERATIONS_PER_LOOK = 100_000
+MOST_LOOKS, MOST_LOOKS_PER_MIB = 300, 500
+"""A limit on SQLite's operations while a store is read, by its size: a store from somebody else could contain a query
+without an end."""
+
+NOT_A_STORE = (
+    sqlite3.Error,
+    ConfigError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""The errors of reading a database whose content this package did not write."""
+
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
+INSERT INTO meta VALUES ('schema_version', '1');
+PRAGMA user_version = {VERSION};
 CREATE TABLE candidates (
     name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
     facts TEXT NOT NULL
@@ -56,13 +80,15 @@ def create_database(path: Path) -> sqlite3.Connection:
     try:
         for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
             path.with_name(path.name + left).unlink(missing_ok=True)
+        for part in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
+            part.unlink(missing_ok=True)
         with replacing(path) as part, closing(sqlite3.connect(part)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
-        return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
             f"{path} cannot be created: {error}. Free some disk space, or choose another directory with -s."
         ) from error
+    return open_database(path)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -72,6 +98,8 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
     database.row_factory = sqlite3.Row
+    looks = iter(range(MOST_LOOKS + MOST_LOOKS_PER_MIB * path.stat().st_size // 2**20))
+    database.set_progress_handler(lambda: next(looks, None) is None, OPERATIONS_PER_LOOK)
     database.execute("BEGIN")
     return database
 
@@ -79,27 +107,60 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def open_database(path: Path, *, to_read: bool = False) -> sqlite3.Connection:
     """Open an existing database, only `to_read` as `connect_to_read` does. Raise a `StoreError` if it is not a store,
     damaged, or of another version."""
-    try:
+    with understood(path):
         database = connect_to_read(path) if to_read else _connect(path)
-        _check_version(path, database)
+        version = _version(database)
+        _check(path, database, version)
+        if not version and not to_read:
+            database.execute(f"PRAGMA user_version = {VERSION}")
         damage = database.execute("PRAGMA integrity_check").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        if str(error) in DISK_ERRORS or _is_locked(error):
-            raise _unavailable(path, error) from error
-        raise StoreError(f"{path} cannot be read as a store: {error}. Restore it from a copy.") from error
     if damage != "ok":
         raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
     return database
 
 
-def _check_version(path: Path, database: sqlite3.Connection) -> None:
-    row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    version = row and row[0]
-    if version != str(SCHEMA_VERSION):
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """Turn each error of reading a store into a `StoreError`: the file is damaged or locked, or somebody else wrote
+    another content into it."""
+    try:
+        yield
+    except NOT_A_STORE as error:
+        if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
+            raise _unavailable(path, error) from error
+        why = "reading it has no end" if str(error) == "interrupted" else shortened(describe(error)).rstrip(".")
+        raise StoreError(f"{path} cannot be read as a store: {why}. Restore it from a copy.") from error
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
+    """Refuse a store of another version, and tables that are not as this package makes them, such as views."""
+    with closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(SCHEMA)
+        made = _objects(ours)
+    there = _objects(database)
+    if not version and there.get("meta") == made["meta"]:
+        row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        version = VERSION if row is not None and row[0] == "1" else row and row[0]
+    if version not in (0, VERSION):
         raise StoreError(
-            f"{path} is a version {version} store, but this fiesta_allennlp reads version {SCHEMA_VERSION}. Use the "
-            "fiesta_allennlp release that created it."
+            f"{path} is a version {shortened(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
+            "Use the fiesta_allennlp release that created it."
         )
+    other = [name for name, statement in made.items() if there.get(name) != statement]
+    triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    if other or triggers:
+        why = f"the table '{other[0]}' is missing or different" if other else "it has triggers"
+        raise StoreError(f"{path} cannot be read as a store: {why}. Restore it from a copy.")
+
+
+def _objects(database: sqlite3.Connection) -> Dict[str, str]:
+    """Return the statements that made the tables and views, by name."""
+    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+    return {row[0]: " ".join(str(row[1]).split()) for row in rows}
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -155,29 +216,41 @@ def _begin(database: sqlite3.Connection) -> None:
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
     """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {_key(row): Request(*(row[name] for name in REQUEST_FIELDS)) for row in rows}
+    requests = {_key(row): record_of(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
-    names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+    rows_of_names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+    names = tuple(value_of(row["name"], str, "name") for row in rows_of_names)
+    if unknown := {candidate for candidate, _ in requests}.difference(names):
+        raise LookupError(f"runs of the unknown candidate {min(unknown)}")
     return History(
-        candidates=tuple(row["name"] for row in names),
-        evaluations=tuple(_evaluation(row, requests[_key(row)]) for row in finished),
+        candidates=names,
+        evaluations=tuple(_outcome(Evaluation, row, requests) for row in finished),
         pending=tuple(requests[_key(row)] for row in rows if row["status"] == "pending"),
-        failures=tuple(Failure(requests[_key(row)], *(row[name] for name in FAILURE_FIELDS)) for row in failures),
+        failures=tuple(_outcome(Failure, row, requests) for row in failures),
         removed=frozenset(removed),
     )
+
+
+def _numbers(text: Optional[str]) -> Dict[str, float]:
+    """Return the metrics of a run. Some may be infinite or NaN."""
+    metrics = json.loads(text or "{}")
+    if not all(isinstance(value, (int, float)) for value in metrics.values()):
+        raise TypeError("a metric is not a number")
+    return dict(metrics)
 
 
 def _key(row: sqlite3.Row) -> Tuple[str, int]:
     return row["candidate"], row["replicate"]
 
 
-def _evaluation(row: sqlite3.Row, request: Request) -> Evaluation:
-    return Evaluation(
-        request=request,
-        score=row["score"],
-        metric=row["metric"],
-        seconds=row["seconds"],
-        started_at=row["started_at"],
-        metrics=json.loads(row["metrics"] or "{}"),
-    )
+def _outcome(kind: Type[Outcome], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]) -> Outcome:
+    """Return a record of a row. Its end must be a time."""
+    values = {**dict(row), "request": requests[_key(row)]}
+    metrics = values.pop("metrics", None)  # some of them may not be finite
+    outcome: Any = record_of(kind, values)
+    if isinstance(outcome, Evaluation):
+        outcome = replace(outcome, metrics=_numbers(metrics))
+    if outcome.started_at:
+        datetime.fromisoformat(outcome.started_at) + timedelta(seconds=outcome.seconds)
+    return outcome

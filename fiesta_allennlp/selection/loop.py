@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_NOTES = 60.0
 
+SECONDS_BETWEEN_CHECKS = 5.0
+"""Between two checks that the directory still belongs to the selection: its runs write there too."""
+
 
 class WorkingTime:
     """The time that a selection has worked in all its sessions, and its limit.
@@ -173,10 +176,16 @@ class Selection(LoopParts):
         """Return the next outcome; None if none has come when it is time to look again."""
         if len(submitted) < self.executor.slots:
             most = self.retries.seconds_to_next(most)
-        if submitted:
-            return next(self.executor.completed(timeout=most), None)
-        time.sleep(most)
-        return None
+        if not submitted:
+            time.sleep(most)
+            return None
+        while True:
+            self.store.check_own()
+            seconds = min(most, SECONDS_BETWEEN_CHECKS)
+            outcome = next(self.executor.completed(timeout=seconds), None)
+            most -= seconds
+            if outcome is not None or most <= 0:
+                return outcome
 
     def _resume_pending(self) -> Set[Request]:
         """Take over finished work that was not recorded, and start the other pending requests again."""

@@ -20,7 +20,7 @@ from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, 
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import overlay
-from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.store import Meta, RunStore, check_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.strategies.margins import kept_margin, unfixed
 
@@ -153,9 +153,11 @@ class _Session(Generic[Given, Checked, Prepared]):
     def _concluded(self, prepared: Prepared, history: History, decision: Decision, store: RunStore) -> Dict[str, Any]:
         """Write the results, and return the content of `selection.json`."""
         summary = self.family.summary(prepared, history, decision, store.meta())
+        store.check_own()
         try:
             self.family.conclude(prepared, history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
+            store.check_own()
             write_json(summary, self.directory.selection_json)
         except OSError as error:
             raise StoreError(
@@ -199,12 +201,7 @@ class _Session(Generic[Given, Checked, Prepared]):
     def _check_begun(self) -> None:
         """Refuse to resume a store without settings, unless they are passed again and no run exists."""
         directory, family = self.directory, self.family
-        if directory.finished_runs:
-            raise StoreError(
-                f"{directory.root}: the store has lost its content: {len(directory.finished_runs)} runs in "
-                f"'evaluations' are missing from it. Restore '{directory.store.name}' and "
-                f"'{directory.store_log.name}' from a copy, or start over with --force."
-            )
+        check_not_lost(directory)
         if not self.given.get(family.given):
             raise StoreError(
                 f"{directory.root}: nothing to recover: the selection was stopped before its first {family.step}. "

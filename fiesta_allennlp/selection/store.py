@@ -3,12 +3,14 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError, command
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -16,13 +18,12 @@ from fiesta_allennlp.selection.database import (
     open_database,
     read_history,
     transaction,
+    understood,
 )
 from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version, registered
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -63,28 +64,34 @@ class Meta:
 class StoreReader:
     """Reads a store. Changes nothing and holds no lock."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
+    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
+        self._database, self._path = database, path
         self._least_score: Optional[LeastScore] = None
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
-        rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-        stored = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
-        values = {f.name: as_tuple(stored[f.name]) for f in fields(Meta) if f.name in stored}
-        if values.get("settings") is not None:
-            values["settings"] = settings = by_present_names(values["settings"])
-            if "kind" not in values:  # the store of an earlier version
-                values["kind"] = "documents" if "documents" in settings else "trainings"
-                values["settings"] = of_earlier_version(settings)
-        return Meta(**values)
+        with understood(self._path):
+            rows = self._database.execute("SELECT key, value FROM meta").fetchall()
+            values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
+            meta = record_of(Meta, values)
+            meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
+            if meta.settings is None:
+                return meta
+            settings = by_present_names(meta.settings)
+            if "kind" in values:
+                return replace(meta, settings=settings)
+            kind = "documents" if "documents" in settings else "trainings"  # the store of an earlier version
+            return replace(meta, kind=kind, settings=of_earlier_version(settings))
 
     def candidates(self) -> List[Candidate]:
-        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-        return [
-            Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
-            for row in rows
-        ]
+        with understood(self._path):
+            rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+            return [
+                record_of(
+                    Candidate, {**dict(row), "config": json.loads(row["config"]), "facts": json.loads(row["facts"])}
+                )
+                for row in rows
+            ]
 
     def history(self, *, max_failures: int, least_score: Optional[LeastScore] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
@@ -102,7 +109,9 @@ class StoreReader:
         return self._least_score
 
     def _known(self) -> History:
-        return read_history(self._database, removed=self.meta().removed)
+        removed = self.meta().removed
+        with understood(self._path):
+            return read_history(self._database, removed=removed)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
@@ -118,36 +127,27 @@ class StoreReader:
         return rows
 
 
+def check_not_lost(directory: RunDirectory) -> None:
+    """Raise a `StoreError` if finished runs are here that the store has lost, or if they have lost the store."""
+    if runs := directory.finished_runs:
+        store, log = directory.store.name, directory.store_log.name
+        raise StoreError(
+            f"{directory.root}: the store has lost its content: {len(runs)} runs in 'evaluations' are missing from "
+            f"'{store}'. Restore '{store}' and '{log}' from a copy, or start over with --force."
+        )
+
+
 @contextmanager
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
+        check_not_lost(directory)
         remedy = f"Pass the directory from `{command('select')} -s DIR`."
         if directory.screening.store.is_file():
             remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_database(directory.store, to_read=True)) as database:
-        yield StoreReader(database)
-
-
-def lock(directory: RunDirectory) -> "FileLock":
-    """Acquire the lock of a run directory, which is made if necessary. The lock ends with the process, however that
-    ends."""
-    from filelock import FileLock, Timeout  # readers need none, and `fiesta status` is to answer at once
-
-    held = FileLock(str(directory.lock))
-    try:
-        directory.root.mkdir(parents=True, exist_ok=True)
-        held.acquire(timeout=0)
-    except Timeout:
-        raise StoreError(
-            f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
-            "another directory with -s."
-        ) from None
-    except OSError as error:
-        why = "it is a file" if directory.root.is_file() else error
-        raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
-    return held
+        yield StoreReader(database, directory.store)
 
 
 class RunStore(StoreReader):
@@ -161,21 +161,31 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
+            check_not_lost(directory)
             raise StoreError(
                 f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s, or omit --recover to "
                 "start a new selection."
             )
         self._history: Optional[History] = None
-        self._lock = lock(directory)
+        self._lock = Lock(directory)
         try:
-            super().__init__(create_database(self._path) if create else open_database(self._path))
+            super().__init__(create_database(self._path) if create else open_database(self._path), self._path)
+            self._lock.own(self._path, directory.store_log)
         except BaseException:
             self._lock.release()
             raise
 
-    def close(self) -> None:
+    def close(self, *, keep: bool = True) -> None:
+        is_to_be_deleted = not keep and self._lock.lost is None
         self._database.close()
+        if is_to_be_deleted:
+            self._path.unlink()
         self._lock.release()
+
+    def check_own(self) -> None:
+        """Raise a `StoreError` if the path belongs to this selection no longer (`Lock.check`). The results are written
+        after this check, and each change of the store."""
+        self._lock.check()
 
     # What the selection is about.
 
@@ -284,6 +294,7 @@ class RunStore(StoreReader):
     def _changing(self) -> Iterator[None]:
         """Change the file in a transaction. The history in memory is forgotten, and read again when it is needed."""
         self._history = None
+        self.check_own()
         with transaction(self._database):
             yield
 

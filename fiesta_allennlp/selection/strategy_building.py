@@ -72,6 +72,19 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     return build()
 
 
+@contextmanager
+def naming_packages(packages: Sequence[str]) -> Iterator[None]:
+    """Name the packages of a stored selection where an error may come from not importing them: whoever reads it did not
+    write it."""
+    try:
+        yield
+    except ConfigError as error:
+        if not packages:
+            raise
+        added = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {added}.") from error
+
+
 def _check_kind(params: Dict[str, Any]) -> None:
     """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
     name = params["type"]

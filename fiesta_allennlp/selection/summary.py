@@ -11,10 +11,14 @@ import numpy as np
 
 from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
 REMOVED = "you removed it with --allow-removed; its runs are kept but do not count"
+
+
+SMALLEST_SHARE = 1e-6
+"""The smallest margin to suggest, as a share of the range of all scores."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,8 @@ class CandidateSummary:
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
-    entry for each. `num_missed` of them are runs whose score missed `--min-score`. `seconds` is the sum over the
-    candidate's runs, `mean_seconds` their mean.
+    entry for each. `num_missed` of them are runs whose score missed `--min-score`. `removed` means that you removed
+    it. `seconds` is the sum over the candidate's runs, `mean_seconds` their mean.
     """
 
     name: str
@@ -37,6 +41,7 @@ class CandidateSummary:
     failure_reasons: Tuple[str, ...] = ()
     withdrawn: bool = False
     withdrawn_because: Optional[str] = None
+    removed: bool = False
     seconds: float = 0.0
     mean_seconds: Optional[float] = None
     num_missed: int = 0
@@ -59,7 +64,8 @@ class CandidateSummary:
         """The reason why a candidate is out: `failed` too often, or `removed` by you. Empty for an active candidate."""
         if not self.withdrawn:
             return ""
-        return "removed" if self.withdrawn_because == REMOVED else "failed"
+        is_removed = self.removed or "--allow-removed" in (self.withdrawn_because or "")  # before there was a flag
+        return "removed" if is_removed else "failed"
 
     @property
     def standing(self) -> str:
@@ -114,9 +120,10 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "confidence": decision.confidence,
         "margin": decision.margin,
         "lacking": dict(Counter(decision.lacking)),
-        "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
+        "credible_margin": _margin(history, decision.credible_margin),
         "expected_loss": decision.expected_loss,
         "stopped_by": decision.stopped_by,
+        "is_decided": decision.stopped_by == "confidence",
         "plain_loop": None if decision.plain_loop is None else asdict(decision.plain_loop),
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
@@ -127,6 +134,15 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
     }
+
+
+def _margin(history: History, found: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
+    """Return the margin that would have decided; None if it is as large as the range of all scores, so that any
+    candidate would do, or far below the differences between them."""
+    scores = [evaluation.score for evaluation in history.evaluations]
+    extent = float(np.ptp(scores)) if scores else 0.0
+    is_meant = found is not None and SMALLEST_SHARE * extent <= found.margin < extent
+    return asdict(found) if found is not None and is_meant else None
 
 
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
@@ -145,6 +161,7 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
         failure_reasons=tuple(reasons),
         withdrawn=name in history.withdrawn,
         withdrawn_because=_why_withdrawn(history, name),
+        removed=name in history.removed,
         seconds=sum(seconds),
         mean_seconds=sum(seconds) / len(seconds) if seconds else None,
         num_missed=sum(f.kind == "score" for f in failed),
@@ -227,15 +244,18 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             writer.writerow([to_csv(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
 
 
-LARGE = 1e7
-"""A number of this size is shown with an exponent: a table has no room for all of its digits."""
+SMALL, LARGE, HUGE = 1e-3, 1e7, 1e12
+"""A number below the first or above the second is shown with significant digits instead of decimals."""
 
 
 def number_text(value: Optional[float], digits: int = 4, *, sign: str = "") -> str:
-    """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign."""
+    """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign. A
+    small or huge number has significant digits instead, and a large one up to 12."""
     if value is None:
         return "-"
-    return f"{value:{sign}.4g}" if abs(value) >= LARGE else f"{value:{sign}.{digits}f}"
+    if abs(value) >= LARGE:
+        return f"{value:{sign}.{12 if abs(value) < HUGE else 4}g}"
+    return f"{value:{sign}.{digits}g}" if 0 < abs(value) < SMALL else f"{value:{sign}.{digits}f}"
 
 
 def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:

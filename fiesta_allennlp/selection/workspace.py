@@ -2,7 +2,7 @@
 
 import logging
 import os
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
@@ -11,7 +11,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import LAYOUT, StoreError, visible
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.files import delete, not_through_links
-from fiesta_allennlp.selection.store import RunStore, lock
+from fiesta_allennlp.selection.lock import Lock
+from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
 
 
 def has_begun(directory: RunDirectory) -> bool:
@@ -19,11 +20,11 @@ def has_begun(directory: RunDirectory) -> bool:
     directory where a selection is running."""
     if not directory.store.exists() and not directory.finished_runs:
         return False
-    lock(directory).release()
+    Lock(directory).release()
     if directory.finished_runs:
         return True
     try:
-        with closing(RunStore(directory, create=False)) as store:
+        with reading(directory) as store:
             return store.meta().begun
     except StoreError:
         return True
@@ -52,6 +53,8 @@ def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
 
 
 def already_there(directory: RunDirectory) -> StoreError:
+    if not directory.store.exists():
+        check_not_lost(directory)
     return StoreError(
         f"{directory.root} already contains a selection. Continue it with --recover, delete it with --force, or choose "
         "another directory with -s."
@@ -63,7 +66,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
     new one made in the place `instead` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    held = lock(directory)
+    held = Lock(directory)
     try:
         end_jobs_left(directory)
         for path in directory.contents():
@@ -90,10 +93,7 @@ def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
         with logging_to(directory.log):
             yield store
     finally:
-        keep = store.meta().begun
-        store.close()
-        if not keep:
-            directory.store.unlink()
+        store.close(keep=store.meta().begun)
 
 
 class _Log(logging.FileHandler):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.splits import Division, group_targets, split_pool
 
 
@@ -62,8 +63,7 @@ def facts_of(preparation: Preparation) -> Dict[str, Any]:
 
 def preparation_of(facts: Mapping[str, Any]) -> Preparation:
     """Return the preparation that `facts_of` made plain, without the words."""
-    known = {name: value for name, value in facts.items() if name in Preparation.__dataclass_fields__}
-    return Preparation(**{**known, "pool": Pool(**facts["pool"])})
+    return record_of(Preparation, facts)
 
 
 def vectors_are_there(preparation: Preparation) -> bool:

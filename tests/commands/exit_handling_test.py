@@ -1,9 +1,14 @@
 """What signals do to a command."""
 
+import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from tests.warm import Command
 
 WORK = """
@@ -39,3 +44,33 @@ def test_the_second_signal_ends_it_at_once() -> None:
         process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=50)
     assert (process.returncode, output) == (130, "")
+
+
+SLOW_IMPORT = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fiesta_allennlp.commands":
+            print("importing", flush=True)
+            time.sleep(600)
+
+sys.meta_path.insert(0, Slow())
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_the_imports_ends_a_command_with_one_line(tmp_path: Path, ending: signal.Signals) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_IMPORT)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+         "import runpy; runpy.run_module('fiesta_allennlp', run_name='__main__')", "--version"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "importing\n"
+    process.send_signal(ending)
+    output, _ = process.communicate(timeout=50)
+    assert (process.returncode, output) == (130, "Interrupted before the command began.\n")

@@ -107,7 +107,7 @@ def test_runs_without_a_store_are_deleted_by_force_alone(call: Call, foreign: Pa
         directory.evaluation(name).mkdir(parents=True)
         (directory.evaluation(name) / "outcome.json").write_text("{}")
     directory.store.unlink()
-    assert "already contains a selection" in call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
+    assert "1 runs in 'evaluations'" in call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
     RunStore(directory, create=True).close()
     assert "1 runs in 'evaluations'" in call.refused("-s", foreign, "--recover")
     clear(directory)

@@ -17,9 +17,10 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
-from tests.commands.conftest import EQUALLY, POOR, Call, Selections
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
+from tests.document_systems import write_documents
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
@@ -172,3 +173,48 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     result = select(directory=run, recover=True, budget=3, points=points)
     assert [candidate.num_evaluations for candidate in result.candidates] == [1, 1, 1]
     assert num_finished(run) == 3
+
+
+def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selection(
+    write_program: Callable[..., str], call: Call, run: Path
+) -> None:
+    given = [*(write_program(name, f"sleep 0.3; {GOOD}") for name in ("one", "two")), *EQUALLY]
+    first = start(*given, "-s", run, "--seed", 5, "--budget", 400)
+    until(lambda: num_finished(run) >= 1 or first.poll() is not None)
+    moved = run.rename(run.with_name("moved"))
+    second = start(*given, "-s", run, "--seed", 77, "--budget", 4)
+    output, _ = first.communicate()
+    assert first.returncode == 2 and "was deleted, moved or replaced" in output, output
+    assert "Traceback" not in output and output.count("error:") == 1
+    output, _ = second.communicate()
+    assert second.returncode == 0, output
+    call.done(*given, "--metric", "accuracy", "-s", run.with_name("whole"), "--seed", 77, "--budget", 4)
+    assert scores_of(run) == scores_of(run.with_name("whole")) and summary_of(run)["seed"] == "77"
+    assert not (moved / "selection.json").exists()
+    call.done("-s", moved, "--recover", "--budget", 4)
+    assert len(scores_of(moved)) == 4
+
+
+@pytest.mark.parametrize("name", ["select", "search", "documents"])
+def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
+    name: str, write_program: Callable[..., str], in_process: Callable[[str], Call], run: Path, tmp_path: Path
+) -> None:
+    """By its own candidate."""
+    deleting = f"rm -f {run}/store.sqlite {run}/screening/store.sqlite"
+    programs = [write_program("a", f"{deleting}; {GOOD}", environment={"X": "0"}), write_program("b", GOOD)]
+    given: List[Any] = [*programs, "--metric", "accuracy", "--budget", 4]
+    if name == "documents":
+        system = tmp_path / "b.jsonnet"
+        answering = f'while read line; do {deleting}; echo \'{{"label": "good"}}\'; done'
+        system.write_text(json.dumps({"type": "command", "command": ["sh", "-c", answering]}))
+        documents = write_documents(tmp_path / "documents.jsonl", 20)
+        (tmp_path / "c.jsonnet").write_text(json.dumps({"type": "command", "command": ["cat"]}))
+        given = [system, tmp_path / "c.jsonnet", "--documents", documents, "--metric", "accuracy", "--budget", 8]
+    elif name == "search":
+        (tmp_path / "space.json").write_text('{"environment.X": ["1", "2", "3"]}')
+        given = [programs[0], tmp_path / "space.json", *given[2:], "--configs", 3, "--finalists", 2]
+    in_process(name).refused(*given, "-s", run, said="'store.sqlite' was deleted")
+    assert not list(run.rglob("selection.json")) and not list(run.rglob("evaluations.csv"))
+    if name == "select":
+        for options in (given, ["--recover"]):
+            in_process(name).refused(*options, "-s", run, said="missing from 'store.sqlite'.*--force")

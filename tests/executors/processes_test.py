@@ -147,7 +147,8 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory)
 
 def test_texts_have_one_order_in_all_processes(make: Make) -> None:
     score = score_of(make(), Light("order"))
-    fresh = subprocess.run([sys.executable, "-c", "print(float(hash('a text')))"], capture_output=True, check=True)
+    command = [sys.executable, "-c", "print(float(hash('a text')))"]
+    fresh = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "0"}, capture_output=True, check=True)
     assert score == float(fresh.stdout), "also in another server, on another day"
 
 
@@ -245,3 +246,20 @@ def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory
     assert re.fullmatch(rf"UnknownToParentError: negative: -1 \({__file__}, line \d+\)", str(results["y"]))
     assert str(results["killed"]).startswith("the process died: killed by signal 9")
     assert "negative" in logs["y"].read_text()
+
+
+def die(counted: Path, most: int) -> int:
+    """Be killed the first `most` times."""
+    number = len(counted.read_text()) if counted.exists() else 0
+    counted.write_text("x" * (number + 1))
+    if number < most:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_task_whose_process_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
+    tasks = {"twice": (tmp_path / "twice.count", 2), "always": (tmp_path / "always.count", 100)}
+    logs = {name: tmp_path / f"{name}.log" for name in tasks}
+    results = run_apart(die, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
+    assert results["twice"] == 2
+    assert "killed by signal 9" in str(results["always"]) and (tmp_path / "always.count").read_text() == "xxx"

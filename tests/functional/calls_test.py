@@ -1,3 +1,4 @@
+import inspect
 import math
 import re
 from itertools import chain, repeat
@@ -169,3 +170,13 @@ def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str
     exec(compile(example, "docs/api/functional.md", "exec"), names)
     assert sum(names["confidence_scores"]) == pytest.approx(1)
     assert "is the best of 60 evaluations" in capsys.readouterr().out
+
+
+def test_the_documented_calls_take_a_number_of_samples() -> None:
+    """As scripts written for the original package pass it."""
+    for called, before in ((TTTS, ()), (BTS, (4,)), (non_adaptive_fc, ())):
+        given = (DATA, scripted([0.5, 0.6, 0.55], [0.1, 0.2, 0.15]), split, 0.05, *before, False, 100000)
+        assert inspect.signature(called).bind(*given).arguments["samples"] == 100000
+        assert called(*given).num_evaluations >= 6
+    numbers = np.array([0.5, 0.4]), np.array([0.01, 0.01]), np.array([5, 5])
+    assert util.belief_calc(*numbers, 10000) == util.belief_calc(*numbers)

@@ -13,7 +13,7 @@ from typing import Any, List
 import psutil
 import pytest
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.fork_server import PRELOAD, in_process
 from tests.conftest import REPOSITORY, still_runs, until
@@ -110,3 +110,21 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     done = subprocess.run([sys.executable, script], cwd=work, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{(random.__file__, None)}\n"
+
+
+def test_the_environment_of_the_calling_python_is_as_before() -> None:
+    before = dict(os.environ)
+    call = in_process(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.names"]))
+    inside = call().result()
+    assert dict(os.environ) == before
+    assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())
+
+
+def _environment() -> "dict[str, str]":
+    return dict(os.environ)
+
+
+def test_too_few_open_files_are_told_before_a_process_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (20, 1024))
+    with pytest.raises(ConfigError, match="only 20 files .* ulimit -n 64"):
+        fork_server.start_fork_server(1)

@@ -84,7 +84,7 @@ def test_a_package_that_the_store_names_is_not_imported(tmp_path: Path, monkeypa
     )
     write_selection(tmp_path / "run", SCORES, belief="of_a_user", include_package=("of_a_user",)).close()
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ConfigError, match="'of_a_user'.* Use --include-package to import"):
+    with pytest.raises(ConfigError, match="'of_a_user'.* add --include-package of_a_user"):
         read_directory(tmp_path / "run")
     import_package("of_a_user")
     assert type(read_directory(tmp_path / "run").belief).__name__ == "OfAUser"

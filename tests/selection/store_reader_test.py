@@ -8,7 +8,8 @@ import pytest
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.database import VERSION, understood
+from fiesta_allennlp.selection.store import RunStore, reading
 from tests.selections import METRIC, write_selection
 
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
@@ -33,7 +34,7 @@ def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_pa
             reader._database.execute("DELETE FROM evaluations")
     assert sorted(root.iterdir()) == before
     with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
-        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+        database.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="version 99"), reading(RunDirectory(root)):
         pass
 
@@ -56,3 +57,67 @@ def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) 
     directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
     with pytest.raises(StoreError, match="unavailable: unable to open"), reading(directory):
         pass
+
+
+RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
+DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
+
+
+@pytest.mark.parametrize("name", ["documents", "finished", "interrupted", "withdrawn"])
+def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer(tmp_path: Path, name: str) -> None:
+    directory = RunDirectory(shutil.copytree(RUNS / name, tmp_path / name))
+    with reading(directory) as reader:
+        before = reader.meta(), reader.history(max_failures=3)
+        assert reader._database.execute("PRAGMA user_version").fetchone()[0] == 0
+    for _ in range(2):
+        with closing(RunStore(directory, create=False)) as store:
+            assert (store.meta(), store.history(max_failures=3)) == before
+            assert store._database.execute("PRAGMA user_version").fetchone()[0] == VERSION
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"DROP TABLE evaluations; CREATE VIEW evaluations AS {ENDLESS}",
+        "CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",
+        "INSERT INTO failures VALUES (99, 'a', 99, 99, 'error', '', 1.0, '', NULL)",
+        "UPDATE candidates SET name = 'c' WHERE name = 'a'",
+        f"UPDATE meta SET value = {DEEP} WHERE key = 'settings'",
+        *(
+            f"UPDATE {table} SET {column} = {value}"
+            for table, column, values in [
+                ("candidates", "config", ("1", "'[]'", "'{'", DEEP)),
+                ("candidates", "facts", ("1", "'[1]'", DEEP)),
+                ("evaluations", "score", ("'high'", "x'ff'", "9e999", "NULL")),
+                ("evaluations", "split_seed", ("'many'", "1.5")),
+                ("evaluations", "seconds", ("'long'", "1e300")),
+                ("evaluations", "started_at", ("'yesterday'", "'9999-12-31T23:59:59'", DEEP)),
+                ("evaluations", "metrics", ("'[1]'", """'{"f1": "high"}'""", DEEP)),
+                ("evaluations", "metric", ("x'ff'",)),
+                ("meta", "value", ("'[1]'", "'many'", "'{}'")),
+            ]
+            for value in values
+        ),
+    ],
+)
+def test_a_store_with_anything_else_in_it_is_refused_in_one_message(tmp_path: Path, change: str) -> None:
+    write_selection(tmp_path, SCORES, failures=[("b", 2, "no")]).close()
+    directory = RunDirectory(tmp_path)
+    with closing(sqlite3.connect(directory.store)) as database:
+        database.executescript(change)
+    for opened in (reading(directory), closing(RunStore(directory, create=False)) if "seconds" in change else None):
+        if opened is not None:
+            with (
+                pytest.raises(StoreError, match="store.sqlite cannot be read as a store: ") as refusal,
+                opened as store,
+            ):
+                store.meta(), store.candidates(), store.history(max_failures=3)
+            assert len(str(refusal.value)) < 500
+
+
+def test_a_query_without_an_end_is_given_up(tmp_path: Path) -> None:
+    write_selection(tmp_path, SCORES).close()
+    directory, endless = RunDirectory(tmp_path), pytest.raises(StoreError, match="reading it has no end")
+    with reading(directory) as reader, endless, understood(directory.store):
+        reader._database.execute(f"SELECT COUNT(*) FROM ({ENDLESS})").fetchall()

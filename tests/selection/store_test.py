@@ -117,9 +117,10 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("UPDATE meta SET value = 99 WHERE key = 'schema_version'", "version 99"),
-        ("DELETE FROM meta", "version None"),
-        ("DROP TABLE meta", "cannot be read as a store: no such table: meta"),
+        ("PRAGMA user_version = 99", "version 99 store, but this fiesta_allennlp reads version 1"),
+        ("PRAGMA user_version = 0; UPDATE meta SET value = 99 WHERE key = 'schema_version'", "version 99"),
+        ("PRAGMA user_version = 0; DELETE FROM meta", "version None"),
+        ("DROP TABLE meta", "cannot be read as a store: the table 'meta' is missing"),
     ],
 )
 def test_a_store_of_another_version_or_kind_is_an_error(
@@ -128,7 +129,7 @@ def test_a_store_of_another_version_or_kind_is_an_error(
     store.reserve([request("a", 0)])
     store.close()
     with closing(sqlite3.connect(directory.store)) as database:
-        database.execute(change)
+        database.executescript(change)
         database.commit()
     for _ in range(2):  # the refusal leaves no lock behind
         refused(directory, f"store.sqlite .*{message}")

@@ -11,6 +11,7 @@ from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failur
 from fiesta_allennlp.reports.words import in_words, selection_in_words
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.summary import (
+    CandidateSummary,
     duration_text,
     number_text,
     probability_text,
@@ -153,3 +154,36 @@ def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History)
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json({"x": float("nan")}, tmp_path / "s.json")
     assert json.loads((tmp_path / "s.json").read_text()) == plain
+
+
+def test_a_removed_candidate_has_a_flag_and_files_of_earlier_versions_had_a_sentence() -> None:
+    history = History(("a", "b"), runs({"a": [0.5], "b": [0.4]}), removed=frozenset({"b"}))
+    a, b = summary(history.withdrawing(max_failures=3))["candidates"]
+    assert (a.removed, a.out, b.removed, b.out) == (False, "", True, "removed")
+    for sentence in ("it was not given any more (--allow-removed); its runs are kept but do not count", "3 failures"):
+        earlier = CandidateSummary("b", withdrawn=True, withdrawn_because=sentence)
+        assert earlier.out == ("removed" if "--allow-removed" in sentence else "failed")
+
+
+@pytest.mark.parametrize(("margin", "is_told"), [(9.1e-22, False), (0.05, True), (0.3, False), (1.5, False)])
+def test_a_margin_without_meaning_is_not_suggested(history: History, margin: float, is_told: bool) -> None:
+    """The scores are between 0.4 and 0.7."""
+    found = summary(history, credible_margin=CredibleMargin(margin, "a"))["credible_margin"]
+    assert (found is not None) == is_told
+    equal = History(("a", "b"), runs({"a": [0.5, 0.5], "b": [0.5, 0.5]}))
+    assert summary(equal, credible_margin=CredibleMargin(margin, "a"))["credible_margin"] is None
+
+
+def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(history: History) -> None:
+    ended = in_words(summary(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
+    assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
+    decided = in_words(summary(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
+    assert decided.startswith("a is the best with probability 0.968")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1.2e-5, "1.2e-05"), (1.5e-5, "1.5e-05"), (1e9 + 0.5, "1000000000.5"), (-2e-4, "-0.0002"), (0.0, "0.0000")],
+)
+def test_small_and_large_numbers_keep_their_digits(number: float, text: str) -> None:
+    assert number_text(number) == text

@@ -1,0 +1,111 @@
+"""The lock of a run directory, and the check that its files are still the ones that were opened."""
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.files import not_through_links
+
+SECONDS_FOR_READERS = 0.5
+"""How long a writer waits for the lock. `is_locked` holds it for a moment."""
+
+SECONDS_BETWEEN_TRIES = 0.01
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+
+class Lock:
+    """The lock of a run directory, which is made if necessary. It ends with the process, however that ends.
+
+    Raise a `StoreError` if another process holds it, or if the directory is not writable.
+    """
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._root = directory.root
+        try:
+            directory.root.mkdir(parents=True, exist_ok=True)
+            self._file: Optional[int] = _acquired(directory.lock)
+        except BlockingIOError:
+            raise StoreError(
+                f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
+                "another directory with -s."
+            ) from None
+        except OSError as error:
+            why = "it is a file" if directory.root.is_file() else error
+            raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
+        self._own: Dict[Path, Optional[Tuple[int, int]]] = {}
+        self.own(directory.lock)
+
+    def own(self, *paths: Path) -> None:
+        """Remember open files, for `check`. Their numbers stay theirs while they are open, even once deleted."""
+        self._own.update({path: _identity(path) for path in paths})
+
+    @property
+    def lost(self) -> Optional[Path]:
+        """The path at which another file lies, or none, instead of the one that was opened."""
+        return next((path for path, identity in self._own.items() if _identity(path) != identity), None)
+
+    def check(self) -> None:
+        """Raise a `StoreError` if the directory or one of its files was deleted, moved or replaced meanwhile: another
+        selection may use the path by now."""
+        if self.lost is not None:
+            raise StoreError(
+                f"{self._root}: '{self.lost.name}' was deleted, moved or replaced while this selection was running, so "
+                "it has stopped and writes nothing more. If you moved the directory, continue there with --recover."
+            )
+
+    def release(self) -> None:
+        """Release the lock, if it is still held."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
+
+def is_locked(directory: RunDirectory) -> bool:
+    """Return whether a process on this machine holds the lock. Raise an `OSError` if that is unknown."""
+    file = os.open(directory.lock, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+
+
+def _acquired(path: Path) -> int:
+    end = time.monotonic() + SECONDS_FOR_READERS
+    while True:
+        file = not_through_links(str(path), os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        except FileNotFoundError:  # it was deleted before it was locked
+            pass
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                os.close(file)
+                raise
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+        time.sleep(SECONDS_BETWEEN_TRIES)
+
+
+def _identity(path: Path) -> Optional[Tuple[int, int]]:
+    """Return the numbers of the file at a path; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        if error.errno in GONE:
+            return None
+        raise StoreError(
+            f"{path} is unavailable: {error}. Nothing recorded so far is lost. Continue with --recover."
+        ) from error
+    return status.st_dev, status.st_ino
