@@ -68,10 +68,11 @@ class Failure:
 
     `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
     After `timeout`, it is not tried again either. After `metric`, a run that ended without the metric, the candidate is
-    dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or
-    memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
-    seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for this run, or for a
-    candidate that has never finished a run, while others finished.
+    dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or memory
+    was missing, which says nothing about the candidate. After these two, the run is tried again with the same seeds.
+    After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. `unfit` is
+    the last `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never
+    finished a run, while others finished.
 
     `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
     """
@@ -85,6 +86,9 @@ class Failure:
 
 
 Outcome = Union[Evaluation, Failure]
+
+TOO_LOW_PER_FINISHED = 3
+"""A candidate may have so many runs with too low a score for each run that works, before more count as failures."""
 
 
 @dataclass(frozen=True)
@@ -119,14 +123,19 @@ class History:
         """Return the number of failures of one candidate that count towards dropping out.
 
         This is the larger of two numbers: how many of its runs failed for good, and how often a process died under one
-        and the same run. A run that finished later does not count, and neither does a failure of the machine.
+        and the same run. A run that finished later does not count, and neither does a failure of the machine. Scores
+        that are too low count only beyond three for each run that works: a candidate of which one run in twenty
+        collapses is no broken one.
         """
         failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
         if not failed:
             return 0
+        too_low = sum(f.kind == "score" for f in failed)
+        beyond = max(0, too_low - TOO_LOW_PER_FINISHED * self.num_finished(candidate))
+        failed = [f for f in failed if f.kind != "score"]
         finished = {e.request for e in self.evaluations_of(candidate)}
         deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
-        return max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
+        return beyond + max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
 
     @property
     def without_metric(self) -> FrozenSet[str]:
@@ -304,6 +313,8 @@ class Decision:
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
     `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
     though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
+    `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
+    `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
     """
 
     best: Optional[str]
@@ -313,6 +324,8 @@ class Decision:
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
     lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
+    expected_loss: Optional[float] = None
+    plain_loop: Optional[Remaining] = None
 
     @property
     def confidence(self) -> Optional[float]:

@@ -1,5 +1,5 @@
 from abc import ABC, abstractmethod
-from typing import Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
@@ -25,6 +25,13 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
+
+    def expected_loss(self, taken: int) -> Optional[float]:
+        """Compute E[max_j mean_j - mean_taken] in the metric's units, `taken` being a place in `History.active`.
+
+        None if it is unknown, or infinite.
+        """
+        return None
 
 
 class Belief(Registrable):
@@ -52,6 +59,15 @@ class Belief(Registrable):
             ScoreError: if the model cannot use a score, or if a candidate has too few of them.
         """
         raise NotImplementedError
+
+    def noise_sd(self, history: History) -> float:
+        """Return the run-to-run sd of a typical active candidate, in units of the score: the unit of a margin in sds.
+
+        Here it is pooled over the candidates. A model with effects of splits has that of runs on one split.
+        """
+        scores = [history.scores(name) for name in history.active]
+        squares, df = (sum(each) for each in zip(*((np.var(s) * len(s), len(s) - 1) for s in scores), strict=True))
+        return float(np.sqrt(squares / max(df, 1)))
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> Sequence[Posterior]:
         """Compute `posterior` of several histories with equally many active candidates.

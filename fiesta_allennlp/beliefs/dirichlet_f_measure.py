@@ -8,6 +8,7 @@ from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import weighted_draws
+from fiesta_allennlp.probability.expected_loss import expected_loss_of_draws
 from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, MeasureModel, Pair
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 from fiesta_allennlp.records import History
@@ -43,6 +44,9 @@ class FMeasurePosterior(Posterior):
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         return weighted_draws.prob_best(self.marginals, margin)
+
+    def expected_loss(self, taken: int) -> float:
+        return expected_loss_of_draws(self.marginals, taken)
 
 
 @Belief.register("dirichlet_f_measure")

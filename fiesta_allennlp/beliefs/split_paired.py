@@ -5,6 +5,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, compute_together
+from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
 from fiesta_allennlp.records import History
 
@@ -65,6 +66,13 @@ class SplitPaired(ScoreBelief):
         for margin in margins:
             compute_together(list(found.values()), margin)
         return [found[place] if place in found else self._known(scores) for place, scores in enumerate(every)]
+
+    def noise_sd(self, history: History) -> float:
+        scores = self.scores(history)
+        if np.ptp(np.concatenate(scores)) == 0:
+            return 0.0
+        standardised = Standardised.of(scores, self._splits(history))
+        return standardised.unit * effects_posterior(standardised.table).noise_sd
 
     def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
         known = np.zeros(len(scores))

@@ -1,11 +1,12 @@
 from dataclasses import dataclass, field
-from typing import Dict, List, Sequence
+from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
+from fiesta_allennlp.probability.expected_loss import expected_loss
 from fiesta_allennlp.probability.student_t import prob_best_of_all
 from fiesta_allennlp.records import LARGEST_SCORE, History
 
@@ -54,6 +55,11 @@ class StudentTPosterior(Posterior):
                 self.location, scale=self.scales, df=self.df, weight=self.weight, margin=margin
             )
         return self.known[margin]
+
+    def expected_loss(self, taken: int) -> Optional[float]:
+        if not self.has_margin:  # a mean logit does not tell the mean score
+            return None
+        return expected_loss(self.location, scale=self.scales, df=self.df, weight=self.weight, taken=taken)
 
 
 def compute_together(posteriors: Sequence[StudentTPosterior], margin: float) -> None:

@@ -76,6 +76,9 @@ class LimitedDocuments(Strategy):
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history)
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        return self.strategy.expected_loss(history)
+
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         least, most = self.strategy.bounds(num_candidates)
         most = min(most, num_candidates * self.num_batches)
@@ -115,7 +118,7 @@ class LimitedDocuments(Strategy):
         return self._latest[1]
 
 
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
+ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed", "plain_loop")
 
 
 @dataclass(frozen=True)

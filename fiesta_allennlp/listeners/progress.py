@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Set
 
 from rich import box
 from rich.console import Console
@@ -17,6 +17,7 @@ from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaini
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
+    loss_text,
     number_text,
     probability_text,
     summarise_candidate,
@@ -45,7 +46,7 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
         escape(candidate.name),
         str(candidate.num_evaluations),
         *(str(number or "") for number in under_way),
-        str(candidate.failures or ""),
+        candidate.failures_text,
         number_text(candidate.mean),
         number_text(candidate.sd),
         candidate.standing,
@@ -89,12 +90,15 @@ class Progress:
         every: int = 1,
         title: Optional[str] = None,
         remaining: Callable[[History], str] = lambda history: "",
+        collapsed: Callable[[History], Sequence[Mapping[str, Any]]] = lambda history: (),
     ) -> None:
         self._console = console
         self._metric = metric
         self._title = title or metric
         self._every = every
         self._estimate = remaining
+        self._collapsed = collapsed
+        self._told_of: Set[str] = set()
         self._remaining = ""
         self._num_finished = 0
         self._start = time.monotonic()
@@ -126,6 +130,10 @@ class Progress:
                 self._remaining = f"; {decision.lacking[0]} runs again before a winner is named"
             else:
                 self._remaining = self._estimate(history)
+            for found in self._collapsed(history):
+                if found["candidate"] not in self._told_of:
+                    self._told_of.add(found["candidate"])
+                    self._say(f"Note: {found['text']}")
         self._history, self._decision = history, decision
         self._tell()
 
@@ -149,8 +157,15 @@ class Progress:
         if self._untold is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._say(self._untold + lead + self._remaining)
+            self._say(self._untold + lead + self._cost + self._remaining)
             self._untold = None
+
+    @property
+    def _cost(self) -> str:
+        """What choosing the leader now costs; not for a selection that is over."""
+        decision = self._decision
+        text = loss_text(decision.best, decision.expected_loss) if decision.stopped_by is None else ""
+        return text and f"; {text}"
 
     def _say(self, text: str) -> None:
         self._console.print(f"[{self._elapsed()}] {text}")
@@ -164,7 +179,7 @@ class Progress:
         done = count_text(len(history.evaluations), "run")
         later = f", {waiting.total()} waiting for another try" if waiting else ""
         now = f"{len(history.pending) - waiting.total()} running{later}"
-        title = f"{done}, {now}, {self._elapsed()} elapsed{self._remaining}"
+        title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
         for name in history.candidates:
             numbers = (history.num_pending(name) - waiting[name], *([waiting[name]] if waiting else []))

@@ -65,17 +65,22 @@ def prob_best(marginals: Sequence[Marginal], margin: float = 0.0) -> np.ndarray:
         ConfigError: where `margin` is negative or infinite.
     """
     check_margin(margin)
-    draws = np.sort(np.concatenate([m.log_odds for m in marginals]))
-    edges = _thinned(draws)
+    edges = edges_of(marginals)
     if margin > 0:
+        draws = np.sort(np.concatenate([m.log_odds for m in marginals]))
         edges = np.union1d(edges, _thinned(np.sort(_shifted(draws, -margin))))
-    own = _below(marginals, edges)
-    others = own if margin == 0 else _below(marginals, _shifted(edges, margin))
+    own = below_at(marginals, edges)
+    others = own if margin == 0 else below_at(marginals, _shifted(edges, margin))
     rise = np.diff(others, axis=1)
     # Shape: (num_marginals, num_cells)
     products = [product_of_others(others[:, :-1] + node * rise) for node in GAUSS]
     result = (np.diff(own, axis=1) * (products[0] + products[1]) / 2).sum(axis=1)
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
+
+
+def edges_of(marginals: Sequence[Marginal]) -> np.ndarray:
+    """The log odds between which all quantities are integrated, ascending."""
+    return _thinned(np.sort(np.concatenate([m.log_odds for m in marginals])))
 
 
 def _thinned(draws: np.ndarray) -> np.ndarray:
@@ -90,6 +95,6 @@ def _shifted(log_odds: np.ndarray, shift: float) -> np.ndarray:
     return logit(np.clip(expit(log_odds) + shift, 0, 1))
 
 
-def _below(marginals: Sequence[Marginal], edges: np.ndarray) -> np.ndarray:
+def below_at(marginals: Sequence[Marginal], edges: np.ndarray) -> np.ndarray:
     """P(Y_i <= y) at each edge. Shape: `(num_marginals, num_edges)`."""
     return np.stack([np.interp(edges, m.log_odds, m.below) for m in marginals])

@@ -11,8 +11,10 @@ from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_r
 from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import collapsed_notes
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class NextRuns:
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
         workers: how many runs were asked for.
-        notes: sentences about what the splits and seeds of the table mean.
+        notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
+        minimise: whether lower scores are better.
     """
 
     decision: Decision
@@ -47,6 +50,7 @@ class NextRuns:
     splits: str
     workers: int = 1
     notes: Tuple[str, ...] = ()
+    minimise: bool = False
 
 
 def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]] = None) -> NextRuns:
@@ -82,9 +86,20 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric])
     strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = history_of(rows, names).withdrawing(max_failures=settings.max_failures)
+    history = (
+        LeastScore(settings.min_score, minimise)
+        .applied(history_of(rows, names))
+        .withdrawing(max_failures=settings.max_failures)
+    )
     strategy.without_further_runs(settings.done, history)
-    decision = strategy.recommend(history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    margin = strategy.fix_margin(history)
+    notes = [*table.notes, *done_note(settings.done)]
+    if margin is not None:
+        notes.append(
+            f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
+            "candidates join."
+        )
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
@@ -94,7 +109,8 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         confidence=settings.deciding()["confidence"],
         splits=settings.splits or SHARED,
         workers=settings.workers,
-        notes=(*table.notes, *done_note(settings.done)),
+        notes=(*notes, *collapsed_notes(history, minimise=minimise)),
+        minimise=minimise,
     )
 
 

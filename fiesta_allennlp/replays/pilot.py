@@ -13,10 +13,12 @@ from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of, is_selection, read_scores, refuse_table_options
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
@@ -79,7 +81,8 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
         lengths = {name: len(scores) for name, scores in table.scores.items()}
         table = replace(table, splits=numbered_apart(lengths))
     minimise = settings.minimise or table.minimise
-    source = PosteriorScores(str(path), history_of(table), minimise=minimise)
+    history = LeastScore(settings.min_score, minimise).applied(history_of(table))
+    source = PosteriorScores(str(path), history, minimise=minimise)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
 
@@ -87,12 +90,13 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     refuse_table_options(settings, ("splits", "evaluations_per_split", "columns", "minimise"), root)
     with reading(RunDirectory(root)) as store:
         meta = store.meta()
-        history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
+        stored = meta.settings or {}
+        least_score = LeastScore.of(stored, settings.min_score)
+        history = store.history(max_failures=int(stored.get("max_failures", 3)), least_score=least_score)
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
         )
-    stored = meta.settings or {}
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise
     build_strategy(choice, list(history.candidates))
@@ -108,7 +112,16 @@ def _from_pilot(
     takes_logits = _takes_logits(choice, names)
     source = replace(pilot, start=renumbered(pilot.start), seconds=seconds, takes_logits=takes_logits)
     source.check_runs()
-    return Problem(source, choice, source.noise_sd, any(seconds.values()), (*notes, *done_note(settings.done)))
+    notes = (*notes, *_note_on_failed(pilot.start), *done_note(settings.done))
+    return Problem(source, choice, source.noise_sd, any(seconds.values()), notes)
+
+
+def _note_on_failed(pilot: History) -> Tuple[str, ...]:
+    number = sum(failure.kind == "score" for failure in pilot.failures)
+    if not number:
+        return ()
+    total = count_text(number + len(pilot.evaluations), "run")
+    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only the runs that will not.",)
 
 
 def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:

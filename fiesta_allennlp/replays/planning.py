@@ -98,7 +98,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     least = _least_budget(settings, problem)
     replayer = prepare_replay(problem.choice, problem.source)
     rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
-    margins = larger_margins(rule, problem.noise_sd)
+    margin, margins = number_of(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
     simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, told=on_repetitions)
     default = _outlook(simulated, settings.workers)
     budget = settings.budget or max(round(default.mean_runs), least)
@@ -108,7 +108,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
             made = replay(
                 replace(choice, repetitions=len(simulated)),
                 source=problem.source,
-                margin=rule.margin,
+                margin=margin,
                 on_repetitions=lambda number: on_repetitions(number, None),
             )
             if made.interrupted:
@@ -155,7 +155,13 @@ def _others(problem: Problem, margins: Sequence[float], *, budget: int) -> Mappi
 def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
     """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above the requested margin."""
     margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGINS}) if rule.belief.has_margin else []
-    return [margin for margin in margins if margin > rule.margin]
+    return [margin for margin in margins if margin > number_of(rule, noise_sd)]
+
+
+def number_of(rule: FixedConfidence, noise_sd: float) -> float:
+    """Return the requested margin in units of the score."""
+    margin = rule.typed_margin
+    return (margin.fixed(noise_sd) if margin.number is None else margin).number or 0.0
 
 
 def _simulated(

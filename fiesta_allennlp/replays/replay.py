@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Opti
 import numpy as np
 from scipy.special import ndtri
 
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import Evaluation, Failure, History
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
@@ -22,9 +22,14 @@ from fiesta_allennlp.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.margins import Margin
+
+MAX_FAILURES = 3
+"""As in a selection: after this number of failures that count, a candidate drops out."""
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
@@ -60,13 +65,14 @@ class Replay:
 @dataclass(frozen=True)
 class Replayer:
     """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
-    `margin` is how far from the best true mean a candidate is right to recommend."""
+    `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
 
     settings: ReplaySettings
     strategy: Strategy
     source: ScoreSource
     sampling: Sampling
     margin: float
+    least_score: LeastScore = EVERY_SCORE
 
     @cached_property
     def true_means(self) -> Dict[str, float]:
@@ -100,11 +106,12 @@ class Replayer:
                 "or its stopping rule."
             )
         means = scores.true_means or self.true_means
+        right = best_within(means, decision.margin or self.margin, minimise=self.settings.minimise)
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in best_within(means, self.margin, minimise=self.settings.minimise),
-            num_evaluations=len(history.evaluations),
+            correct=decision.best in right,
+            num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
         )
@@ -115,7 +122,11 @@ class Replayer:
         history = self.begin
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
-            history = history.after(_evaluate(scores, history, names))
+            outcomes = [self.least_score.judged(run) for run in _evaluate(scores, history, names)]
+            history = history.after(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+            if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
+                history = replace(history, failures=(*history.failures, *failed))
+                history = history.withdrawing(max_failures=MAX_FAILURES)
             yield history
 
     def draw(self, repetition: int) -> DrawnScores:
@@ -136,6 +147,9 @@ def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = F
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     started = {name: history.num_started(name) for name in names}
+    for failure in history.failures:
+        if failure.request.candidate in started:
+            started[failure.request.candidate] += 1
     for name in names:
         yield scores.run(name, started[name])
         started[name] += 1
@@ -175,16 +189,21 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
+    minimise = settings.minimise or source.minimise
+    min_score = source.least_score.score if settings.min_score is None else settings.min_score
+    settings = replace(settings, minimise=minimise, min_score=min_score)
+    least_score = LeastScore(min_score, minimise)
+    source = source.judged_by(least_score)
     means = source.true_means()
-    settings = replace(settings, minimise=settings.minimise or source.minimise)
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=settings.minimise)
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_belief(strategy)
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
-    return Replayer(settings, strategy, source, sampling, settings.strategy_params().get("margin", margin))
+    margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
+    return Replayer(settings, strategy, source, sampling, margin, least_score)
 
 
 QUANTILES = (5, 25, 50, 75, 95)
@@ -222,6 +241,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "scores": settings.scores,
         **({"minimise": True} if settings.minimise else {}),
         **({"restricted": True} if settings.candidates else {}),
+        **({"min_score": settings.min_score} if settings.min_score is not None else {}),
         **({"notes": list(replay.notes)} if replay.notes else {}),
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,

@@ -8,7 +8,14 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import (
+    CHOOSING,
+    OFFICIAL,
+    RESOURCES,
+    ChoiceSettings,
+    min_score_option,
+    splits_option,
+)
 
 SCORES = "Scores"
 
@@ -97,6 +104,7 @@ class ReplaySettings(ChoiceSettings):
     evaluations_per_split: Optional[int] = blocks_option(SCORES)
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     minimise: bool = minimise_option(SCORES)
+    min_score: Optional[float] = min_score_option(SCORES)
     splits: str = splits_option(SCORES)
     with_replacement: bool = option(
         False, "draw scores of the table with replacement", group=SCORES, can_be_undone=False
@@ -134,6 +142,7 @@ class NextSettings(ChoiceSettings):
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     done: Tuple[str, ...] = done_option(SCORES)
     minimise: bool = minimise_option(SCORES)
+    min_score: Optional[float] = min_score_option(SCORES)
     splits: Optional[str] = splits_option(SCORES, default=None)
     workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
     max_failures: int = option(
@@ -157,7 +166,7 @@ PROBLEM = "Problem"
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
-OF_PILOT = ("done", "minimise", "evaluations_per_split", "columns")
+OF_PILOT = ("done", "minimise", "min_score", "evaluations_per_split", "columns")
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,7 @@ class PlanSettings(ChoiceSettings):
     )
     candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
     minimise: bool = minimise_option(PROBLEM)
+    min_score: Optional[float] = min_score_option(PROBLEM)
     seconds: Optional[float] = option(
         None, "duration of a run (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
     )
@@ -210,7 +220,7 @@ class PlanSettings(ChoiceSettings):
                 "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
                 "--candidates 4."
             )
-        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name)), None)
+        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name) not in (None, False, ())), None)
         if self.source is None and of_pilot is not None:
             raise ConfigError(f"{of_pilot} needs a table of scores or a selection. Pass one, or remove {of_pilot}.")
         if self.split_sd and self.splits == OFFICIAL:

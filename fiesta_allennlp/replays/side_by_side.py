@@ -43,7 +43,7 @@ def prepare_belief(strategy: Strategy) -> None:
     end, so nothing is prepared for it."""
     plain = unwrapped(strategy)
     if isinstance(plain, FixedConfidence):
-        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.margin}))
+        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.typed_margin.number or 0.0}))
 
 
 class PreparedBelief(Belief):
@@ -60,6 +60,9 @@ class PreparedBelief(Belief):
         ready = [h for h in histories if len(h.active) > 1 and all_finished(h, h.active, self.min_evaluations)]
         found = self._belief.posteriors(ready, self._margins)
         self._known = {id(h): (h, posterior) for h, posterior in zip(ready, found, strict=True)}
+
+    def noise_sd(self, history: History) -> float:
+        return self._belief.noise_sd(history)
 
     def posterior(self, history: History) -> Posterior:
         if id(history) not in self._known:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 
 METRIC = "score"
 """The name of the metric of a replayed evaluation."""
@@ -74,6 +75,13 @@ class ScoreSource(ABC):
 
     notes: Tuple[str, ...] = ()
     """Sentences about the meaning of a table's splits and seeds."""
+
+    least_score: LeastScore = EVERY_SCORE
+    """The score that a run of a recorded selection must not miss."""
+
+    def judged_by(self, least_score: LeastScore) -> "ScoreSource":
+        """Return the source with means of those scores that do not miss this one."""
+        return self
 
     @abstractmethod
     def true_means(self) -> Dict[str, float]:

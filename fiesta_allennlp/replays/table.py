@@ -15,6 +15,7 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, read_rows, rows_of_lists, text_of
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import reading
@@ -35,9 +36,20 @@ class ScoreTable(ScoreSource):
     minimise: bool = False
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
+    least_score: LeastScore = EVERY_SCORE
 
     def true_means(self) -> Dict[str, float]:
-        return {name: float(np.mean(scores)) for name, scores in self.scores.items()}
+        """Return the mean of each candidate's runs that work."""
+        means: Dict[str, float] = {}
+        for name, scores in self.scores.items():
+            working = [score for score in scores if not self.least_score.is_missed_by(score)]
+            if not working:
+                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.least_score.score:g}.")
+            means[name] = float(np.mean(working))
+        return means
+
+    def judged_by(self, least_score: LeastScore) -> "ScoreTable":
+        return replace(self, least_score=least_score)
 
     def restricted(self, names: Sequence[str]) -> "ScoreTable":
         splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
@@ -158,7 +170,7 @@ def is_selection(path: Path) -> bool:
 def refuse_table_options(settings: Any, names: Iterable[str], directory: Path) -> None:
     """Refuse options for tables of scores if the scores come from a selection."""
     for name in names:
-        if getattr(settings, name):
+        if getattr(settings, name) not in (None, False, ()):
             raise ConfigError(
                 f"{flag(name)} is for tables of scores, but {directory} is a selection, which has recorded its own. "
                 f"Remove {flag(name)}."
@@ -207,8 +219,8 @@ def _refuse_blocks(scores: str, settings: Any) -> None:
 def _table_of_selection(directory: Path) -> ScoreTable:
     """Return the present scores of the selection in a directory."""
     with reading(RunDirectory(directory)) as store:
-        settings = store.meta().settings or {}
-        history = store.history(max_failures=1)
+        settings, least_score = store.meta().settings or {}, store.least_score
+        history = store.history(max_failures=1, least_score=EVERY_SCORE)
     runs = [run for name in history.candidates for run in history.evaluations_of(name)]
     rows = [
         Row(
@@ -221,4 +233,4 @@ def _table_of_selection(directory: Path) -> ScoreTable:
         )
         for run in sorted(runs, key=lambda run: run.request.replicate)
     ]
-    return table_from(Rows(rows, has_splits=settings.get("splits") != OFFICIAL), directory)
+    return table_from(Rows(rows, has_splits=settings.get("splits") != OFFICIAL), directory).judged_by(least_score)

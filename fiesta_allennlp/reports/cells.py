@@ -39,7 +39,7 @@ SCORES: "Columns[CandidateReport]" = (
 )
 
 WORK: "Columns[CandidateReport]" = (
-    ("failures", lambda c: str(c.failures)),
+    ("failures", lambda c: c.failures_text or "0"),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
     ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
 )
@@ -80,6 +80,8 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
 def short_candidates(report: Report) -> Cells:
     """Return n, mean, sd and P(best) of every candidate, which fits a column of a paper."""
     kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
+    if any(candidate.num_missed for candidate in report.candidates):
+        kept = (*kept, "failures")
     table = candidates(report)
     places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])

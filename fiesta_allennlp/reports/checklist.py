@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.files import digest_of
@@ -23,7 +23,8 @@ def checklist_of(read: Reading) -> Checklist:
         return tuple((f"{typed}: {key}", value) for typed, part in read.parts for key, value in checklist_of(part))
     if read.table is not None:
         path = Path(read.name)
-        about = {"source": f"{path.name}, SHA-256 {digest_of(path)}", "environments": [environment()]}
+        about: Dict[str, Any] = {"summary": read.summary()}
+        about |= {"source": f"{path.name}, SHA-256 {digest_of(path)}", "environments": [environment()]}
         return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
     return () if read.stored is None else _of_selection(read, read.stored, read.settings)
 
@@ -34,6 +35,7 @@ def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
     rows = render_rows(
         "checklist.j2",
         read=read,
+        summary=read.summary(),
         table=None,
         meta=stored.meta,
         environments=stored.meta.environments,

@@ -12,6 +12,7 @@ from rich.table import Table
 from fiesta_allennlp.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.strategies.margins import Margin
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -151,5 +152,6 @@ def _environment() -> "Environment":
     environment.globals.update(prose=prose, join=join_pairs)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
+    environment.filters.update(margin=lambda typed: Margin.of(typed).text.replace("=", " = "))
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     return environment

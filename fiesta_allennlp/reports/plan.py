@@ -1,5 +1,6 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping
 
@@ -8,11 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
+from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.summary import number_text, summarise_candidate
+from fiesta_allennlp.selection.summary import collapsed_in, loss_text, number_text, summarise_candidate
+from fiesta_allennlp.strategies.margins import Margin
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +62,8 @@ def outlook_table(found: Forecast) -> Table:
     hours = (more,) if found.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
     params = found.problem.choice.strategy_params()
-    margin = f", margin {params['margin']:g}" if params.get("margin") else ""
+    asked = Margin.of(params.get("margin", 0.0))
+    margin = f", margin {asked.text}" if asked.is_above_0 else ""
     larger = {f"  margin {value:g}": outlook for value, outlook in found.margins.items()}
     others = {"equal allocation": found.equal, f"budget of {found.budget}": found.halving}
     for name, outlook in {params["type"] + margin: found.default, **larger, **others}.items():
@@ -83,10 +87,14 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
         "leading": decision.best,
         "stopped_by": decision.stopped_by,
         "prob_best": dict(decision.prob_best),
+        "expected_loss": decision.expected_loss,
+        "margin": decision.margin,
         "num_runs": len(found.history.evaluations),
         "num_pending": len(found.history.pending),
         "splits": found.splits,
         "notes": list(found.notes),
+        "collapsed": collapsed_in(found.history, minimise=found.minimise),
+        "num_missed": Counter(f.request.candidate for f in found.history.failures if f.kind == "score"),
         "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
         "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in found.runs],
     }
@@ -96,7 +104,7 @@ def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     for name in found.history.candidates:
         each = summarise_candidate(found.history, found.decision, name)
-        counts = (each.num_evaluations, found.history.num_pending(name), each.failures)
+        counts = (each.num_evaluations, found.history.num_pending(name), each.failures_text or 0)
         table.add_row(escape(name), *map(str, counts), number_text(each.mean), number_text(each.sd), each.standing)
     return table
 
@@ -104,4 +112,7 @@ def next_table(found: NextRuns) -> Table:
 def next_in_words(found: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
     prob_best = None if found.decision.best is None else found.decision.prob_best.get(found.decision.best)
-    return render_paragraphs("next.j2", found=found, prob_best=prob_best, remaining=remaining_text(found.remaining))
+    is_open = found.decision.stopped_by in (None, *UNDECIDED)
+    loss = loss_text(found.decision.best, found.decision.expected_loss) if is_open else ""
+    about = {"prob_best": prob_best, "remaining": remaining_text(found.remaining), "loss": loss}
+    return render_paragraphs("next.j2", found=found, **about)

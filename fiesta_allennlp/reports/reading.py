@@ -13,6 +13,7 @@ from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -61,6 +62,7 @@ class Origin:
         notes: caveats that the report shows.
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
+        min_score: the score that runs must not miss; None for no such score.
         scored: the set that the runs are scored on.
         strategy: the registered name of the sampling rule, empty for a table.
         values: the values of numbered candidates.
@@ -73,6 +75,7 @@ class Origin:
     notes: Tuple[str, ...] = ()
     words: Words = TRAININGS
     splits: str = ""
+    min_score: Optional[float] = None
     scored: str = "test"
     strategy: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -155,7 +158,13 @@ class Reading(Origin):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the current content of `selection.json`."""
-        about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored, "scored_on": self.scored_on}
+        about = {
+            "metric": self.metric.typed,
+            "splits": self.splits,
+            "score": self.scored,
+            "min_score": self.min_score,
+            "scored_on": self.scored_on,
+        }
         return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
@@ -198,6 +207,7 @@ def _by_trainings(stored: Stored) -> Reading:
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
         settings=settings,
+        min_score=settings.min_score,
         asked_confidence=getattr(strategy, "confidence", None),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         splits=settings.splits,
@@ -239,9 +249,11 @@ def _selection(
 ) -> Reading:
     """Read what all selections have in common."""
     running, history = stored.running, stored.history(max_failures=max_failures)
-    decision = strategy.recommend(history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     if decision.stopped_by is None and not running:
         decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
+    rng = strategy_rng(int(stored.meta.seed or 0), len(history.evaluations))
+    decision = replace(decision, plain_loop=strategy.plain_loop(history, rng))
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     return Reading(

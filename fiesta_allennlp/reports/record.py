@@ -24,7 +24,13 @@ from fiesta_allennlp.reports.comparison import Comparison, compare
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
-from fiesta_allennlp.reports.words import changes, scope_in_words, scores_in_words, selection_in_words
+from fiesta_allennlp.reports.words import (
+    changes,
+    collapsed_in_words,
+    scope_in_words,
+    scores_in_words,
+    selection_in_words,
+)
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
@@ -61,7 +67,7 @@ class Report(Shown, Origin):
     `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first stage of
     a search whose second stage is this selection.
 
-    A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
+    A selection by documents has no comparisons, `single_score` or `development`.
     """
 
     title: str
@@ -75,7 +81,6 @@ class Report(Shown, Origin):
     stopped_by: Optional[str] = None
     belief: str = ""
     seconds: float = 0.0
-    equal_evaluations: Optional[int] = None
     path: Tuple[PathPoint, ...] = ()
     order: Tuple[str, ...] = ()
     comparisons: Tuple[Comparison, ...] = ()
@@ -215,9 +220,7 @@ def _intervals(read: Reading) -> Dict[str, Interval]:
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
     best, development = read.decision.best, read.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
-    numbers = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return {
-        "equal_evaluations": numbers[best] * len(numbers) if best in numbers else None,
         "comparisons": _comparisons(read, candidates, pair=pair),
         "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),
@@ -244,11 +247,12 @@ def _title(read: Reading, *, pair: bool) -> str:
 
 def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        return tuple(filter(None, (*scores_in_words(summary, pair=pair[0]), scope_in_words(summary))))
+        said = (*scores_in_words(summary, pair=pair[0]), *collapsed_in_words(summary), scope_in_words(summary))
+        return tuple(filter(None, said))
     if read.is_selection:
         return selection_in_words(summary, running=read.running)
     about = {"belief": read.belief_name, "min_evaluations": read.belief.min_evaluations}
-    return tuple(scores_in_words(summary, **about))
+    return (*scores_in_words(summary, **about), *collapsed_in_words(summary))
 
 
 def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:

@@ -4,7 +4,7 @@ import csv
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from rich.console import Console
 
@@ -23,6 +23,9 @@ from fiesta_allennlp.selection.summary import CandidateSummary
 
 Result = TypeVar("Result", bound="SelectionResult")
 
+LATER = ("num_missed",)
+"""The fields of a candidate that earlier versions did not write."""
+
 DECIDED = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
 
@@ -37,7 +40,10 @@ class SelectionResult(Shown):
     was not named because candidates had too few runs; it has the number of runs that each still needs.
     `credible_margin` is the smallest `margin` that would have decided an inconclusive selection, with the `best`
     candidate at that margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the
-    best mean. `score` names the scored set, `test` or `validation`.
+    best mean. `score` names the scored set, `test` or `validation`. `min_score` is the score that runs must not miss.
+    `plain_loop` estimates the runs of a loop that runs all candidates equally often, once it is decided.
+    `expected_loss` is what choosing `leading` costs on average, in the metric's units.
+    `collapsed` names the runs far below (or above) their candidate's others, by candidate.
     """
 
     directory: Path
@@ -56,6 +62,10 @@ class SelectionResult(Shown):
     splits: str = ""
     score: str = "test"
     scored_on: str = ""
+    min_score: Optional[float] = None
+    expected_loss: Optional[float] = None
+    plain_loop: Optional[Mapping[str, Any]] = None
+    collapsed: Sequence[Mapping[str, Any]] = ()
     leading: Optional[str] = None
     seconds_of_equal_allocation: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
@@ -198,10 +208,10 @@ class ReplayResult(Shown):
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:
-    """Make a record of an entry, without the keys of a later version. No key may be missing."""
+    """Make a record of an entry, without the keys of a later version. No key of the first version may be missing."""
     if isinstance(entry, CandidateSummary):
         return entry
-    known = {f.name: entry[f.name] for f in fields(record)}
+    known = {f.name: entry[f.name] for f in fields(record) if f.name in entry or f.name not in LATER}
     return record(**{**known, "failure_reasons": tuple(known["failure_reasons"])})
 
 

@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.replays.settings import SCORES, blocks_option, columns_option, done_option, minimise_option
 from fiesta_allennlp.selection.options import check_options, option
+from fiesta_allennlp.selection.settings import min_score_option
 
 FOLLOWING = "Following"
 REPORT = "Report"
 
-OF_TABLES = ("evaluations_per_split", "columns", "done", "minimise", "belief")
+OF_TABLES = ("evaluations_per_split", "columns", "done", "minimise", "min_score", "belief")
 """The settings of a report that a selection has recorded."""
 
 
@@ -68,6 +69,7 @@ class ReportSettings:
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     done: Tuple[str, ...] = done_option(SCORES)
     minimise: bool = minimise_option(SCORES)
+    min_score: Optional[float] = min_score_option(SCORES)
     belief: Any = option(
         None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
     )

@@ -14,6 +14,7 @@ from fiesta_allennlp.replays.table import history_of, is_selection, read_scores,
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import registered
 from fiesta_allennlp.strategies.base import believed
@@ -36,14 +37,16 @@ def _read_table(path: Path, settings: ReportSettings, *, least_candidates: int) 
         belief = build(Belief, params)
     except ConfigError as error:
         raise ConfigError(f"--belief {params['type']}: {error}") from error
+    metric = Metric(METRIC, minimise=settings.minimise or table.minimise)
     read = Reading(
         name=str(path),
-        metric=Metric(METRIC, minimise=settings.minimise or table.minimise),
-        history=history_of(table),
+        metric=metric,
+        history=LeastScore(settings.min_score, metric.minimise).applied(history_of(table)),
         decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
         table=table,
+        min_score=settings.min_score,
         table_notes=(*table.notes, *done_note(settings.done)),
     )
     for name in settings.done:

@@ -12,7 +12,14 @@ from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import (
+    CandidateSummary,
+    count_text,
+    duration_text,
+    loss_text,
+    number_text,
+    probability_text,
+)
 
 if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
@@ -21,8 +28,14 @@ if TYPE_CHECKING:
 def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
-    spent = queries_in_words(summary) if "documents" in summary else savings_in_words(summary)
-    return tuple(filter(None, (decision, summary.get("scored_on"), scope_in_words(summary), spent)))
+    spent = queries_in_words(summary) if "documents" in summary else spent_in_words(summary)
+    collapsed = collapsed_in_words(summary)
+    return tuple(filter(None, (decision, *collapsed, summary.get("scored_on"), scope_in_words(summary), spent)))
+
+
+def collapsed_in_words(summary: Mapping[str, Any]) -> Tuple[str, ...]:
+    """Describe runs far from their candidate's others. Early versions did not record them."""
+    return tuple(found["text"] for found in summary.get("collapsed", ()))
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
@@ -46,7 +59,13 @@ def failures_in_words(summary: Mapping[str, Any]) -> List[str]:
     sentences: List[str] = []
     for candidate in summary["candidates"]:
         failed = failed_runs(candidate)
-        sentences += [f"failed: {', '.join(runs)} {reason}" for reason, runs in failed.items()]
+        missed = [run for reason, runs in failed.items() if reason.startswith("score: ") for run in runs]
+        sentences += [f"failed: {', '.join(runs)} {why}" for why, runs in failed.items() if runs[0] not in missed]
+        if missed:
+            sentences.append(
+                f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
+                f"{', '.join(missed)}"
+            )
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
             sentences.append(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
@@ -90,7 +109,7 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
     return (
         f"The selection is running. After {done}, {best} {within} with probability {probability_text(confidence)}, by "
-        f"{metric_text(summary)}.{_lacking(summary)}"
+        f"{metric_text(summary)}.{_loss(summary)}{_lacking(summary)}"
     )
 
 
@@ -135,7 +154,13 @@ def leaning(summary: Mapping[str, Any]) -> str:
     one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
     found = summary["credible_margin"]
     chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
-    return f"Leading: {one}, then {other}.{_lacking(summary)}{chosen}"
+    return f"Leading: {one}, then {other}.{_loss(summary)}{_lacking(summary)}{chosen}"
+
+
+def _loss(summary: Mapping[str, Any]) -> str:
+    """State what choosing the leader now costs. Early versions did not record it."""
+    text = loss_text(summary["best"], summary.get("expected_loss"))
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _lacking(summary: Mapping[str, Any]) -> str:
@@ -158,15 +183,15 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
-def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """State the time saved compared with equal allocation; empty if it is less than 1%."""
-    equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
-    if not equal or 1 - spent / equal < 0.01:
-        return ""
-    return (
-        f"The runs took {duration_text(spent)} across all workers. Running every candidate as often as "
-        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
-    )
+def spent_in_words(summary: Mapping[str, Any]) -> str:
+    """State the time of all runs and, if it is decided, the runs of a plain loop; empty if neither is known."""
+    time = f"The runs took {duration_text(summary['seconds'])} across all workers." if summary["seconds"] else ""
+    plain = summary.get("plain_loop")
+    if plain is None:
+        return time
+    low, high, limit = plain["low"], plain["high"], " (the limit)" if plain["is_limited"] else ""
+    number = f"{low} to {high}" if low < high else f"{low}"
+    return f"{time} Running all candidates equally often would take about {number} runs{limit}.".strip()
 
 
 def queries_in_words(summary: Mapping[str, Any]) -> str:

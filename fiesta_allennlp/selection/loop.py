@@ -111,23 +111,31 @@ class Selection(LoopParts):
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
+            decision = replace(self._decision(self._history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.note(at_once=True)
         if decision.stopped_by in UNDECIDED:
             decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
+        history = self._history()
+        rng = strategy_rng(self.seed, len(history.evaluations))
+        decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
         logger.info("stopped by %s: best %s, P(best) %s", decision.stopped_by, decision.best, decision.confidence)
         return decision
 
     def _history(self) -> History:
         return self.store.history(max_failures=self.max_failures)
 
+    def _decision(self, history: History) -> Decision:
+        return replace(self.strategy.recommend(history), expected_loss=self.strategy.expected_loss(history))
+
     def _loop(self, working_time: WorkingTime) -> Decision:
         submitted = self._resume_pending()
         while True:
             history = self._drop_withdrawn(submitted)
-            decision = self.strategy.recommend(history)
+            if margin := self.strategy.fix_margin(history):
+                self.store.record_margin(margin)
+            decision = self._decision(history)
             self._tell_state(history, decision)
             if decision.stopped_by is not None:
                 self._forget(history.pending)
@@ -231,6 +239,7 @@ class Selection(LoopParts):
             self.store.record(outcome)
             logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
             self.retries.note_finished()
+            outcome = self.store.least_score.judged(outcome)
         for listener in self.listeners:
             listener.on_outcome(outcome)
         return try_again

@@ -22,6 +22,7 @@ from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
+from fiesta_allennlp.strategies.margins import kept_margin, unfixed
 
 COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
@@ -81,7 +82,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
-        is_scored = bool(store.history(max_failures=1).evaluations)
+        known = store.history(max_failures=1)
+        is_scored = bool(known.evaluations) or any(failure.kind == "score" for failure in known.failures)
         settings = self._resumed_settings(meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
@@ -179,6 +181,10 @@ class _Session(Generic[Given, Checked, Prepared]):
             )
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}
+        if kept_margin(given.get("margin"), stored.get("margin")):
+            given = {name: value for name, value in given.items() if name != "margin"}
+        if given.get("min_score", stored.get("min_score")) != stored.get("min_score"):
+            stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now
         settings = family.settings(**overlay(stored, given, of=family.settings))
         kept = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
         forbidden = changed_options(kept, settings) if stored else []

@@ -1,9 +1,10 @@
 """The options that every family has in common, and how layers of given values are merged."""
 
+import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
+from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, Union
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
@@ -24,6 +25,14 @@ SPLITS = (SHARED, "independent", OFFICIAL)
 CHOOSING = "Selection"
 RESOURCES = "Resources"
 """Headings of options that several commands have; `CHOOSING` is that of `ChoiceSettings`."""
+
+
+def margin_of(text: str) -> Union[float, str]:
+    """Read a number, or a share of the run-to-run sd."""
+    try:
+        return text if "sd" in text else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, or a share such as 0.25sd, but got '{text}'") from None
 
 
 @dataclass(frozen=True)
@@ -69,8 +78,13 @@ class ChoiceSettings:
         "spend this many runs in total and pick the best, instead of stopping at --confidence",
         group=CHOOSING,
     )
-    margin: Optional[float] = option(
-        None, "accept a candidate whose mean is within MARGIN of the best (default 0)", group=CHOOSING
+    margin: Any = option(
+        None,
+        "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
+        "run-to-run sd, such as 0.25sd",
+        group=CHOOSING,
+        metavar="MARGIN",
+        parse=margin_of,
     )
     max_evaluations: Optional[int] = option(
         None, "stop as inconclusive after this many runs in total (default 50 per candidate)", group=CHOOSING
@@ -98,7 +112,8 @@ class ChoiceSettings:
         if named["budget"] is None:
             defaults["confidence"] = 0.95
         known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
-        return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
+        others = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
+        return {"strategy": params, **known, **others}
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
@@ -116,6 +131,17 @@ class ChoiceSettings:
         fill(params, given, "--strategy")
         params.setdefault("belief", registered(self.belief or self.default_belief, "--belief"))
         return params
+
+
+def min_score_option(group: str) -> Any:
+    """Declare the option `--min-score`, below this heading."""
+    return option(
+        None,
+        "a run with a score below X (above X for a minimized metric) counts as failed, not as a score; the share that "
+        "failed is reported",
+        group=group,
+        metavar="X",
+    )
 
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:

@@ -17,8 +17,9 @@ from fiesta_allennlp.selection.database import (
     read_history,
     transaction,
 )
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
-from fiesta_allennlp.selection.settings import of_earlier_version
+from fiesta_allennlp.selection.settings import of_earlier_version, registered
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -64,6 +65,7 @@ class StoreReader:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        self._least_score: Optional[LeastScore] = None
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
@@ -84,11 +86,20 @@ class StoreReader:
             for row in rows
         ]
 
-    def history(self, *, max_failures: int) -> History:
+    def history(self, *, max_failures: int, least_score: Optional[LeastScore] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
-        chance."""
-        return self._known().withdrawing(max_failures=max_failures)
+        chance. A run that missed `least_score`, by default that of the settings, is a failure and not stored as one."""
+        return (least_score or self.least_score).applied(self._known()).withdrawing(max_failures=max_failures)
+
+    @property
+    def least_score(self) -> LeastScore:
+        """The score of `--min-score`. The first stage of a search has none, because it only ranks."""
+        if self._least_score is None:
+            meta = self.meta()
+            is_final = meta.kind == "trainings" and meta.settings is not None
+            self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
+        return self._least_score
 
     def _known(self) -> History:
         return read_history(self._database, removed=self.meta().removed)
@@ -100,7 +111,11 @@ class StoreReader:
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
             " JOIN evaluations e ON e.candidate = f.candidate AND e.replicate = f.replicate"
         ).fetchall()
-        return sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
+        rows = sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
+        for row in rows:
+            if row["status"] == "finished" and self.least_score.is_missed_by(row["score"]):
+                row.update(status="failed", error=self.least_score.reason(row["metric"], row["score"]))
+        return rows
 
 
 @contextmanager
@@ -170,6 +185,7 @@ class RunStore(StoreReader):
     def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
         """Record candidates and fields of `Meta` in one step. A known candidate gets its new facts."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
+        self._least_score = None
         with self._changing():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
@@ -180,6 +196,15 @@ class RunStore(StoreReader):
             self._database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
             )
+
+    def record_margin(self, margin: str) -> None:
+        """Record the number that the first runs gave a margin in sds, where the settings have the margin."""
+        settings = dict(self.meta().settings or {})
+        if settings.get("margin") is None:
+            settings["strategy"] = {**registered(settings["strategy"], "--strategy"), "margin": margin}
+        else:
+            settings["margin"] = margin
+        self.set_meta(settings=settings)
 
     # The way of an evaluation.
 

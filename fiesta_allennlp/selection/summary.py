@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.files import replacing, to_csv
+from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
@@ -22,7 +23,8 @@ class CandidateSummary:
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
-    entry for each. `seconds` is the sum over the candidate's runs, `mean_seconds` their mean.
+    entry for each. `num_missed` of them are runs whose score missed `--min-score`. `seconds` is the sum over the
+    candidate's runs, `mean_seconds` their mean.
     """
 
     name: str
@@ -37,6 +39,20 @@ class CandidateSummary:
     withdrawn_because: Optional[str] = None
     seconds: float = 0.0
     mean_seconds: Optional[float] = None
+    num_missed: int = 0
+
+    @property
+    def missed_text(self) -> str:
+        """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+        total = self.num_missed + self.num_evaluations
+        return f"{self.num_missed} of {total} ({self.num_missed / total:.0%})" if self.num_missed else ""
+
+    @property
+    def failures_text(self) -> str:
+        """The number of failures, with the share of runs that missed `--min-score`; empty for 0."""
+        if self.failures == self.num_missed:
+            return self.missed_text
+        return f"{self.failures}, {self.missed_text}" if self.num_missed else str(self.failures)
 
     @property
     def out(self) -> str:
@@ -99,11 +115,14 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "margin": decision.margin,
         "lacking": dict(Counter(decision.lacking)),
         "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
+        "expected_loss": decision.expected_loss,
         "stopped_by": decision.stopped_by,
+        "plain_loop": None if decision.plain_loop is None else asdict(decision.plain_loop),
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
         "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, Metric.of(settings["metric"]).sign),
+        "collapsed": collapsed_in(history, minimise=Metric.of(settings["metric"]).minimise),
         "seconds": sum(candidate.seconds for candidate in candidates),
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
@@ -113,7 +132,8 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
     seconds = [e.seconds for e in history.evaluations_of(name)]
     scores = history.scores(name)
-    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
+    failed = [f for f in history.failures if f.request.candidate == name]
+    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in failed]
     return CandidateSummary(
         name=name,
         num_evaluations=len(scores),
@@ -127,7 +147,35 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
         withdrawn_because=_why_withdrawn(history, name),
         seconds=sum(seconds),
         mean_seconds=sum(seconds) / len(seconds) if seconds else None,
+        num_missed=sum(f.kind == "score" for f in failed),
     )
+
+
+def collapsed_in(history: History, *, minimise: bool) -> List[Dict[str, Any]]:
+    """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
+
+    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule. `text` says what it
+    means for P(best), and what to do.
+    """
+    directed = history.turned if minimise else history
+    side = "above" if minimise else "below"
+    entries: List[Dict[str, Any]] = []
+    for name, runs in collapsed_runs(directed).items():
+        scores = {run.request.name: -run.score if minimise else run.score for run in runs}
+        number, sds = history.num_finished(name), float(sds_below(directed.scores(name)).max())
+        lie = "lies" if len(runs) == 1 else "lie up to"
+        listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
+        text = (
+            f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) "
+            "of a mean cannot see failures that are rarer. Use --min-score to count such runs as failed, or report "
+            "the share."
+        )
+        entries.append({"candidate": name, "num_runs": number, "scores": scores, "sds": sds, "text": text})
+    return entries
+
+
+def collapsed_notes(history: History, *, minimise: bool) -> List[str]:
+    return [found["text"] for found in collapsed_in(history, minimise=minimise)]
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
@@ -156,6 +204,9 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
         return REMOVED
     if name in history.without_metric:
         return "its first run did not report the metric"
+    missed = sum(f.kind == "score" for f in history.failures if f.request.candidate == name)
+    if missed:
+        return f"{missed} of {missed + history.num_finished(name)} runs missed --min-score"
     return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 
@@ -185,6 +236,11 @@ def number_text(value: Optional[float], digits: int = 4, *, sign: str = "") -> s
     if value is None:
         return "-"
     return f"{value:{sign}.4g}" if abs(value) >= LARGE else f"{value:{sign}.{digits}f}"
+
+
+def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
+    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown."""
+    return "" if expected_loss is None else f"choosing {best} now costs {expected_loss:.2g} on average"
 
 
 def probability_text(value: Optional[float]) -> str:

@@ -82,6 +82,13 @@ class Strategy(Registrable):
         """
         raise NotImplementedError
 
+    def fix_margin(self, history: History) -> Optional[str]:
+        """Fix a margin in units of the run-to-run sd, once the starting runs are done.
+
+        Returns the margin to record, or `None` if there is nothing to fix or it is fixed already.
+        """
+        return None
+
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         """Return the margin at which the selection would be over now.
 
@@ -89,10 +96,24 @@ class Strategy(Registrable):
         """
         return None
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        """Return what choosing the leading candidate now costs on average, E[max_j mean_j - mean_best].
+
+        It is in the metric's units. Returns `None` if nobody leads yet, or if the posterior has no such mean.
+        """
+        return None
+
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         """Estimate how many more runs the selection takes.
 
         Returns `None` if there is no estimate, or if the selection is over.
+        """
+        return None
+
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        """Estimate how many runs a plain loop would have taken to decide, all candidates equally often.
+
+        Returns `None` if there is no estimate, or if the selection is undecided.
         """
         return None
 
@@ -149,6 +170,13 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
     decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
     return Look(decision, posterior)
+
+
+def loss_of(best: Optional[str], history: History, posterior: Optional[Posterior]) -> Optional[float]:
+    """Return what choosing `best` costs on average, by this posterior after `history`; see `Strategy.expected_loss`."""
+    if posterior is None or best not in history.active:
+        return None
+    return posterior.expected_loss(history.active.index(best))
 
 
 def all_finished(history: History, names: Sequence[str], count: int) -> bool:

@@ -2,14 +2,14 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, in_turn, loss_of
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
@@ -78,6 +78,9 @@ class FixedBudget(Strategy):
         stage = self.stage(history)
         room = min(slots, self.budget - history.total_started)
         return in_turn(history.started_by(self.open(stage.contenders)), target=stage.target, slots=room)
+
+    def expected_loss(self, history: History) -> Optional[float]:
+        return loss_of(self.recommend(history).best, history, believed(history, self.belief).posterior)
 
     def recommend(self, history: History) -> Decision:
         decision = believed(history, self.belief).decision

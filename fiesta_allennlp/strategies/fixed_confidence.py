@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import replace
-from typing import Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.probability import check_margin
-from fiesta_allennlp.records import CredibleMargin, Decision, History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates
+from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
+from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
@@ -19,6 +20,9 @@ EVALUATIONS_PER_CANDIDATE = 50
 SMALLEST_MARGIN = 1e-9
 LARGEST_MARGIN = 1e4
 """In ranges of the means and scales of the posterior."""
+
+MOST_KEPT = 1000
+"""Margins in sds to keep, one for each simulated selection."""
 
 CLOSE = 1e-6
 """The relative precision of a margin, which is shown with two digits."""
@@ -35,6 +39,7 @@ class FixedConfidence(Strategy):
         belief: model of the scores, which computes the probabilities.
         confidence: target confidence, 1 - delta in the paper, above 0 and below 1.
         margin: difference in units of the score. Candidates within this margin of the best one count as equally good.
+            Or a text such as `0.25sd`, a share of the run-to-run sd; see `margin_after`.
         num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`. The default is
             what the stopping rule begins with: three runs for `rule_of_three` unless the belief is of counts.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
@@ -47,14 +52,15 @@ class FixedConfidence(Strategy):
         *,
         belief: Belief,
         confidence: float = 0.95,
-        margin: float = 0.0,
+        margin: Union[float, str] = 0.0,
         num_starts: Optional[int] = None,
         max_evaluations: Optional[int] = None,
         stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
         self.confidence = confidence
-        self.margin = margin
+        self.typed_margin = Margin.of(margin)
+        self._margins: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
         self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
@@ -71,11 +77,16 @@ class FixedConfidence(Strategy):
         check_candidates(candidates)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
-        check_margin(self.margin)
-        if self.margin > 0 and not self.belief.has_margin:
+        margin = self.typed_margin
+        if margin.is_above_0 and not self.belief.has_margin:
             raise ConfigError(
                 f"margin must be 0 with the belief {type(self.belief).__name__}, which models logits of scores, but is "
-                f"{self.margin}. Choose another belief or remove the margin."
+                f"{margin.text}. Choose another belief or remove the margin."
+            )
+        if margin.share is not None and self.belief.needs_counts:
+            raise ConfigError(
+                f"margin must be a number with the belief {type(self.belief).__name__}, which knows no run-to-run sd, "
+                f"but is {margin.text}."
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
@@ -107,6 +118,10 @@ class FixedConfidence(Strategy):
     def recommend(self, history: History) -> Decision:
         return self._look(history).decision
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        look = self._look(history)
+        return loss_of(look.decision.best, history, look.posterior)
+
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         posterior = self._look(history).posterior
         if posterior is None or not self.belief.has_margin or not self.stop.stops_at_probability:
@@ -124,7 +139,7 @@ class FixedConfidence(Strategy):
     def _look(self, history: History) -> Look:
         """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
-            look = believed(history, self.belief, margin=self.margin)
+            look = believed(history, self.belief, margin=self.margin_after(history))
             missing = self._missing(history, look)
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing == () else None
             if stopped_by is None and self.room(history) < 1 and not history.pending:
@@ -132,6 +147,50 @@ class FixedConfidence(Strategy):
             decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
+
+    def margin_after(self, history: History) -> float:
+        """Return the margin in units of the score.
+
+        A share of the run-to-run sd becomes a number when the starting runs are done, and is 0 before. It is computed
+        by `Belief.noise_sd` from the first `num_starts` runs of each candidate that finished, so later runs do not
+        change it.
+        """
+        margin = self.typed_margin
+        if margin.number is not None:
+            return margin.number
+        if not all_finished(history, self.open(history.active), self.num_starts):
+            return 0.0
+        names = [name for name in history.candidates if history.num_finished(name) >= self.num_starts]
+        first = tuple(run for name in names for run in history.evaluations_of(name)[: self.num_starts])
+        key = tuple((run.request, run.score) for run in first)
+        if key not in self._margins:
+            if len(self._margins) >= MOST_KEPT:
+                self._margins.clear()
+            sd = self.belief.noise_sd(History(tuple(names), first, sign=history.sign))
+            self._margins[key] = margin.fixed(sd).number or 0.0
+        return self._margins[key]
+
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        look = self._look(history)
+        is_decided = look.decision.stopped_by == "confidence" and self.stop.stops_at_probability
+        if look.posterior is None or not is_decided or self.done:
+            return None
+        return plain_loop(
+            look.posterior,
+            [history.num_finished(name) for name in history.active],
+            confidence=self.confidence,
+            margin=look.decision.margin,
+            least=max(self.num_starts, self.to_win),
+            limit=self.limit(len(history.active)),
+            rng=rng,
+        )
+
+    def fix_margin(self, history: History) -> Optional[str]:
+        is_open = self.typed_margin.share is not None and self.typed_margin.number is None
+        if not is_open or not all_finished(history, self.open(history.active), self.num_starts):
+            return None
+        self.typed_margin = replace(self.typed_margin, number=self.margin_after(history))
+        return self.typed_margin.text
 
     @property
     def to_win(self) -> int:

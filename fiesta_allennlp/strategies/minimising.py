@@ -38,11 +38,20 @@ class Minimising(Strategy):
     def recommend(self, history: History) -> Decision:
         return self.strategy.recommend(history.turned)
 
+    def fix_margin(self, history: History) -> Optional[str]:
+        return self.strategy.fix_margin(history.turned)
+
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history.turned)
 
+    def expected_loss(self, history: History) -> Optional[float]:
+        return self.strategy.expected_loss(history.turned)
+
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         return self.strategy.remaining(history.turned, rng)
+
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        return self.strategy.plain_loop(history.turned, rng)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         return self.strategy.bounds(num_candidates)

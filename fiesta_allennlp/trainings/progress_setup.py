@@ -3,6 +3,7 @@
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
@@ -19,6 +20,7 @@ from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.summary import collapsed_in
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
@@ -39,7 +41,8 @@ def watching(
     `outlook`."""
     metric = settings.scored_by
     with ExitStack() as stack:
-        progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
+        collapsed = partial(collapsed_in, minimise=metric.minimise)
+        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
         listeners: List[Listener] = [stack.enter_context(progress)]
         if settings.keep == "best":
             listeners.append(BestModels(directory, metric.sign))
@@ -67,12 +70,13 @@ class BestModels(Listener):
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
             there = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(there, key=lambda run: self.sign * run.score, default=None)
-            for run in there:
-                if run is not best or name not in candidates:
-                    for path in self._models(run):
-                        delete(path)
+            missed = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            useless: List[Outcome] = [*missed, *(run for run in there if run is not best or name not in candidates)]
+            for run in useless:
+                for path in self._models(run):
+                    delete(path)
 
-    def _models(self, run: Evaluation) -> List[Path]:
+    def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
 
 

@@ -98,6 +98,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             "belief": strategy["belief"],
             "splits": settings.splits,
             "score": settings.score,
+            "min_score": settings.min_score,
             "scored_on": prepared.scored_on,
             "seed": meta.seed,
         }

@@ -16,6 +16,7 @@ from fiesta_allennlp.selection.settings import (
     RESOURCES,
     SelectionSettings,
     fill,
+    min_score_option,
     overlay,
     registered,
     splits_option,
@@ -157,6 +158,7 @@ class Settings(SelectionSettings):
         "own key, such as sentence_id)",
         is_fixed=True,
     )
+    min_score: Optional[float] = min_score_option(SCORING)
     max_hours: Optional[float] = _resource(
         None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )

@@ -28,6 +28,25 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
     assert second.endswith(" in 1.0 s; blind runs again before a winner is named")
 
 
+def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
+    file = StringIO()
+    found = [{"candidate": "able", "text": "1 of 5 runs of able lies far below"}]
+    collapsed = {1: [], 2: found, 3: found}
+    progress = Progress(
+        Console(file=file, width=200), "accuracy", collapsed=lambda history: collapsed[len(history.evaluations)]
+    )
+    outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
+    for number, stopped_by in ((1, None), (2, None), (3, "confidence")):
+        progress.on_outcome(outcome)
+        decision = Decision("able", prob_within_margin={"able": 0.9}, stopped_by=stopped_by, expected_loss=0.00042)
+        progress.on_state(History(("able", "blind"), (outcome,) * number), decision)
+    first, note, second, last = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
+    said = "able-0 accuracy 0.5000 in 1.0 s; able leads with probability 0.900"
+    assert first == second == f"{said}; choosing able now costs 0.00042 on average"
+    assert note == "Note: 1 of 5 runs of able lies far below"
+    assert last == said, "a selection that is over has chosen"
+
+
 def test_the_table_tells_what_waits_from_what_runs() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
     progress = Progress(console, "accuracy")

@@ -54,7 +54,6 @@ def made_up(
         adaptive=True,
         belief="split_paired",
         seconds=100.0 * len(done),
-        equal_evaluations=counts[0] * num_candidates,
         path=path,
         order=tuple(evaluation.request.candidate for evaluation in done),
         comparisons=tuple(compare(candidates[0], rival) for rival in candidates[1:]),
@@ -154,7 +153,6 @@ def by_documents(num_systems: int = 6) -> Report:
         "comparisons": (),
         "single_score": None,
         "development": None,
-        "equal_evaluations": None,
     }
     return replace(report, candidates=systems, words=DOCUMENTS, notes=(), **about_runs)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
-from fiesta_allennlp.reports.words import in_words
+from fiesta_allennlp.reports.words import in_words, selection_in_words
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.summary import (
     duration_text,
@@ -81,6 +81,23 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     assert made["ahead_on_shared_splits"] == expected
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
+
+
+@pytest.mark.parametrize("metric", ["f1", "-loss"])
+def test_runs_far_from_the_others_are_named(metric: str) -> None:
+    """Median .8 and MAD .01, so one robust sd is .014826; for a minimised metric, far is far above."""
+    sign = -1 if metric == "-loss" else 1
+    scores = {"a": [0.79, 0.8, 0.81, 0.8, 0.4, 0.79, 0.81], "b": [0.7, 0.71, 0.72, 0.7, 0.71, 0.72, 0.73]}
+    history = History(tuple(scores), runs({name: [sign * x for x in row] for name, row in scores.items()}))
+    made = summarise(history, Decision(best="a", stopped_by="interrupted"), {"metric": metric})
+    (found,) = made["collapsed"]
+    assert (found["candidate"], found["num_runs"], found["scores"]) == ("a", 7, {"a-4": sign * 0.4})
+    assert found["sds"] == pytest.approx(0.4 / 0.014826)
+    side = "above" if sign < 0 else "below"
+    assert f"1 of 7 runs of a lies 27 robust sds {side} the others (a-4: {sign * 0.4:g})" in found["text"]
+    assert found["text"] in selection_in_words(made)
+    turned = {"f1": "-loss", "-loss": "f1"}[metric]
+    assert summarise(history, Decision(best="a"), {"metric": turned})["collapsed"] == []
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:

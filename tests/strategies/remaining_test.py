@@ -1,4 +1,4 @@
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import numpy as np
 import pytest
@@ -6,8 +6,11 @@ import pytest
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.listeners.progress import remaining_text
 from fiesta_allennlp.records import Remaining
-from fiesta_allennlp.strategies.remaining import remaining
+from fiesta_allennlp.strategies.minimising import Minimising
+from fiesta_allennlp.strategies.remaining import plain_loop, remaining
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, RuleOfThree
+from tests.strategies.histories import history
+from tests.strategies.simulation import built
 
 SURE = np.full(2, 1e9)
 
@@ -56,3 +59,29 @@ def test_the_display_has_runs_and_time(
     found: Optional[Remaining], seconds_per_run: float, seconds_left: Optional[float], text: str
 ) -> None:
     assert remaining_text(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left) == text
+
+
+def test_a_plain_loop_of_clear_candidates_takes_the_least_runs_and_of_a_tie_the_limit() -> None:
+    def loop(location: List[float]) -> Optional[Remaining]:
+        scale = np.full(2, 0.01 / 12**0.5)
+        posterior = StudentTPosterior.simple(np.array(location), scale, np.full(2, 1e3))
+        about = {"confidence": 0.95, "margin": 0.0, "least": 12, "limit": 100}
+        return plain_loop(posterior, [12, 12], rng=np.random.default_rng(0), **about)  # type: ignore[arg-type]
+
+    assert loop([0.9, 0.5]) == Remaining(24, 24, is_limited=False)
+    tie = loop([0.5, 0.5])
+    assert tie is not None and tie.high == 100 and tie.is_limited
+    # 2 (1.645 sd / lead)^2 n of each, at a lead of .5 sds and few draws far from it: about 22 rounds or more
+    near = loop([0.505, 0.5])
+    assert near is not None and near.low < 44 <= near.high < 100
+
+
+def test_only_a_decided_selection_is_compared_with_a_plain_loop() -> None:
+    rule = built("top_two")
+    rng = np.random.default_rng(0)
+    assert rule.plain_loop(history({"a": [0.5, 0.51, 0.52], "b": [0.5, 0.52, 0.51]}), rng) is None
+    clear = history({"a": [0.9, 0.91, 0.92, 0.9], "b": [0.5, 0.51, 0.52, 0.5]})
+    found = rule.plain_loop(clear, rng)
+    assert found is not None and found.low == 6
+    assert Minimising(rule).plain_loop(clear.turned, rng) is not None
+    assert built("non_adaptive_fb", budget=8).plain_loop(clear, rng) is None

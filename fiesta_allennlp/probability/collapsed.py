@@ -1,0 +1,66 @@
+"""Which runs of a candidate lie so far below its others that they have probably failed: median and MAD with a floor."""
+
+from collections import Counter, defaultdict
+from typing import Dict, List
+
+import numpy as np
+
+from fiesta_allennlp.records import Evaluation, History
+
+FAR = 6.0
+"""Robust sds below the median from which on a run of many has collapsed."""
+
+FEW = 16.0
+"""How much farther a run of few must lie: the limit is `FAR` (1 + `FEW` / (n - 2)^2)."""
+
+LEAST_SD = 0.005
+"""The least robust sd, as a share of the median. Without it, one wrong answer of a test set collapses a candidate whose
+other runs are all equal."""
+
+
+def collapsed(scores: np.ndarray) -> np.ndarray:
+    """Return which runs of one candidate lie far below its others. Shape: that of `scores`, `(num_runs,)`; bool.
+
+    Higher scores are better: pass those of a minimised metric negated. With m the median and n the number of runs, run
+    k has collapsed if::
+
+        m - x_k > 6 (1 + 16 / (n - 2)^2) max(1.4826 median|x - m|, 0.005 |m|)
+
+    A mean and an sd would follow the outlier, and hide it among few runs: no run of n can lie more than
+    (n - 1) / sqrt(n) sds below their mean. The median and the MAD follow the others. The limit is 102 robust sds for 3
+    runs, 17 for 5, 7 for 12 and 6 for 50, because the MAD of few runs is small by chance. In less than 1% of normal
+    samples of 3 to 50 runs, a run collapses. Skewed scores have more. Equal scores and fewer than 3 runs have none.
+
+    The stopping rule and the notes for the user read this one rule. `collapsed_runs` applies it to a selection.
+    """
+    num_runs = len(scores)
+    if num_runs < 3:
+        return np.zeros(num_runs, dtype=bool)
+    return np.asarray(sds_below(scores) > FAR * (1 + FEW / (num_runs - 2) ** 2))
+
+
+def sds_below(scores: np.ndarray) -> np.ndarray:
+    """Return how many robust sds each run lies below the median. Shape: that of `scores`, at least one."""
+    median = np.median(scores)
+    below = median - np.asarray(scores, dtype=float)
+    sd = max(1.4826 * float(np.median(np.abs(below))), LEAST_SD * abs(float(median)), np.finfo(float).tiny)
+    return np.asarray(below / sd)
+
+
+def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
+    """Return the collapsed runs of every candidate that has one, by replicate. Higher scores are better.
+
+    On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
+    run has collapsed.
+    """
+    far: Dict[str, List[Evaluation]] = defaultdict(list)
+    for name in history.candidates:
+        runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
+        far[name] = [run for run, is_far in zip(runs, collapsed(history.scores(name)), strict=True) if is_far]
+    num_far = Counter(run.request.split_seed for runs in far.values() for run in runs)
+    if not num_far:
+        return {}
+    num_runs = Counter(run.request.split_seed for run in history.evaluations)
+    hard = {split for split, number in num_far.items() if number > 1 and 2 * number > num_runs[split]}
+    kept = {name: [run for run in runs if run.request.split_seed not in hard] for name, runs in far.items()}
+    return {name: runs for name, runs in kept.items() if runs}

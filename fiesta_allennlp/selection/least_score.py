@@ -1,0 +1,49 @@
+"""The least score of a run that works: a run with a worse one has failed, and its score counts nowhere."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Mapping, Optional
+
+from fiesta_allennlp.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.selection.metrics import Metric
+
+
+@dataclass(frozen=True)
+class LeastScore:
+    """The option `--min-score`, and whether lower scores are better. Without a score, every run works.
+
+    A run with a worse score is a failure of the kind `score`. It is recorded with its score, and judged whenever a
+    history is made of the record. A resumed selection can therefore set, change or drop the option.
+    """
+
+    score: Optional[float] = None
+    minimise: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "LeastScore":
+        """Return that of the settings in a store, or this one instead."""
+        minimise = Metric.of(settings.get("metric") or "").minimise
+        return cls(settings.get("min_score") if score is None else score, minimise)
+
+    def is_missed_by(self, score: float) -> bool:
+        return self.score is not None and (score > self.score if self.minimise else score < self.score)
+
+    def reason(self, metric: str, score: float) -> str:
+        return f"{metric} {score:g} is {'above' if self.minimise else 'below'} --min-score {self.score:g}"
+
+    def judged(self, run: Evaluation) -> Outcome:
+        """Return the run, or the failure that it is."""
+        if not self.is_missed_by(run.score):
+            return run
+        return Failure(run.request, "score", self.reason(run.metric, run.score), run.seconds, run.started_at)
+
+    def applied(self, history: History) -> History:
+        """Return the history with the runs that missed the score as failures."""
+        outcomes = [self.judged(run) for run in history.evaluations]
+        failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        if not failed:
+            return history
+        finished = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+        return replace(history, evaluations=finished, failures=(*history.failures, *failed))
+
+
+EVERY_SCORE = LeastScore()

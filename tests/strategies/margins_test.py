@@ -1,0 +1,115 @@
+"""Margins in units of the run-to-run sd, and what it costs to choose now."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp import next_runs, plan, replay
+from fiesta_allennlp.beliefs import StudentT
+from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.margins import Margin, kept_margin, unfixed
+from fiesta_allennlp.strategies.minimising import Minimising
+from tests.selection.loop_test import Run
+from tests.strategies.histories import history
+from tests.strategies.simulation import built
+
+STARTS = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65], "c": [0.40, 0.45, 0.41]}
+# squares .0008, .0026 and .0014 of 2 degrees of freedom each: the pooled sd is sqrt(.0048 / 6)
+POOLED = 0.0008**0.5
+
+
+def test_texts() -> None:
+    assert Margin.of(0.01) == Margin.of("0.01") == Margin(0.01)
+    assert Margin.of(".25sd") == Margin.of(" 0.25 sd ") == Margin(None, 0.25)
+    assert Margin.of("0.25sd=0.0037") == Margin(0.0037, 0.25) == Margin(None, 0.25).fixed(0.01493)
+    assert [Margin.of(typed).text for typed in (0.01, ".25sd", ".25sd=.0037")] == ["0.01", "0.25sd", "0.25sd=0.0037"]
+    for wrong in ("sd", "a sd", "-1sd", "0.25sd=x", "nan", "infsd", [1]):
+        with pytest.raises(ConfigError, match="margin must be"):
+            Margin.of(wrong)  # type: ignore[arg-type]
+    assert kept_margin(".25sd", "0.25sd=0.0037") and not kept_margin("0.5sd", "0.25sd=0.0037")
+    assert not kept_margin("0.25sd=0.1", "0.25sd=0.0037") and not kept_margin(0.01, "0.25sd=0.0037")
+    assert (unfixed("0.25sd=0.0037"), unfixed(0.01), unfixed(None)) == ("0.25sd", 0.01, None)
+
+
+def test_a_share_is_fixed_by_the_first_runs_and_does_not_drift() -> None:
+    strategy = built("top_two", margin="0.5sd")
+    waiting = history({**STARTS, "c": STARTS["c"][:2]}, pending=["c"])
+    assert (strategy.recommend(waiting).margin, strategy.fix_margin(waiting)) == (0.0, None)
+    expected = pytest.approx(POOLED / 2, rel=0.05)  # of two digits
+    assert strategy.recommend(history(STARTS)).margin == expected
+    later = {"a": [*STARTS["a"], 0.9, 0.1], "b": [*STARTS["b"], 0.2], "c": STARTS["c"]}
+    assert strategy.recommend(history(later)).margin == expected
+    assert strategy.recommend(history(later, withdrawn=["c"])).margin == expected
+    assert Minimising(strategy).recommend(history(STARTS)).margin == expected
+    assert strategy.fix_margin(history(later)) == "0.5sd=0.014"
+    assert strategy.fix_margin(history(later)) is None
+    joined = {**later, "d": [0.1, 0.5, 0.9]}
+    assert strategy.recommend(history(joined)).margin == 0.014
+    assert built("top_two", margin="0.5sd").recommend(history(joined)).margin > 0.05
+
+
+def test_the_noise_is_that_of_the_model() -> None:
+    """Splits that all candidates share are no noise of the paired model, but are of the others."""
+    rng = np.random.default_rng(0)
+    splits, noise = rng.normal(0, 0.05, 40), rng.normal(0, 0.01, (3, 40))
+    shared = history({name: (0.8 + splits + noise[row]).tolist() for row, name in enumerate("abc")})
+    assert SplitPaired().noise_sd(shared) == pytest.approx(0.01, rel=0.15)
+    for unpaired in (Unpaired(), StudentT()):
+        assert unpaired.noise_sd(shared) == pytest.approx(np.hypot(0.05, 0.01), rel=0.2)
+    assert SplitPaired().noise_sd(history({"a": [0.8] * 3, "b": [0.8] * 3})) == 0.0
+
+
+def test_refused_where_there_is_no_such_sd() -> None:
+    with pytest.raises(ConfigError, match="models logits"):
+        built("top_two", belief={"type": "logit_student_t"}, margin="0.25sd").check(["a", "b"])
+    with pytest.raises(ConfigError, match="knows no run-to-run sd"):
+        built("top_two", belief={"type": "dirichlet_f_measure"}, margin="0.25sd").check(["a", "b"])
+
+
+def test_the_store_records_the_number_and_a_resumed_selection_keeps_it(tmp_path: Path) -> None:
+    run = Run(RunDirectory(tmp_path / "run"), {"type": "top_two", "margin": "0.5sd"})
+    store = RunStore(run.directory, create=True)
+    store.set_meta(settings={"margin": "0.5sd"}, kind="trainings")
+    store.close()
+    decision = run.go(resume=True)
+    store = RunStore(run.directory, create=False)
+    recorded = (store.meta().settings or {})["margin"]
+    store.set_meta(settings={"strategy": "top_two"})
+    store.record_margin("0.5sd=0.1")
+    assert (store.meta().settings or {})["strategy"] == {"type": "top_two", "margin": "0.5sd=0.1"}
+    store.close()
+    assert recorded == f"0.5sd={decision.margin:g}" and 0.005 < decision.margin < 0.02
+    assert run.go(resume=True) == decision
+
+
+def test_tables_and_simulations_take_a_share() -> None:
+    rows = [
+        {"candidate": name, "split": k, "seed": k, "score": x} for name, xs in STARTS.items() for k, x in enumerate(xs)
+    ]
+    found = next_runs(rows, margin="0.5sd", belief="student_t")
+    assert found.decision.margin == 0.014
+    assert "Pass --margin 0.5sd=0.014" in found.notes[-1]
+    planned = plan(gap=0.03, sd=0.03, candidates=2, margin="0.25sd", repetitions=2, seed=1)
+    assert all(margin > 0.25 * 0.03 for margin in planned.margins)
+    assert "margin 0.25sd" in str(planned)
+    # a margin of five sds is as large as the lead of the best: any of the first two is right
+    tie = replay("tdsa-8", margin="5sd", repetitions=3, seed=1, processes=1)
+    assert tie.correct == 1
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "non_adaptive_fc"])
+def test_choosing_now_costs_what_the_posterior_expects(strategy: str) -> None:
+    now = history(STARTS)
+    rule = built(strategy, belief={"type": "split_paired"})
+    posterior, best = rule.belief.posterior(now), rule.recommend(now).best
+    draws = posterior.sample(400_000, np.random.default_rng(0))
+    lost = draws.max(axis=1) - draws[:, now.active.index(str(best))]
+    assert rule.expected_loss(now) == pytest.approx(lost.mean(), rel=0.05)
+    assert Minimising(rule).expected_loss(now.turned) == rule.expected_loss(now)
+    assert rule.expected_loss(history({**STARTS, "c": []})) is None
+    logit = built(strategy, belief={"type": "logit_student_t"})
+    assert logit.expected_loss(now) is None
