@@ -17,9 +17,6 @@ from fiesta_allennlp.strategies.base import Look, in_turn
 HIGHEST_RATE = 0.25
 """A candidate that fails more often than this does not count as the best."""
 
-EARLY = 8
-"""Runs of winner and rival from which on `early_looks` allows the whole error. With fewer, it allows less."""
-
 HOPELESS = 0.1
 """Probability of reaching the confidence within the limit below which `early_looks` gives up."""
 
@@ -127,12 +124,13 @@ class EarlyLooks(BayesianStop):
     """Stops at the confidence, but asks for more than that after few runs. It is the default.
 
     The rule looks after every run. A lead of few runs is often luck, and changes with each of them. With
-    delta = 1 - confidence, and n the runs of the winner or of its nearest rival, whichever has fewer, it stops when::
+    delta = 1 - confidence, n the runs of the winner or of its nearest rival, whichever has fewer, and m the runs that
+    `rule_of_three` asks for, it stops when::
 
-        1 - P(winner) <= delta min(1, n / 8)
+        1 - P(winner) <= delta min(1, n / m)
 
-    At 0.95, it asks for 0.981 after 3 runs each and for 0.95 from 8 runs on, so that two clearly different candidates
-    need little more than their starting runs.
+    At 0.95, m is 12: the rule asks for 0.9875 after 3 runs each and for 0.95 from 12 runs on, so that two clearly
+    different candidates need little more than their starting runs.
 
     Once a run of any candidate has collapsed (`fiesta_allennlp.probability.collapsed`), others may collapse too, and
     the rule also asks for what `rule_of_three` does. No rule can know of failures that no run has shown. If yours fail
@@ -156,7 +154,7 @@ class EarlyLooks(BayesianStop):
         return self.cautious.starts(belief)
 
     def allowed_error(self, num_runs: np.ndarray, confidence: float) -> np.ndarray:
-        return (1 - confidence) * np.minimum(1, num_runs / EARLY)
+        return (1 - confidence) * np.minimum(1, num_runs / self.cautious.least_runs(confidence))
 
     def is_hopeless(self, history: History, look: Look, confidence: float, room: int) -> bool:
         return look.posterior is not None and predictive_power(history, look, confidence, room) < HOPELESS
