@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import digamma, gammaln, zeta
 
-SIMILARITY = (1.0, 256.0)
+SIMILARITY = (4.0, 256.0)
 """How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
 
 NUM_SCALES = 24

@@ -92,9 +92,10 @@ class Replayer:
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
-        return side_by_side(self.strategy, [self._steps(repetition) for repetition in repetitions])
+        return side_by_side(self.strategy, [self.steps(repetition) for repetition in repetitions])
 
-    def _steps(self, repetition: int) -> Generator[History, None, Repetition]:
+    def steps(self, repetition: int) -> Generator[History, None, Repetition]:
+        """Yield each history of a repetition before the strategy decides from it, and return the outcome."""
         scores = self.draw(repetition)
         for num_rounds, history in enumerate(self.histories(scores, repetition)):  # noqa: B007
             yield history

@@ -12,7 +12,7 @@ from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.margins import Margin
 from fiesta_allennlp.strategies.remaining import plain_loop
-from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
+from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
@@ -41,10 +41,10 @@ class FixedConfidence(Strategy):
         margin: difference in units of the score. Candidates within this margin of the best one count as equally good.
             Or a text such as `0.25sd`, a share of the run-to-run sd; see `margin_after`.
         num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`. The default is
-            what the stopping rule begins with: three runs for `rule_of_three` unless the belief is of counts.
+            what the stopping rule begins with: three runs for `early_looks` unless the belief is of counts.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
             candidate.
-        stop: the stopping rule, `rule_of_three` by default.
+        stop: the stopping rule, `early_looks` by default.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FixedConfidence(Strategy):
         self.margin, self.typed_margin = margin, Margin.of(margin)
         self._margins: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
-        self.stop = RuleOfThree() if stop is None else stop
+        self.stop = EarlyLooks() if stop is None else stop
         self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
@@ -142,11 +142,18 @@ class FixedConfidence(Strategy):
             look = believed(history, self.belief, margin=self.margin_after(history))
             missing = self._missing(history, look)
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing == () else None
-            if stopped_by is None and self.room(history) < 1 and not history.pending:
+            if stopped_by is None and self._is_at_its_limit(history, look, missing):
                 stopped_by = "max_evaluations"
             decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
+
+    def _is_at_its_limit(self, history: History, look: Look, missing: Optional[Tuple[str, ...]]) -> bool:
+        """Return whether the limit leaves no runs, or too few to go on for."""
+        room = self.room(history) + len(history.pending)
+        if room < 1 or missing is not None or not self.may_stop(history, look.decision):
+            return room < 1
+        return self.stop.is_hopeless(history, look, self.confidence, room)
 
     def margin_after(self, history: History) -> float:
         """Return the margin in units of the score.

@@ -133,7 +133,8 @@ class _Selections:
         ahead = ahead + self.margin
         ahead[self.rows, winner] = np.inf
         rival = ahead.argmin(axis=1)
-        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
+        pair = np.minimum(self.runs[self.rows, winner], self.runs[self.rows, rival])
+        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= self.stop.allowed_error(pair, confidence)
         is_over, needed = is_sure, self.stop.least_runs(confidence)
         for each in (winner, rival):
             is_over = is_over & ((self.runs[self.rows, each] >= needed) | self.is_closed[each])

@@ -116,14 +116,14 @@ def rule_commit() -> str:
     return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
 
 
-def record(line: Line, path: Path) -> None:
-    """Append a line to the results file."""
+def append(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Append rows, at least one, to a results file."""
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [each.name for each in fields(Line)], lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         if is_new:
             writer.writeheader()
-        writer.writerow(asdict(line))
+        writer.writerows(rows)
 
 
 def recorded(path: Path) -> List[Line]:
@@ -198,7 +198,7 @@ def main() -> None:
             for problem, futures in zip(chosen, begun, strict=True):
                 found = [each for future in futures for each in future.result()]
                 line = problem.line(args.set, found, rule=rule, **about)
-                record(line, args.results)
+                append([asdict(line)], args.results)
                 yield cells(line.family, [line])
 
     print_table(HEADINGS, rows())

@@ -10,7 +10,8 @@ import numpy as np
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.seeding import make_request
 
-RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "scores" / "fiesta_tdsa_test_f1.json"
+SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
+RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
 """Scores that were released with the FIESTA paper: 500 of each of its 12 candidates, on 100 splits."""
 
 EVALUATIONS_PER_SPLIT = 5

@@ -167,6 +167,13 @@ REPORTING = (
     *required(in_sds(0, 0.9, 1.0, 1.2, 1.7, 2.1, 2.5, 3.0, 3.6)),
 )
 
+CLEAR = (
+    Family("2 candidates, 3 sds apart", in_sds(0, 3)),
+    Family("3 candidates, 0, 5 and 10 sds below the best", in_sds(0, 5, 10)),
+    Family("4 candidates, 0, 2, 3 and 4 sds below the best", in_sds(0, 2, 3, 4)),
+)
+"""Families that a few runs decide."""
+
 EQUAL = (
     Family("two equal", dict.fromkeys("ab", 0.64), margin=NOISE_SD / 2),
     Family("four equal", dict.fromkeys("abcd", 0.64), margin=NOISE_SD / 2),
@@ -175,4 +182,9 @@ EQUAL = (
 
 HARD = tuple(family.name for family in TUNING[1:4])
 
-SETS: Dict[str, Tuple[Family, ...]] = {"tuning": (*TUNING, *SEEN), "reporting": REPORTING, "equal": EQUAL}
+SETS: Dict[str, Tuple[Family, ...]] = {
+    "tuning": (*TUNING, *SEEN),
+    "reporting": REPORTING,
+    "clear": CLEAR,
+    "equal": EQUAL,
+}

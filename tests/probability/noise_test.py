@@ -12,7 +12,7 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
     return posterior_near(squares, df=df, near=common_noise(squares, df=df))
 
 
-CLASSES = (1.0, 256.0)
+CLASSES = (4.0, 256.0)
 
 
 def by_integration(squares: np.ndarray, df: np.ndarray) -> "tuple[np.ndarray, np.ndarray]":

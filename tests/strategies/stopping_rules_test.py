@@ -13,7 +13,13 @@ from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
 from fiesta_allennlp.strategies.base import Look
-from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, lead_is_real, skewness_of_mean
+from fiesta_allennlp.strategies.stopping_rules import (
+    EarlyLooks,
+    RuleOfThree,
+    lead_is_real,
+    predictive_power,
+    skewness_of_mean,
+)
 from tests.strategies.histories import history
 
 GLR = GeneralizedLikelihoodRatioStop()
@@ -52,14 +58,14 @@ def without(now: History, candidate: str, replicate: int) -> History:
     return replace(now, evaluations=kept)
 
 
-def test_bayesian_stops_at_the_confidence_and_the_rule_of_three_is_the_default() -> None:
+def test_bayesian_stops_at_the_confidence_and_early_looks_is_the_default() -> None:
     strategy = build(Strategy, {"type": "top_two", "belief": "student_t"})
     for rule in (build(StoppingRule, {}), getattr(strategy, "stop", None)):
-        assert isinstance(rule, RuleOfThree)
+        assert isinstance(rule, EarlyLooks)
     decision = Decision(best="a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.95, "b": 0.4})
     assert is_sure(BayesianStop(), history(SCORES), decision, 0.95)
     assert not is_sure(BayesianStop(), history(SCORES), decision, 0.951)
-    for rule in (BayesianStop(), RuleOfThree(), GLR):
+    for rule in (BayesianStop(), EarlyLooks(), RuleOfThree(), GLR):
         assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
 
 
@@ -118,6 +124,71 @@ class TestRuleOfThree:
         cumulants = stats.moment(-failing, 3) - stats.moment(steady, 3), np.var(failing) + np.var(steady)
         assert apart == pytest.approx(cumulants[0] / cumulants[1] ** 1.5 / 20, rel=0.01)
         assert skewness_of_mean({1: 0.5}, {2: 0.4}) == skewness_of_mean({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4}) == 0
+
+
+def early(
+    counts: Sequence[int], probability: float, *, confidence: float = 0.95, **scores: Sequence[float]
+) -> "str | None":
+    """The names of the runs that `early_looks` misses, joined, where a is the best with this probability."""
+    posterior = StudentTPosterior.simple(np.array([0.70, 0.69, 0.50]), np.full(3, 0.001), np.ones(3))
+    decision = Decision("a", prob_best={"a": probability}, prob_within_margin={"a": probability})
+    now = history({**equal(*counts), **scores})
+    names = EarlyLooks().missing_runs(now, Look(decision, posterior), confidence)
+    return None if names is None else "".join(names)
+
+
+class TestEarlyLooks:
+    @pytest.mark.parametrize(
+        ("counts", "confidence", "least"),
+        [
+            ((3, 3, 3), 0.95, 0.9875),  # 1 - .05 x 3 / 12
+            ((6, 8, 3), 0.95, 0.975),
+            ((9, 6, 3), 0.95, 0.975),  # the one with fewer runs counts
+            ((12, 12, 3), 0.95, 0.95),
+            ((30, 30, 3), 0.95, 0.95),
+            ((7, 7, 3), 0.8, 0.8),
+        ],
+    )
+    def test_few_runs_need_a_higher_probability(self, counts: Sequence[int], confidence: float, least: float) -> None:
+        assert early(counts, least + 1e-9, confidence=confidence) == ""
+        assert early(counts, least - 1e-9, confidence=confidence) is None
+
+    def test_a_collapsed_run_of_any_candidate_asks_for_the_rule_of_three(self) -> None:
+        steady = [0.5, 0.51, 0.49, 0.5, 0.52]
+        assert early((5, 5, 5), 0.999, c=steady) == ""
+        assert early((5, 5, 5), 0.999, c=[*steady, 0.0]) == "ababababababab"
+        assert early((12, 12, 5), 0.999, c=[*steady, 0.0]) == ""
+
+    def test_the_starting_runs_are_all_that_a_clear_case_needs(self) -> None:
+        strategy = build(Strategy, {"type": "top_two", "belief": "split_paired"})
+        assert strategy.bounds(4) == (12, 200)
+
+    def test_power_is_worked_by_hand_and_decides_when_to_give_up(self) -> None:
+        # As many runs again halve the variance: z sqrt(v') / sqrt(v - v') = z, so both tails together have 2 (1 - .95).
+        posterior = StudentTPosterior.simple(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9))
+        look = Look(Decision("a", prob_best={"a": 0.5}, prob_within_margin={"a": 0.5}), posterior)
+        now = history({"a": [0.5] * 20, "b": [0.5] * 20})
+        assert predictive_power(now, look, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
+        assert [EarlyLooks().is_hopeless(now, look, 0.95, room) for room in (39, 41)] == [True, False]
+        assert not RuleOfThree().is_hopeless(now, look, 0.95, 1)
+        ahead = replace(posterior, location=np.array([0.01 * math.sqrt(2), 0.0]))  # one sd of the lead
+        # sqrt(v') = sqrt(v - v') = sd / sqrt(2): Phi(sqrt(2) - z) + Phi(-sqrt(2) - z)
+        power = stats.norm.cdf(math.sqrt(2) - 1.6448536) + stats.norm.cdf(-math.sqrt(2) - 1.6448536)
+        assert predictive_power(now, replace(look, posterior=ahead), 0.95, 40) == pytest.approx(power, rel=1e-6)
+
+    def test_two_tied_candidates_end_before_their_limit_and_a_higher_one_continues(self) -> None:
+        rng = np.random.default_rng(3)
+        scores = rng.normal(0.5, 0.01, 60)
+        now = history(
+            {"a": scores[:30].tolist(), "b": (scores[30:] - scores[30:].mean() + scores[:30].mean()).tolist()}
+        )
+        ends = [
+            build(Strategy, {"type": "top_two", "belief": "split_paired", "max_evaluations": limit})
+            .recommend(now)
+            .stopped_by
+            for limit in (100, 400)
+        ]
+        assert ends == ["max_evaluations", None]
 
 
 class TestGLR:
