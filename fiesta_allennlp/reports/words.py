@@ -92,7 +92,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
         left = next((f"only {c.name} is" for c in summary["candidates"] if not c.withdrawn), "no candidate is")
         return f"No comparison: after {done}, {left} left. The others failed too often; see the reasons for each."
     if stopped_by in UNDECIDED:
-        return f"Inconclusive after {done}, the limit set by {flag(stopped_by)}. {leaning(summary)}".strip()
+        why = "is the limit" if stopped_by == "max_hours" else "leaves too few runs to decide"
+        return f"Inconclusive after {done}: {flag(stopped_by)} {why}. {leaning(summary)}".strip()
     confidence = summary["confidence"]
     if not summary.get("is_decided", True):
         sure = "" if confidence is None else f" with P(best) {probability_text(confidence)}"

@@ -42,7 +42,7 @@ class ChoiceSettings:
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`. None stands for the strategy
     `top_two`, or `sequential_halving` if a budget is given; for the belief `split_paired`, or `unpaired` on official
-    splits; and for the stopping rule `rule_of_three`. A subclass adds options as fields made with `option`, and lists
+    splits; and for the stopping rule `early_looks`. A subclass adds options as fields made with `option`, and lists
     all headings in `GROUPS`.
     """
 
@@ -70,7 +70,7 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: rule_of_three (default), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
+        "stopping rule: early_looks (default), rule_of_three (for models that fail at times), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
@@ -105,7 +105,7 @@ class ChoiceSettings:
 
     @property
     def default_stop(self) -> str:
-        return "rule_of_three"
+        return "early_looks"
 
     def deciding(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults

@@ -1,9 +1,9 @@
 """What becomes of runs and wrong winners with half and twice of every number that decides, as Markdown.
 
-    python scripts/benchmarks/sensitivity.py --repetitions 300
+    python scripts/benchmarks/sensitivity.py --selections 4 --repetitions 300
 
-The columns are the released scores and the three hard families of `families.py`. All rows have the same seed, which is
-drawn and printed. A process for each core computes the rows.
+The columns are the real problems of `real_problems.py`, the released scores and the three hard families of
+`families.py`. All rows have the same seed, which is drawn and printed. A process for each core computes the rows.
 """
 
 import re
@@ -12,13 +12,15 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+import numpy as np
 from calibration import CONFIDENCE, RELEASED_SET, problems
 from common import make_parser, print_table, show
 from families import HARD
+from real_problems import DEFAULT, SCORES, TIE, groups_of, read_problems, select_all
 
-HEADINGS = ("number", "released scores", "second noisy", "best noisy", "second fails")
+HEADINGS = ("number", "real problems", "released scores", "second noisy", "best noisy", "second fails")
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,31 @@ NUMBERS = (
     Number("degrees of freedom, odd", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
     Number("degrees of freedom, ordinary", "probability.noise", "SIMILARITY", (128.0, 512.0), 1),
     Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.125, 0.5)),
+    Number("hopeless below", "strategies.stopping_rules", "HOPELESS", (0.05, 0.2)),
+    Number("collapsed from", "probability.collapsed", "FAR", (3.0, 12.0)),
     Number("starting runs", "strategies.stopping_rules", "STARTS", (2, 6)),
 )
 
 
-def row(number: Optional[Number], value: float, *, seed: int, repetitions: int) -> Tuple[str, ...]:
+def on_real_problems(num_selections: int, seed: int) -> str:
+    """Return mean and median runs and the share of wrong winners of the default."""
+    results = [
+        each
+        for place, group in enumerate(groups_of(read_problems(SCORES), num_selections))
+        for each in select_all(DEFAULT, group, num_selections, seed + 1000 * place)
+    ]
+    runs, wrong = [each.num_runs for each in results], [each.named and each.loss > TIE for each in results]
+    return f"{np.mean(runs):.1f}, {np.median(runs):.0f}, {np.mean(wrong):.3f}"
+
+
+def row(number: Optional[Number], value: float, *, seed: int, repetitions: int, selections: int) -> Tuple[str, ...]:
     """Return the label, then mean runs and the share of wrong winners for each column."""
     label = "as it is" if number is None else f"{number.label}: {value:g}"
     hard = [problem for problem in problems("tuning") if problem.name in HARD]
     about: Dict[str, Any] = {"confidence": CONFIDENCE, "seed": seed}
-    cells = []
+    cells: List[str] = []
     with nullcontext() if number is None else number.set_to(value):
+        cells.append(on_real_problems(selections, seed))
         for problem in (problems(RELEASED_SET)[0], *hard):
             line = problem.line("", problem.repeat(range(repetitions), **about), rule="", **about)
             cells.append(f"{line.mean_runs:.0f}, {line.wrong / repetitions:.3f}")
@@ -68,13 +84,18 @@ def row(number: Optional[Number], value: float, *, seed: int, repetitions: int) 
 
 
 def main() -> None:
-    args = make_parser(__doc__, repetitions=300, only="numbers whose label").parse_args()
+    parser = make_parser(__doc__, repetitions=300, only="numbers whose label")
+    parser.add_argument("--selections", type=int, default=4, help="selections of each real problem")
+    args = parser.parse_args()
     seed = secrets.randbits(32)
-    show(f"seed {seed}; mean runs, wrong winners of {args.repetitions} selections")
+    show(f"seed {seed}; runs, wrong winners")
     chosen = [number for number in NUMBERS if re.search(args.only, number.label)]
     tried = [(None, 0.0), *((number, value) for number in chosen for value in number.values)]
     with ProcessPoolExecutor() as pool:
-        begun = [pool.submit(row, *each, seed=seed, repetitions=args.repetitions) for each in tried]
+        begun = [
+            pool.submit(row, *each, seed=seed, repetitions=args.repetitions, selections=args.selections)
+            for each in tried
+        ]
         print_table(HEADINGS, (future.result() for future in begun))
 
 
