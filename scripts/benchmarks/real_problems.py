@@ -31,9 +31,9 @@ from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, 
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
-PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md", ROOT / "README.md")
-BLOCK = re.compile(r"(<!-- real: (\w+)(?:, (.+?))? -->\n).*?(<!-- end -->)", flags=re.S)
-"""Place of a table on these pages: its kind, and the procedures in it where these are not all."""
+PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "README.md")
+BLOCK = re.compile(r"(<!-- real: (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S)
+"""Place of a table on these pages: its kind, the procedures in it where these are not all, and whether it is brief."""
 
 CHUNK = 120
 """Selections that a process simulates side by side."""
@@ -264,6 +264,8 @@ HEADINGS = (
     "by over 0.25 sd",
     "loss, sds",
 )
+BRIEF = (1, 2, 3, 4, 6)
+"""Places of the `HEADINGS` of a brief table."""
 
 
 def cells(lines: Sequence[Line]) -> Tuple[str, ...]:
@@ -317,10 +319,12 @@ def with_tables(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
     """The page with each pooled table in its place."""
 
     def block(found: "re.Match[str]") -> str:
-        names = tuple(found[3].split(", ")) if found[3] else NAMES
-        head = (*FIRST[found[2]], *HEADINGS)
-        table = [head, ("---",) * len(head), *pooled(lines, rules, found[2], names)]
-        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in table) + found[4]
+        names, first = tuple(found[3].split(", ")) if found[3] else NAMES, FIRST[found[2]]
+        rows = [(*first, *HEADINGS), *pooled(lines, rules, found[2], names)]
+        if found[4]:
+            rows = [(*row[: len(first)], *(row[len(first) + place] for place in BRIEF)) for row in rows]
+        table = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
+        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in table) + found[5]
 
     return BLOCK.sub(block, page)
 
