@@ -40,6 +40,16 @@ class TestEveryBelief:
         assert (posterior.prob_best(0.01) >= posterior.prob_best() - 1e-9).all()
         assert_allclose(posterior.prob_best(1e6), 1, atol=1e-6)
 
+    def test_what_two_choices_cost_differs_by_their_means(self, belief: Belief) -> None:
+        """Whichever is chosen, E[max - mean] has the same first part."""
+        posterior = belief.posterior(history({name: [*scores, 0.5] for name, scores in THREE_EACH.items()}))
+        costs = [posterior.expected_loss(taken) for taken in range(3)]
+        if not belief.has_margin:
+            assert costs == [None] * 3
+            return
+        assert_allclose(np.array(costs) + posterior.location, costs[0] + posterior.location[0], atol=1e-4)
+        assert min(costs) >= 0 and np.ptp(costs) > 0.01
+
     def test_too_few_evaluations_name_the_candidate(self, belief: Belief) -> None:
         few = {**THREE_EACH, "b": [0.5] * (belief.min_evaluations - 1)}
         with pytest.raises(ScoreError, match="'b'"):
