@@ -7,7 +7,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import List, Tuple
 
 import pytest
 
@@ -45,27 +44,6 @@ def test_every_page_that_has_moved_leads_to_a_heading(check_docs: ModuleType) ->
             path, _, anchor = target.replace("contributing.md", "../CONTRIBUTING.md").partition("#")
             assert not anchor or anchor in check_docs.anchors(DOCS / path), target
             assert (DOCS / path).is_file(), target
-
-
-def test_the_families_within_the_target_are_counted() -> None:
-    tables = (REPOSITORY / "scripts" / "benchmarks" / "calibration.md").read_text(encoding="utf-8")
-    row = re.compile(r"^(?:\|[^|]*){3}\| ([\d.]+) \([\d.]+-([\d.]+)\) \| ([\d.]+)", re.MULTILINE)
-
-    def rows(judged: str) -> List[Tuple[float, ...]]:
-        (table,) = re.findall(rf"<!-- pooled: {judged} -->\n(.*?)<!-- end -->", tables, re.DOTALL)
-        return [tuple(map(float, found)) for found in row.findall(table)]
-
-    unseen, tuned = rows("reporting"), rows("tuning")
-    assert all(wrong <= 0.05 and end <= 0.06 for wrong, end, _ in unseen)
-    held, (worst, _, _) = sum(wrong <= 0.05 for wrong, _, _ in tuned), max(tuned)
-    places = (REPOSITORY / "README.md", DOCS / "evaluation.md", DOCS / "faq.md")
-    readme, evaluation, faq = (" ".join(place.read_text(encoding="utf-8").split()) for place in places)
-    assert f"In all {len(unseen)} [kinds of simulated problems]" in readme
-    assert f"Of the {len(tuned)} others, {len(tuned) - held} exceeded that, with up to {worst:.0%}" in readme
-    assert f"{len(unseen)} in all, were written down before the present rule" in evaluation
-    assert f"in all {len(unseen)} families that the rule was not tuned on, and in {held} of" in evaluation
-    assert f"in all {len(unseen)} kinds of problems that the stopping rule was not tuned on" in faq
-    assert f"In the worst of the {len(tuned)} kinds that it was tuned on, {worst:.0%} of selections pick" in faq
 
 
 @pytest.mark.parametrize("script", ["check_words"], indirect=True)

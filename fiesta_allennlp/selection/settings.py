@@ -70,7 +70,8 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: early_looks (default), rule_of_three (for models that fail at times), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
+        "stopping rule: early_looks (default), rule_of_three (for models that fail at times), bayesian (as in the "
+        "paper) or glr (guaranteed error rate); or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )

@@ -84,7 +84,12 @@ class Watched(ProcessExecutor):
 def soak(num_evaluations: int, workers: int, root: Path) -> List[Sample]:
     """One selection of so many evaluations. Returns a sample for each."""
     directory = RunDirectory(root / "soak")
-    strategy = {"type": "top_two", "max_evaluations": num_evaluations, "confidence": 1 - 1e-12}
+    strategy = {
+        "type": "top_two",
+        "max_evaluations": num_evaluations,
+        "confidence": 1 - 1e-12,
+        "stop": {"type": "bayesian"},
+    }
     executor = Watched(directory, workers=workers)
     run_selection(directory, CANDIDATES, strategy, Nothing(), executor, Silent())
     return executor.samples

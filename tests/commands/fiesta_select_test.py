@@ -43,7 +43,7 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
 def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews: Path, call: Call) -> None:
     before = sorted(reviews.iterdir())
     output = call.done(*trained, "--dry-run")
-    for fact in ("test accuracy", "72 instances", "train 40, validation 12, test 20", "at least 24 and at most 100"):
+    for fact in ("test accuracy", "72 instances", "train 40, validation 12, test 20", "at least 6 and at most 100"):
         assert fact in output
     assert sorted(reviews.iterdir()) == before
 

@@ -64,10 +64,10 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     output = tmp_path / "plan.json"
     numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 2, "--seconds", 3600, "--confidence", 0.8]
     text = plan.done(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
-    # 7 runs of the winner and of a rival are the fewest
-    assert "14 runs" in text and "14 h 0 min" in text
+    # 3 starting runs of each are the fewest
+    assert "6 runs" in text and "6 h 0 min" in text
     content = json.loads(output.read_text())
-    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [14, 14, 14]
+    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]

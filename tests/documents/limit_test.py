@@ -89,7 +89,7 @@ def test_too_few_documents_and_bounds() -> None:
     few = LimitedDocuments(TopTwo(belief=Given(), num_starts=3), num_batches=2, measure=lambda history, name: 0.0)
     with pytest.raises(ConfigError, match="at least 3 documents, .* only 2"):
         few.check(["a", "b"])
-    assert limited(5).bounds(3) == (15, 15)
+    assert limited(5).bounds(3) == (3, 15)
 
 
 def test_who_fails_on_every_document_ends_with_the_others() -> None:

@@ -37,7 +37,7 @@ def test_a_selection_through_the_table_decides_the_same(tmp_path: Path, strategy
         assert run.split == split if split in known else run.split not in known
         rows.append({"candidate": run.candidate, "split": split, "seed": row["random_seed"], "score": row["score"]})
     found = next_runs(rows, **choice)
-    assert (found.decision.best, found.decision.stopped_by, found.runs) == (decision.best, "confidence", ())
+    assert (found.decision.best, found.decision.stopped_by, found.runs) == (decision.best, decision.stopped_by, ())
     assert found.decision.prob_best == pytest.approx(decision.prob_best)
 
 

@@ -29,21 +29,21 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
-    """With a gap of 1,000 sds the first look that may stop does: after 12 runs of both."""
+    """With a gap of 1,000 sds the first look that may stop does: after the starting runs of both."""
     found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
-    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (24, 1, 0)
-    assert found.default.mean_seconds == 24 * 1800 / 2
-    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (24, 24, 24)
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (6, 1, 0)
+    assert found.default.mean_seconds == 6 * 1800 / 2
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (6, 6, 6)
     assert list(found.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in found.margins.values()} == {24}
-    assert "Expect 24 runs" in repr(found) and "6 h 0 min with 2 workers" in repr(found)
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {6}
+    assert "Expect 6 runs" in repr(found) and "1 h 30 min with 2 workers" in repr(found)
 
 
-def test_a_tie_ends_by_the_maximum_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
+def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
     found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
-    assert (found.default.runs.high, found.default.correct) == (60, 1)
+    assert found.default.runs.high < 60 and (found.default.correct, found.default.inconclusive) == (1, 1)
     assert "No number of runs separates equal candidates" in repr(found)
-    assert "inconclusive at 60 runs (--max-evaluations)" in repr(found)
+    assert "inconclusive within 60 runs (--max-evaluations)" in repr(found)
     found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
@@ -87,7 +87,7 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
     found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
-    assert (found.default.mean_runs, found.equal.mean_runs) == (30, 30)
+    assert (found.default.mean_runs, found.equal.mean_runs) == (12, 12)
     assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 

@@ -131,13 +131,15 @@ def test_published_forms_are_read_as_they_are(
 def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
     given: Dict[str, Any] = {"wide": "split", "where": ["folds:=ArrowHead"]}
-    found = next_runs(files, **given)
+    found = next_runs(files, confidence=0.9999, **given)
     assert told(found) == {"HC2": [0.87, 0.88, 0.86, 0, 0], "ROCKET": [0.81, 0.83, 0.82, 0, 0]}
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
     assert (found.runs[0].split, found.runs[0].seed) == ("3", "1")
     made = report(files, output=tmp_path / "out", **given)
     assert made.best == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
-    assert made.decision[0].startswith("HC2 leads with P(best) ") and "not decided: target 0.95" in made.decision[0]
+    assert made.decision[0].startswith("HC2 is the best with probability ")
+    near = report(files, wide="split", where=["folds:=Beef"])
+    assert near.decision[0].startswith("ROCKET leads with P(best) ") and "not decided: target 0.95" in near.decision[0]
     options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "processes": 1, "seed": 1}
     assert replay(files, **given, **options).best == "HC2"
 

@@ -28,7 +28,7 @@ from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge
 from fiesta_allennlp.trainings.workers import build_executor, check_gpus
 
-TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "rule_of_three", "margin": 0.0, "workers": 7}
+TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "early_looks", "margin": 0.0, "workers": 7}
 
 
 @pytest.mark.parametrize("strategy", ["top_two", {"type": "top_two"}])

@@ -115,7 +115,7 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
     assert 1 <= len(scored) <= 2
     resume = ("select", "-s", "runs/lightning", "--recover", "--metric")
     status, said = fiesta(*resume, "f1", "--budget", "6")
-    assert status == 0 and said.count("'test_f1'") == 1 and "cnn is the best" in said
+    assert status == 0 and said.count("'test_f1'") == 1 and "cnn leads with P(best)" in said
     assert all(path.stat().st_mtime_ns == made[path] for path in made if path.parent.name in scored)
     status, said = fiesta(*resume, "test_f1")
     assert status == 2 and '--metric was "f1" and is now "test_f1"' in said
