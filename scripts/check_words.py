@@ -38,7 +38,7 @@ MOST_WORDS: Dict[str, int] = {
     "README.md": 380,
     "cluster.md": 750,
     "documents.md": 950,
-    "evaluation.md": 1200,
+    "evaluation.md": 1260,
     "faq.md": 850,
     "files.md": 700,
     "method.md": 1900,
@@ -47,7 +47,7 @@ MOST_WORDS: Dict[str, int] = {
     "quickstart.md": 600,
     "report.md": 850,
     "searching.md": 780,
-    "select.md": 1085,
+    "select.md": 1105,
     "splits.md": 850,
     "tables.md": 560,
 }

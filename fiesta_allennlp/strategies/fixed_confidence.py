@@ -187,6 +187,7 @@ class FixedConfidence(Strategy):
             [history.num_finished(name) for name in history.active],
             confidence=self.confidence,
             margin=look.decision.margin,
+            stop=self.stop,
             least=max(self.num_starts, self.to_win),
             limit=self.limit(len(history.active)),
             rng=rng,

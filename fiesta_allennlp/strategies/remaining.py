@@ -69,6 +69,7 @@ def plain_loop(
     *,
     confidence: float,
     margin: float,
+    stop: StoppingRule,
     least: int,
     limit: int,
     rng: np.random.Generator,
@@ -80,6 +81,7 @@ def plain_loop(
 
     Args:
         counts: finished runs in the order of the posterior, from which the noise of a run follows.
+        stop: rule that stops at a probability.
         least: runs that the winner and its nearest rival need.
         limit: the most runs of all candidates together.
     """
@@ -96,7 +98,8 @@ def plain_loop(
         ahead = location[rows, winner][:, None] - location + margin
         ahead[rows, winner] = np.inf
         variance = (noise[winner][:, None] + noise) / number
-        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
+        allowed = stop.allowed_error(np.array(number), confidence)
+        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= allowed
         if number >= least:
             rounds = np.where(is_sure, np.minimum(rounds, number), rounds)
     low, high = np.percentile(rounds, MIDDLE_HALF, method="nearest") * num_candidates
