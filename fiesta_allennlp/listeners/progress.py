@@ -17,6 +17,7 @@ from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaini
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
+    decimals_of,
     loss_text,
     number_text,
     probability_text,
@@ -41,14 +42,15 @@ def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
     return number_table("candidate", columns, title=title)
 
 
-def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Sequence[int] = ()) -> None:
+def add_candidate(table: Table, candidate: CandidateSummary, digits: int, *, under_way: Sequence[int] = ()) -> None:
+    """Add a row for a candidate. Its numbers have `digits` decimals."""
     table.add_row(
         escape(candidate.name),
         str(candidate.num_evaluations),
         *(str(number or "") for number in under_way),
         candidate.failures_text,
-        number_text(candidate.mean),
-        number_text(candidate.sd),
+        number_text(candidate.mean, digits),
+        number_text(candidate.sd, digits),
         candidate.standing,
         f"{candidate.seconds:.0f}",
     )
@@ -181,9 +183,11 @@ class Progress:
         now = f"{len(history.pending) - waiting.total()} running{later}"
         title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
-        for name in history.candidates:
-            numbers = (history.num_pending(name) - waiting[name], *([waiting[name]] if waiting else []))
-            add_candidate(table, summarise_candidate(history, self._decision, name), under_way=numbers)
+        summaries = [summarise_candidate(history, self._decision, name) for name in history.candidates]
+        for each in summaries:
+            late = waiting[each.name]
+            numbers = (history.num_pending(each.name) - late, *([late] if waiting else []))
+            add_candidate(table, each, decimals_of(summaries), under_way=numbers)
         return table
 
 

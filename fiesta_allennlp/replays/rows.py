@@ -24,7 +24,7 @@ from fiesta_allennlp.files import shortened
 from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, Failure, History, Request
 from fiesta_allennlp.replays.forms import Sheet
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.selection.metrics import scale_notes
+from fiesta_allennlp.selection.metrics import score_notes
 
 FAILED, RUNNING = "failed", "running"
 """States of a run without a score. `failed` also stands for the score of such a run."""
@@ -122,7 +122,7 @@ class Rows:
         """Sentences about what was read, and about what splits, seeds and scores mean."""
         twice = [name for name, scores in self.scores.items() if _is_twice(scores)]
         repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
-        others = (*self.read_notes, *scale_notes(self.scores), repeated if twice else None)
+        others = (*self.read_notes, *score_notes(self.scores), repeated if twice else None)
         return (*self._on_splits(), *filter(None, others))
 
     def _on_splits(self) -> Tuple[str, ...]:

@@ -28,15 +28,17 @@ def _cells(columns: "Columns[Item]", items: Iterable[Item]) -> Cells:
     return Cells([head for head, _ in columns], [[text(item) for _, text in columns] for item in items])
 
 
-SCORES: "Columns[CandidateReport]" = (
-    ("n", lambda c: str(c.num_evaluations)),
-    ("mean", lambda c: number_text(c.mean)),
-    ("sd", lambda c: number_text(c.sd)),
-    ("95% interval of the mean", lambda c: interval_text(c.interval)),
-    ("median", lambda c: number_text(c.median)),
-    ("min", lambda c: number_text(c.min)),
-    ("max", lambda c: number_text(c.max)),
-)
+def _scores(digits: int) -> "Columns[CandidateReport]":
+    return (
+        ("n", lambda c: str(c.num_evaluations)),
+        ("mean", lambda c: number_text(c.mean, digits)),
+        ("sd", lambda c: number_text(c.sd, digits)),
+        ("95% interval of the mean", lambda c: interval_text(c.interval, digits)),
+        ("median", lambda c: number_text(c.median, digits)),
+        ("min", lambda c: number_text(c.min, digits)),
+        ("max", lambda c: number_text(c.max, digits)),
+    )
+
 
 WORK: "Columns[CandidateReport]" = (
     ("failures", lambda c: c.failures_text or "0"),
@@ -51,13 +53,6 @@ QUERIES: "Columns[CandidateReport]" = (
     ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
 )
 
-DIFFERENCES: "Columns[Comparison]" = (
-    ("shared splits", lambda c: str(c.num_pairs)),
-    ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
-    ("95% interval", lambda c: interval_text(c.interval)),
-    ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
-)
-
 
 def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     """Return a row for every candidate; `belief_first` puts P(best) next to the names, for narrow screens."""
@@ -65,7 +60,7 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
     if report.margin:
         belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
-    before, after = SCORES, WORK
+    before, after = _scores(report.decimals), WORK
     if report.by_documents:
         before = (
             ("documents", lambda c: str(c.asked.num_documents if c.asked else 0)),
@@ -92,9 +87,16 @@ def differences(report: Report) -> Cells:
     against: "Columns[Comparison]" = (
         ("against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"),
     )
+    columns: "Columns[Comparison]" = (
+        *against,
+        ("shared splits", lambda c: str(c.num_pairs)),
+        ("mean difference", lambda c: number_text(c.mean_difference, report.decimals, sign="+")),
+        ("95% interval", lambda c: interval_text(c.interval, report.decimals)),
+        ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
+    )
     known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
     new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return _cells((*against, *DIFFERENCES, *(new_data if known else ())), report.comparisons)
+    return _cells((*columns, *(new_data if known else ())), report.comparisons)
 
 
 def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:

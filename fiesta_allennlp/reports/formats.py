@@ -11,7 +11,14 @@ from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import (
+    LEAST_DECIMALS,
+    count_text,
+    decimals_of,
+    duration_text,
+    number_text,
+    probability_text,
+)
 from fiesta_allennlp.strategies.margins import Margin
 
 if TYPE_CHECKING:
@@ -50,8 +57,8 @@ SPECIAL_IN_LATEX = {
 }
 
 
-def interval_text(interval: Optional[Interval]) -> str:
-    return MISSING if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
+def interval_text(interval: Optional[Interval], digits: int = LEAST_DECIMALS) -> str:
+    return MISSING if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
 
 def share_text(value: Optional[float]) -> str:
@@ -156,7 +163,11 @@ def _environment() -> "Environment":
     )
     environment.globals.update(prose=prose, join=join_pairs)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
-    environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
+    environment.filters.update(
+        decimals=decimals_of, number=number_text, probability=probability_text, interval=interval_text
+    )
     environment.filters.update(margin=lambda typed: Margin.of(typed).text.replace("=", " = "))
-    environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
+    environment.filters.update(
+        counted=count_text, duration=duration_text, share=share_text, probability=probability_text
+    )
     return environment

@@ -14,7 +14,7 @@ from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.summary import collapsed_in, loss_text, number_text, summarise_candidate
+from fiesta_allennlp.selection.summary import collapsed_in, decimals_of, loss_text, number_text, summarise_candidate
 from fiesta_allennlp.strategies.margins import Margin
 
 
@@ -102,10 +102,12 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
 
 def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
-    for name in found.history.candidates:
-        each = summarise_candidate(found.history, found.decision, name)
-        counts = (each.num_evaluations, found.history.num_pending(name), each.failures_text or 0)
-        table.add_row(escape(name), *map(str, counts), number_text(each.mean), number_text(each.sd), each.standing)
+    summaries = [summarise_candidate(found.history, found.decision, name) for name in found.history.candidates]
+    digits = decimals_of(summaries)
+    for each in summaries:
+        counts = (each.num_evaluations, found.history.num_pending(each.name), each.failures_text or 0)
+        numbers = number_text(each.mean, digits), number_text(each.sd, digits)
+        table.add_row(escape(each.name), *map(str, counts), *numbers, each.standing)
     return table
 
 

@@ -15,7 +15,7 @@ from fiesta_allennlp.registry import build, record_of
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.database import understood
-from fiesta_allennlp.selection.metrics import Metric, scale_notes
+from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.selection.summary import summarise
@@ -267,7 +267,7 @@ def _selection(
     scores = {name: history.scores(name).tolist() for name in history.candidates}
     return Reading(
         name=str(stored.directory.root),
-        notes=tuple(scale_notes(scores)),
+        notes=tuple(score_notes(scores)),
         stored=stored,
         metric=replace(metric, name=visible(metric.name)),  # somebody else may have chosen it
         history=history,

@@ -32,7 +32,7 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
 )
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import number_text
+from fiesta_allennlp.selection.summary import decimals_of, number_text
 from fiesta_allennlp.strategies.base import believed
 
 MOST_POINTS = 120
@@ -131,6 +131,11 @@ class Report(Shown, Origin):
         )
 
     @property
+    def decimals(self) -> int:
+        """The decimals of scores in all tables and sentences."""
+        return decimals_of(self.candidates)
+
+    @property
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
         return Metric(self.metric, self.minimise).text
@@ -190,14 +195,14 @@ class Report(Shown, Origin):
         numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
         table = number_table(self.words.candidate, (*numbers, "P(best)"))
         for candidate in self.ranked:
-            table.add_row(escape(candidate.name), *_numbers(candidate), candidate.standing)
+            table.add_row(escape(candidate.name), *self._numbers(candidate), candidate.standing)
         return [table, *self.decision]
 
-
-def _numbers(candidate: CandidateReport) -> Tuple[str, ...]:
-    if candidate.asked is not None:
-        return str(candidate.asked.num_documents), number_text(candidate.asked.measure)
-    return str(candidate.num_evaluations), number_text(candidate.mean), number_text(candidate.sd)
+    def _numbers(self, candidate: CandidateReport) -> Tuple[str, ...]:
+        if candidate.asked is not None:
+            return str(candidate.asked.num_documents), number_text(candidate.asked.measure)
+        mean, sd = (number_text(value, self.decimals) for value in (candidate.mean, candidate.sd))
+        return str(candidate.num_evaluations), mean, sd
 
 
 def _screening(read: Reading) -> Optional[ScreeningReport]:

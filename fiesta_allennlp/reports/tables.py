@@ -11,7 +11,7 @@ from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candi
 from fiesta_allennlp.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import count_text, number_text
+from fiesta_allennlp.selection.summary import count_text, decimals_of, number_text
 
 
 def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
@@ -20,8 +20,9 @@ def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {},
         return documents_table(summary)
     title = f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}"
     table = candidate_table(title, under_way=(heading,) if pending else ())
+    digits = decimals_of(summary["candidates"])
     for candidate in summary["candidates"]:
-        add_candidate(table, candidate, under_way=(pending.get(candidate.name, 0),) if pending else ())
+        add_candidate(table, candidate, digits, under_way=(pending.get(candidate.name, 0),) if pending else ())
     return table
 
 

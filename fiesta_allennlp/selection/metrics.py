@@ -82,6 +82,11 @@ APART = 10.0
 """The least factor between fractions and percentages. Losses around 1 are closer together."""
 
 
+def score_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
+    """Return the notes on scores of two scales and on equal scores. `scores` are by candidate."""
+    return [*scale_notes(scores), *constant_notes(scores)]
+
+
 def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return a note if some scores look like percentages and others like fractions, of several candidates or of one.
     `scores` are by candidate."""
@@ -92,7 +97,7 @@ def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     of_fractions = [name for name, each in scores.items() if any(0 < abs(score) <= FRACTION for score in each)]
     of_percentages = [name for name, each in scores.items() if any(abs(score) > FRACTION for score in each)]
     return [
-        f"the scores are on two scales: {', '.join(of_fractions)} with fractions such as {fractions[-1]:g}, and "
+        f"The scores are on two scales: {', '.join(of_fractions)} with fractions such as {fractions[-1]:g}, and "
         f"{', '.join(of_percentages)} with percentages such as {others[-1]:g}. Report all scores on one scale."
     ]
 
@@ -100,7 +105,7 @@ def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
 def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return a note for each candidate with several scores that are all one number. `scores` are by candidate."""
     return [
-        f"all {len(each)} scores of {name} are {each[0]:g}. Check that its runs use their seed and split, and that the "
+        f"All {len(each)} scores of {name} are {each[0]:g}. Check that its runs use their seed and split, and that the "
         "metric counts the whole set."
         for name, each in scores.items()
         if len(each) > 1 and len(set(each)) == 1

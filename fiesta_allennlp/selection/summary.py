@@ -2,10 +2,11 @@
 
 import csv
 import json
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -247,15 +248,28 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 SMALL, LARGE, HUGE = 1e-3, 1e7, 1e12
 """A number below the first or above the second is shown with significant digits instead of decimals."""
 
+LEAST_DECIMALS, MOST_DECIMALS = 4, 12
 
-def number_text(value: Optional[float], digits: int = 4, *, sign: str = "") -> str:
+
+def decimals_of(candidates: Iterable[CandidateSummary]) -> int:
+    """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
+    that come from rounding alone do not count."""
+    sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
+    needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
+    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)
+
+
+def number_text(value: Optional[float], digits: int = LEAST_DECIMALS, *, sign: str = "") -> str:
     """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign. A
     small or huge number has significant digits instead, and a large one up to 12."""
     if value is None:
         return "-"
     if abs(value) >= LARGE:
         return f"{value:{sign}.{12 if abs(value) < HUGE else 4}g}"
-    return f"{value:{sign}.{digits}g}" if 0 < abs(value) < SMALL else f"{value:{sign}.{digits}f}"
+    if not 0 < abs(value) < SMALL:
+        return f"{value:{sign}.{digits}f}"
+    significant = max(digits + math.floor(math.log10(abs(value))) + 1, min(digits, LEAST_DECIMALS))
+    return f"{value:{sign}.{significant}g}"
 
 
 def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:

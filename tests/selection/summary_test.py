@@ -12,6 +12,7 @@ from fiesta_allennlp.reports.words import in_words, selection_in_words
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
+    decimals_of,
     duration_text,
     number_text,
     probability_text,
@@ -187,3 +188,15 @@ def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(hi
 )
 def test_small_and_large_numbers_keep_their_digits(number: float, text: str) -> None:
     assert number_text(number) == text
+
+
+@pytest.mark.parametrize(
+    ("scale", "means"),
+    [(1e-9, ["0.8500000110", "0.8500000210"]), (1e-2, ["0.9600", "1.0600"]), (0.0, ["0.8500", "0.8500"])],
+)
+def test_the_smallest_sd_of_a_table_has_two_significant_digits(scale: float, means: List[str]) -> None:
+    scores = {
+        name: [0.85 + scale * step for step in steps] for name, steps in {"a": (10, 11, 12), "b": (20, 21, 22)}.items()
+    }
+    candidates = summary(History(("a", "b"), runs(scores)))["candidates"]
+    assert [number_text(each.mean, decimals_of(candidates)) for each in candidates] == means
