@@ -14,6 +14,7 @@ from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.version import __version__
 from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import made_up
 
@@ -75,7 +76,7 @@ def selection() -> Report:
 def test_the_paragraph_of_a_decision(selection: Report) -> None:
     text = paragraph(selection)
     for fact in (
-        "(Moss et al., 2019; Russo, 2016; Jourdan et al., 2022; fiesta-allennlp 0.1.0)",
+        f"(Moss et al., 2019; Russo, 2016; Jourdan et al., 2022; fiesta-allennlp {__version__})",
         "After 16 runs, model_0 was selected, with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs)",
         "model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits",
     ):
