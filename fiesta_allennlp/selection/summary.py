@@ -245,7 +245,7 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             writer.writerow([to_csv(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
 
 
-SMALL, LARGE, HUGE = 1e-3, 1e7, 1e12
+SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
 """A number below the first or above the second is shown with significant digits instead of decimals."""
 
 LEAST_DECIMALS, MOST_DECIMALS = 4, 12
