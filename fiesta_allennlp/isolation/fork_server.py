@@ -6,16 +6,18 @@ temporary directory of `multiprocessing`, which the server deletes if the proces
 
 import multiprocessing
 import os
+import platform
 import resource
 import shutil
 import sys
 import time
 import traceback
 from concurrent.futures import TimeoutError, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
@@ -48,6 +50,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"  # the fork server's variables
 LEAST_FILES = 64  # to be open at once, for the pipes of a few workers
 TORCH_CACHE, OF_ALLENNLP = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
+OWNER, NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a temporary directory; whose pids it means
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
 MOST_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
@@ -74,7 +77,7 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
         raise ConfigError(f"only {limit} files may be open at once. Allow more first: ulimit -n {LEAST_FILES}")
     ours = [package for package in packages if package.startswith(OURS)]
     _variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
-    _variables.update({PARENT: str(os.getpid()), SOCKETS: util.get_temp_dir(), PRELOAD: " ".join(ours)})
+    _variables.update({PARENT: str(os.getpid()), SOCKETS: marked_temp_dir(), PRELOAD: " ".join(ours)})
     _variables[SESSION] = name_session()
     _variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
     warnings = os.environ.get("PYTHONWARNINGS", "")
@@ -84,6 +87,30 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
     return context
+
+
+def marked_temp_dir() -> str:
+    """Return the temporary directory of `multiprocessing`, marked with its process. Delete those of processes that were
+    killed together with all that could do so."""
+    directory = Path(util.get_temp_dir())
+    place = f"{platform.node()} {os.readlink(NAMESPACE) if os.path.exists(NAMESPACE) else ''}"
+    for mark in directory.parent.glob(f"pymp-*/{OWNER}"):
+        with suppress(OSError, ValueError):
+            pid, _, other = mark.read_text().partition(" ")
+            if other == place and not is_alive(int(pid)):
+                shutil.rmtree(mark.parent, ignore_errors=True)
+    (directory / OWNER).write_text(f"{os.getpid()} {place}")
+    return str(directory)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 @contextmanager
