@@ -7,8 +7,8 @@ from runpy import run_path
 import pytest
 
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import load_candidates
-from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY
 
@@ -19,7 +19,7 @@ def test_the_candidates_are_right_and_all_scripts_are_used(monkeypatch: pytest.M
     monkeypatch.chdir(REPOSITORY)
     configs = sorted(map(str, EXAMPLES.glob("*.jsonnet")))
     candidates = load_candidates(merge({"candidates": configs, "metric": "accuracy"}))
-    scripts = {code for one in candidates.values() if is_program(one.config) for code in code_of(one.config)}
+    scripts = {code for one in candidates.values() for code in type_of(one.config).code}
     assert len(candidates) == len(configs) == 4
     others = {str(EXAMPLES / name) for name in ("make_data.py", "random_scores.py")}  # the pages run the second one
     assert scripts == {str(path) for path in EXAMPLES.glob("*.py")} - others

@@ -71,10 +71,14 @@ def evaluate_here(work: Work) -> Outcome:
     """Make a run in this fresh process. Anything that it raises, `SystemExit` included, becomes a `Failure`. The
     executor adds the times, because it knows them of a process that died too."""
     try:
-        reading = pickle.loads(work.evaluator).reading(work.places)
-        return run_logged(reading.evaluate, work.request, work.directory, log=work.log, settings=work.settings)
+        return run_logged(_evaluated, work, log=work.log, settings=work.settings)
     except BaseException as error:
         return Failure(work.request, kind=_kind(error, work.directory), error=explained(error))
+
+
+def _evaluated(work: Work) -> Outcome:
+    """Make a run once the packages are imported, among them that of the evaluator."""
+    return pickle.loads(work.evaluator).reading(work.places).evaluate(work.request, work.directory)
 
 
 def _kind(error: BaseException, directory: Path) -> str:

@@ -11,8 +11,8 @@ from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.environment import environment
-from fiesta_allennlp.selection.options import as_typed, words_of
-from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.selection.options import as_typed
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
@@ -32,7 +32,8 @@ def checklist_of(read: Reading) -> Checklist:
 
 def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
     by_runs = not read.by_documents
-    programs = [candidate.name for candidate in stored.candidates if by_runs and is_program(candidate.config)]
+    runs = stored.candidates if by_runs else []
+    programs = [candidate.name for candidate in runs if not type_of(candidate.config).builds_model]
     with understood(stored.directory.store):
         rows = render_rows(
             "checklist.j2",
@@ -69,15 +70,12 @@ def _typed(params: Mapping[str, Any], without: str = "") -> str:
 
 
 def _repeat_one(stored: Stored, settings: Settings, programs: List[str]) -> Checklist:
-    """Return the commands that make one run again, of AllenNLP configs and of programs."""
-    rows: List[Tuple[str, str]] = []
-    if len(programs) < len(stored.candidates):
-        packages = words_of("include_package", ("fiesta_allennlp.plugin", *settings.include_package))
-        train = "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW"
-        rows.append(("command to repeat one run", f"{train} {shlex.join(packages)}"))
-    if programs:
-        again = (
-            "python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW"
-        )
-        rows.append((f"command to repeat one run of {', '.join(programs)}", again))
-    return tuple(rows)
+    """Return the commands that make one run again, AllenNLP's first."""
+    commands: Dict[str, List[str]] = {}
+    for candidate in sorted(stored.candidates, key=lambda candidate: candidate.name in programs):
+        command = type_of(candidate.config).repeat_command(settings.include_package)
+        commands.setdefault(command, []).append(candidate.name)
+    return tuple(
+        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in programs else ""), command)
+        for command, names in commands.items()
+    )

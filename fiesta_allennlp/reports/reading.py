@@ -21,6 +21,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, naming_p
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.pool import scored_on
 from fiesta_allennlp.trainings.settings import Settings, merge
 
@@ -209,6 +210,8 @@ def _by_trainings(stored: Stored) -> Reading:
     settings = merge(stored.meta.settings or {})
     metric = settings.scored_by
     with naming_packages(settings.include_package):
+        for candidate in stored.candidates:
+            type_of(candidate.config)  # refuses one that is not registered
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     return replace(
         _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),

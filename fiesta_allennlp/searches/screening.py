@@ -1,6 +1,5 @@
 """The first stage of a search as a kind of selection: one run of each config that the searcher chooses."""
 
-import json
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,9 +27,9 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import clear
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
 from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
-from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
 from fiesta_allennlp.trainings.pool import Preparation, facts_of
 from fiesta_allennlp.trainings.preparation import (
     CheckedTrainings,
@@ -60,7 +59,10 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         if staged.metric is not None and not stored.candidates:
             check_sign(staged.metric)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
-        given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points)
+        given = importing(
+            settings.include_package,
+            lambda: _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points),
+        )
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
         roster = read_roster(given, stored, allow_removed=False, division=staged.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
@@ -212,9 +214,7 @@ def prepare_by_reader(
     built is a failed run later."""
     alike: Dict[str, List[str]] = {}
     for name, candidate in candidates.items():
-        config = dict(candidate.config)
-        uris = sorted(holder[key] for holder, key in vector_references(config))
-        alike.setdefault(json.dumps([readers_of(config), official_paths(config), uris]), []).append(name)
+        alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
     firsts = {names[0]: candidates[names[0]] for names in alike.values()}
     built = prepare_all(firsts, checked, directory, place, console)
     others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}

@@ -22,8 +22,8 @@ from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.preparation import PreparedTrainings
-from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -129,5 +129,5 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
         name, first = next(iter(given.items()))
         run = directory.screening.evaluation(f"{name}-0")
-        typed = example_command(first.config, prepared.checked.roster.division, run) if is_program(first.config) else ""
+        typed = type_of(first.config).example_command(prepared.checked.roster.division, run)
         return SearchPlan(len(given), configs, num_finalists, examples, prepared, typed)

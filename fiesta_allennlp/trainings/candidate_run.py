@@ -1,12 +1,13 @@
 """The common base of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
 
 import json
+import os
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, List, Mapping, Optional
+from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.directory import OUTCOME
 from fiesta_allennlp.errors import FiestaError, MetricError
@@ -17,7 +18,7 @@ from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
-from fiesta_allennlp.trainings.programs.metrics import numbers_in, score_in
+from fiesta_allennlp.trainings.programs.metrics import names_of, numbers_in, score_in
 
 REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
 
@@ -27,8 +28,11 @@ class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
     `places` maps files that the config names to their places on this machine. `data` are the candidate's data as they
-    were when the selection began. `group_by` is the key of the groups that splits keep whole.
+    were when the selection began. `group_by` is the key of the groups that splits keep whole. `description` is the file
+    in which `describe` leaves what repeats a run.
     """
+
+    description: ClassVar[str] = "run.json"
 
     config: Config
     metric: str
@@ -36,19 +40,42 @@ class CandidateRun(Evaluator):
     places: Mapping[str, str] = field(default_factory=dict)
     data: DataMark = field(default_factory=DataMark)
     division: Division = AT_OFFICIAL_RATIOS
+    working_directory: str = field(default_factory=os.getcwd)
 
     @abstractmethod
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
         """Make the run in `directory`, and return all metrics that it reports."""
 
     @property
-    @abstractmethod
     def metric_names(self) -> List[str]:
         """The names under which a run may report the metric. Earlier ones win."""
+        return names_of(self.metric, self.division)
 
-    @abstractmethod
+    def note_on_metric(self, reported: str) -> str:
+        """Return what is doubtful about the name under which a run reported the metric."""
+        return ""
+
     def is_in(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
+        left = json.loads((directory / self.description).read_text(encoding="utf-8"))
+        return isinstance(left, dict) and left.get("run") == self._about(request)
+
+    def describe(self, request: Request, directory: Path, **more: Any) -> None:
+        """Write down everything that repeats a run, before it is made."""
+        about = {"run": self._about(request), "metric": self.metric, **more}
+        with replacing(directory / self.description) as part:
+            text = json.dumps({**about, "working_directory": self.working_directory}, indent=2)
+            part.write_text(text, encoding="utf-8")
+
+    def _about(self, request: Request) -> Dict[str, Any]:
+        """Return everything that decides the score, as plain data."""
+        about = {
+            "config": self.config,
+            "seeds": asdict(request),
+            "group_by": self.group_by,
+            "division": asdict(self.division),
+        }
+        return json.loads(json.dumps(about))
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have

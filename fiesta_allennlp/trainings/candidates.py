@@ -2,30 +2,24 @@
 
 import json
 import os
+import re
 import shlex
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.errors import NO_ALLENNLP, ConfigError, all_in_one, plainly
+from fiesta_allennlp.errors import ConfigError, all_in_one, near, plainly
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.family import Resumed
-from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet
+from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_place
-from fiesta_allennlp.trainings.config import (
-    SEED_KEYS,
-    Config,
-    first_difference,
-    load_config,
-    official_paths,
-    with_absolute_paths,
-)
-from fiesta_allennlp.trainings.config_checks import check_config, check_parts
+from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
+from fiesta_allennlp.trainings.config_checks import check_parts
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
-from fiesta_allennlp.trainings.programs.config import division_for, is_program
+from fiesta_allennlp.trainings.programs.config import config_of_command
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -57,6 +51,47 @@ class Roster:
         return {name: dict(each[name].config) for name in self.names}
 
 
+UNDEFINED = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
+
+
+def load_config(
+    spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
+) -> Config:
+    """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
+    win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
+    if not spec.command and not spec.path.is_file():
+        command = " A command needs placeholders, such as {train}, {test} and {seed}." if " " in spec.place else ""
+        raise ConfigError(f"no such config file.{command}")
+    config = _evaluated(spec, overrides, data_of_commands)
+    type_of(config).check_complete()
+    return config
+
+
+def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
+    source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
+    where = f"the config with --overrides '{overrides}'" if overrides else "the config"
+    try:
+        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
+    except ConfigError as error:
+        if overrides:  # which may be innocent
+            _evaluated(spec, "", data)
+        missing = UNDEFINED.search(str(error))
+        if not missing:
+            raise
+        name = missing[1]
+        typed = "".join(f" Is '{typed}' a misspelling of it?" for typed in near(name, spec.point.variables))
+        raise ConfigError(
+            f"{where} reads the external variable '{name}', which has no value.{typed} Set it with "
+            f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
+        ) from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
+    try:
+        return with_overrides(config, spec.point.overrides)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(str(error)) from error
+
+
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = read_candidates(settings.candidates, settings.points)
@@ -77,8 +112,8 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
             "specify their own data."
         )
     check_variables(specs, settings.overrides)
-    if find_spec("allennlp") is None and not all(is_program(candidate.config) for candidate in made.values()):
-        raise ConfigError(NO_ALLENNLP)
+    for candidate in made.values():
+        type_of(candidate.config).check_installed()
     return made
 
 
@@ -109,7 +144,8 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
     try:
         config = load_config(spec, settings.overrides, settings.data_of_commands)
-        check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
+        candidate = type_of(config)
+        candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{spec.what}: {error}") from error
     return Candidate(spec.name, spec.place, config)
@@ -120,7 +156,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
     replaced."""
     same: Dict[str, List[str]] = {}
     for name, config in configs.items():
-        trained = {**with_absolute_paths(config), **dict.fromkeys(SEED_KEYS)}
+        trained = {**type_of(config).absolute(), **dict.fromkeys(SEED_KEYS)}
         same.setdefault(json.dumps(trained, sort_keys=True), []).append(name)
     return [names for names in same.values() if len(names) > 1]
 
@@ -149,7 +185,7 @@ def read_roster(
     check_distinct({**known, **given}, what="candidate")
     late = tuple(name for name in given if name not in known or name in before) if known else ()
     every = {**known, **given}.values()
-    needs_validation = any(division_for(candidate.config, division).has_validation for candidate in every)
+    needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in every)
     division = replace(division, has_validation=needs_validation)
     return Roster(given, known, frozenset(known) - frozenset(given), late, data, division)
 
@@ -159,17 +195,17 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
-        paths = repr(division.used(official_paths(dict(candidate.config))))
+        paths = repr(division.used(type_of(candidate.config).data_paths))
         known[paths] = marks[name] = known[paths] if paths in known else mark_of(candidate, division)
     return marks
 
 
 def mark_of(candidate: Candidate, division: Division) -> DataMark:
     """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
-    config = dict(candidate.config)
+    known = type_of(candidate.config)
     try:
-        mark = mark_data(division.used(official_paths(config)))
-        check_parts(config, division_for(config, division), mark)
+        mark = mark_data(division.used(known.data_paths))
+        check_parts(known.data_paths, known.own_division(division), mark, known.data_key)
     except (OSError, ConfigError) as error:
         raise ConfigError(f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}") from error
     return mark

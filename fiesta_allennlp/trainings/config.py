@@ -2,16 +2,12 @@
 
 import copy
 import json
-import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError, near
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, config_of_command, is_program
 
 Config = Dict[str, Any]
 
@@ -21,31 +17,13 @@ NEEDED = ("dataset_reader", "model", "data_loader", "trainer")
 
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
-UNDEFINED = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
 
-
-def load_config(
-    spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
-) -> Config:
-    """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
-    win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
-    if not spec.command and not spec.path.is_file():
-        command = " A command needs placeholders, such as {train}, {test} and {seed}." if " " in spec.place else ""
-        raise ConfigError(f"no such config file.{command}")
-    config = _evaluated(spec, overrides, data_of_commands)
-    if is_program(config):
-        check_keys(config)
-    else:
-        _check_complete(config)
-    official_paths(config)
-    return config
-
-
-def _check_complete(config: Config) -> None:
+def check_complete(config: Config) -> None:
+    """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
     for key in (*NEEDED, "validation_dataset_reader"):
         part = config.get(key)
         if part is None and key in NEEDED:
-            program = f' For a program, set "type": "{TYPE}".' if "command" in config else ""
+            program = ' For a program, set "type": "program".' if "command" in config else ""
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
         if part is not None and not isinstance(part, dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
@@ -54,6 +32,8 @@ def _check_complete(config: Config) -> None:
                 f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its "
                 "'reader', write its 'paths' as 'train_data_path' and so on, and pass any 'group_by' as --group-by."
             )
+    if config.get("train_data_path") is None:
+        raise ConfigError("'train_data_path' is missing.")
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
@@ -63,59 +43,26 @@ def _check_complete(config: Config) -> None:
         )
 
 
-def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
-    source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
-    where = f"the config with --overrides '{overrides}'" if overrides else "the config"
-    try:
-        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
-    except ConfigError as error:
-        if overrides:  # which may be innocent
-            _evaluated(spec, "", data)
-        missing = UNDEFINED.search(str(error))
-        if not missing:
-            raise
-        name = missing[1]
-        typed = "".join(f" Is '{typed}' a misspelling of it?" for typed in near(name, spec.point.variables))
-        raise ConfigError(
-            f"{where} reads the external variable '{name}', which has no value.{typed} Set it with "
-            f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
-        ) from error
-    if not isinstance(config, dict):
-        raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
-    try:
-        return with_overrides(config, spec.point.overrides)
-    except (ValueError, KeyError) as error:
-        raise ConfigError(str(error)) from error
-
-
 def readers_of(config: Config) -> Dict[str, Any]:
     """Return the readers of the config, by key. AllenNLP ignores a `validation_dataset_reader` that is null."""
     return {key: config[key] for key in READER_KEYS if config.get(key) is not None}
 
 
-def part_key(config: Config, part: str) -> str:
-    """Return the key under which a config names an official part."""
-    return f"data.{part}" if is_program(config) else f"{part}_data_path"
-
-
 def official_paths(config: Config) -> Dict[str, Any]:
-    """Return the data paths that the config names, by part, with absolute files. A program that cuts its own sets has
-    none. Raise a `ConfigError` if there is no training part."""
-    data = config.get("data") or {} if is_program(config) else {part: config.get(f"{part}_data_path") for part in PARTS}
-    paths = {part: _mapped(data[part], _absolute) for part in PARTS if data.get(part) is not None}
-    if "train" not in paths and not (is_program(config) and config.get("data") is None):
-        raise ConfigError(f"'{part_key(config, 'train')}' is missing.")
-    return paths
+    """Return the data paths that an AllenNLP config names, by part, with absolute files."""
+    return absolute_paths({part: config.get(f"{part}_data_path") for part in PARTS})
+
+
+def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the paths of the sets that are not None, with absolute files."""
+    return {part: _mapped(data[part], _absolute) for part in PARTS if data.get(part) is not None}
 
 
 def with_absolute_paths(config: Config) -> Config:
-    """Return the config with the files of its official parts named so that they are found from any current
+    """Return an AllenNLP config with the files of its official parts named so that they are found from any current
     directory."""
     result = json.loads(json.dumps(config))
-    if is_program(result):
-        (result.get("data") or {}).update(official_paths(config))
-    else:
-        result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
+    result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
     return result
 
 

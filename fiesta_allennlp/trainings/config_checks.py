@@ -2,57 +2,29 @@
 
 import json
 from itertools import combinations
-from typing import Optional
+from typing import Any, Callable, Mapping, Optional
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
-from fiesta_allennlp.trainings.config import Config, leaves_of, official_paths, part_key
+from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.trainings.config import Config, leaves_of
 from fiesta_allennlp.trainings.data_files import DataMark, files_behind
-from fiesta_allennlp.trainings.programs.config import check_program, division_for, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
 
 
-def check_config(
-    config: Config, *, metric: Metric, group_by: Optional[str] = None, division: Division = AT_OFFICIAL_RATIOS
-) -> None:
-    """Refuse everything that can be found wrong with a candidate without building it."""
-    division = division_for(config, division)
-    if not division.has_validation and not is_program(config):
+def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
+    """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
+    random split open. `key_of` returns the key of the config for a set."""
+    missing = [part for part in division.parts if part not in paths] if division.is_official else []
+    if missing:
+        hidden = "; or use --score validation if the test labels are hidden" * (missing[0] == "test")
         raise ConfigError(
-            "AllenNLP configs need a validation set. Use three numbers, such as --split-ratios 0.64,0.16,0.2."
+            f"--splits official needs '{key_of(missing[0])}', which is missing. Add the file{hidden}; or use "
+            "--splits shared for random splits."
         )
-    if official_paths(config):
-        if division.is_official:
-            check_official(config, division)
-        else:
-            check_sizes(config, division)
-            if is_program(config):
-                check_group_by(config, group_by)
-    if is_program(config):
-        check_program(config, group_by=group_by, division=division)
-    else:
-        check_test_loader(config)
-        check_direction(config, metric)
-
-
-def check_official(config: Config, division: Division) -> None:
-    """Refuse a config that does not name every set that a run on official splits needs."""
-    paths = official_paths(config)
-    for part in division.parts:
-        if part not in paths:
-            hidden = "; or use --score validation if the test labels are hidden" * (part == "test")
-            raise ConfigError(
-                f"--splits official needs '{part_key(config, part)}', which is missing. Add the file{hidden}; or use "
-                "--splits shared for random splits."
-            )
-
-
-def check_sizes(config: Config, division: Division) -> None:
-    """Refuse a config that leaves the sizes of the sets of a random split open."""
-    if not division.ratios and len(division.used(official_paths(config))) < 2:
-        keys = " or ".join(f"'{part_key(config, part)}'" for part in division.parts[1:])
+    if not division.is_official and not division.ratios and len(division.used(paths)) < 2:
+        keys = " or ".join(f"'{key_of(part)}'" for part in division.parts[1:])
         ratios = "0.64,0.16,0.2" if len(division.parts) == len(PARTS) else "0.8,0.2"
         raise ConfigError(
             f"without {keys}, the sizes of random splits are unknown. Add a file, or set the sizes, for example with "
@@ -74,18 +46,18 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
         )
 
 
-def check_parts(config: Config, division: Division, mark: DataMark) -> None:
+def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, key_of: Callable[[str], str]) -> None:
     """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
 
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
     """
-    paths, digests = official_paths(config), {file.path: file.digest for file in mark.files}
+    digests = {file.path: file.digest for file in mark.files}
     for one, other in combinations([part for part in division.parts if part in paths], 2):
         first, second = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (one, other))
         contents, others = set(first.values()), set(second.values())
         is_copy = bool(first and second) and (contents <= others or others <= contents)
         if paths[one] == paths[other] or first.keys() & second.keys() or is_copy:
-            keys = [part_key(config, part) for part in (one, other)]
+            keys = [key_of(part) for part in (one, other)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
                 remedy = "; or remove 'test_data_path' and use --score validation" * (one != "train")

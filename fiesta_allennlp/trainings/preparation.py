@@ -3,7 +3,7 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -30,9 +30,9 @@ from fiesta_allennlp.selection.strategy_building import importing
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config, with_absolute_paths
-from fiesta_allennlp.trainings.config_checks import check_direction
+from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, missing_file
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -42,9 +42,6 @@ from fiesta_allennlp.trainings.pool import (
     scored_on,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.programs.config import code_of, is_program
-from fiesta_allennlp.trainings.programs.pool import program_pool
-from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.progress_setup import MetricNames
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
 from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
@@ -52,7 +49,7 @@ from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packag
 
 @dataclass(frozen=True)
 class EachRun(Evaluator):
-    """Runs each candidate as a program, or trains it with AllenNLP. `runs` are by candidate."""
+    """Runs each candidate as its type does. `runs` are by candidate."""
 
     runs: Mapping[str, CandidateRun]
 
@@ -61,16 +58,6 @@ class EachRun(Evaluator):
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         return self.for_request(request).evaluate(request, directory)
-
-
-TRIAL_RECORDS = 200  # of a program
-
-
-def of_one_epoch(config: Config) -> Config:
-    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
-    trainer = config["trainer"]
-    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
-    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
 
 
 @dataclass(frozen=True)
@@ -101,45 +88,33 @@ class PreparedTrainings:
 
     @property
     def code(self) -> List[str]:
-        """The files that the commands of programs name."""
-        return sorted({file for config in self.programs.values() for file in code_of(config)})
+        """The files of code that the configs name."""
+        given = self.checked.roster.given.values()
+        return sorted({file for candidate in given for file in type_of(candidate.config).code})
 
-    @property
-    def programs(self) -> Dict[str, Config]:
-        """The configs of the candidates that are programs."""
-        given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
-        return {name: config for name, config in given.items() if is_program(config)}
-
-    def metric_names(self, console: Console) -> MetricNames:
-        return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
+    def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
+        """Return the listener to the runs whose metrics are unknown before the first one."""
+        runs = {name: evaluator.runs[name] for name in self.checked.roster.given}
+        unknown = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
+        return MetricNames(self.checked.settings, unknown, console)
 
     def evaluator(self, *, is_trial: bool = False) -> EachRun:
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
         records."""
         settings, roster = self.checked.settings, self.checked.roster
-        keeps_models = settings.keep != "none"
-        runs: Dict[str, CandidateRun] = {}
-        for name, given in roster.configs.items():
-            config = with_absolute_paths(given)
-            shared: Dict[str, Any] = {
-                "metric": settings.scored_by.name,
-                "group_by": self.preparations[name].pool.group_by,
-                "data": roster.data.get(name, DataMark()),
-                "division": roster.division,
-            }
-            if is_program(config):
-                most_records = TRIAL_RECORDS if is_trial else None
-                runs[name] = ProgramRun(config, keep_models=keeps_models, most_records=most_records, **shared)
-                continue
-            from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
-
-            runs[name] = AllenNLPTraining(
-                of_one_epoch(config) if is_trial else config,
+        runs = {
+            name: type_of(config).run(
+                metric=settings.scored_by.name,
+                group_by=self.preparations[name].pool.group_by,
+                data=roster.data.get(name, DataMark()),
+                division=roster.division,
                 vectors=dict(self.preparations[name].vectors),
-                keep_archives=keeps_models,
+                keep_models=settings.keep != "none",
                 free_device=self.executor.gives_devices,
-                **shared,
+                is_trial=is_trial,
             )
+            for name, config in roster.configs.items()
+        }
         return EachRun(runs)
 
 
@@ -154,8 +129,8 @@ def prepare_all(
     `vectors/`; both move to `directory` afterwards. Raise a `ConfigError` that lists all invalid candidates."""
     settings, roster = checked.settings, checked.roster
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
-    are_programs = all(is_program(candidate.config) for candidate in candidates.values())
-    building = "" if are_programs else " and building each model once"
+    builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
+    building = " and building each model once" if builds else ""
     console.print(f"Checking {num_tasks}: reading the data{building} ...")
     room = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
     tasks = {
@@ -194,11 +169,7 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-    if is_program(config):
-        return Preparation(program_pool(config, group_by, data=data, division=division))
-    from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
-
-    return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
+    return type_of(config).prepare(group_by=group_by, division=division, data=data, vectors=vectors)
 
 
 LOSS = "loss"  # which AllenNLP's trainer reports for every model
@@ -244,7 +215,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     (found,) = shared
     check_sign(found)
     for candidate in candidates.values():
-        check_direction(dict(candidate.config), Metric(found))
+        type_of(candidate.config).check_metric(Metric(found))
     console.print(f"Comparing by {found}, the only metric that all candidates report.")
     return found
 

@@ -22,11 +22,9 @@ from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
 from fiesta_allennlp.selection.summary import collapsed_in
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.programs.config import placeholders_of
-from fiesta_allennlp.trainings.programs.metrics import metric_in, names_of
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.programs.metrics import metric_in
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -82,12 +80,11 @@ class BestModels(Listener):
 
 
 class MetricNames(Listener):
-    """Prints each name under which programs report the metric, once, if it differs from the metric's own name; and what
+    """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name; and what
     is doubtful about the scores, once it shows."""
 
-    def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
-        self._metric, self._configs, self._console = settings.scored_by.name, configs, console
-        self._names = names_of(self._metric, division)
+    def __init__(self, settings: Settings, runs: Mapping[str, CandidateRun], console: Console) -> None:
+        self._metric, self._runs, self._console = settings.scored_by.name, runs, console
         self._told: Set[str] = set()
         self._scores: Dict[str, List[float]] = {}
         self._doubted: Set[str] = set()
@@ -102,19 +99,14 @@ class MetricNames(Listener):
             return
         self._scores.setdefault(name, []).append(outcome.score)
         self._doubt()
-        if name not in self._configs:
+        run = self._runs.get(name)
+        if run is None:
             return
-        found = metric_in(outcome.metrics, self._names)
+        found = metric_in(outcome.metrics, run.metric_names)
         if found == self._metric or found in self._told:
             return
         self._told.add(found)
-        sentence = f"Note: for {self._metric}, {name} reports '{found}'."
-        if found.startswith("eval_") and {"validation", "test"} <= placeholders_of(self._configs[name]):
-            sentence += (
-                " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
-                "the program predict on {test}, or pass {test} as the validation file."
-            )
-        self._console.print(sentence)
+        self._console.print(f"Note: for {self._metric}, {name} reports '{found}'.{run.note_on_metric(found)}")
 
     def _doubt(self) -> None:
         """Print the notes on the scores so far: one on their scale, and one on each candidate."""

@@ -23,10 +23,10 @@ from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
 from fiesta_allennlp.selection.summary import summarise
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.pool import facts_of
 from fiesta_allennlp.trainings.preparation import CheckedTrainings, PreparedTrainings, prepare_all, prepared_trainings
-from fiesta_allennlp.trainings.programs.config import example_command, is_program, notes_on_program
 from fiesta_allennlp.trainings.progress_setup import BestModels, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -43,7 +43,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
-        given = load_candidates(settings, least=least)
+        given = importing(settings.include_package, lambda: load_candidates(settings, least=least))
         roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
         strategy = importing(
             settings.include_package,
@@ -81,11 +81,12 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             told_of_jobs(executor, directory, console),
             watching(settings, directory, console, remaining=remaining) as listeners,
         ):
+            evaluator = prepared.evaluator()
             yield LoopParts(
                 strategy=strategy,
-                evaluator=prepared.evaluator(),
+                evaluator=evaluator,
                 executor=executor,
-                listeners=[*listeners, prepared.metric_names(console)],
+                listeners=[*listeners, prepared.metric_names(evaluator, console)],
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
             )
@@ -120,8 +121,7 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
             "separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
         )
     for name, config in configs.items():
-        if is_program(config):
-            yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
+        yield from (f"{name}: {note}" for note in type_of(config).notes(roster.division))
 
 
 TRAININGS = Trainings()
@@ -152,11 +152,10 @@ def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     roster = prepared.checked.roster
     least, most = prepared.checked.strategy.bounds(len(roster.given))
     commands = {
-        name: example_command(config, roster.division, directory.evaluation(f"{name}-0"))
+        name: type_of(config).example_command(roster.division, directory.evaluation(f"{name}-0"))
         for name, config in roster.configs.items()
-        if is_program(config)
     }
-    return Plan(prepared, least, most, commands)
+    return Plan(prepared, least, most, {name: command for name, command in commands.items() if command})
 
 
 @dataclass(frozen=True)
@@ -179,8 +178,8 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not isinstance(prepared.executor, ProcessExecutor):
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
-        names = prepared.metric_names(console)
         evaluator = prepared.evaluator(is_trial=True)
+        names = prepared.metric_names(evaluator, console)
         for name in prepared.checked.roster.given:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
             prepared.executor.submit(Measured(evaluator.for_request(request)), request)

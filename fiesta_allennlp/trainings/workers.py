@@ -1,7 +1,6 @@
 """Builds the executor that the options name, and checks the GPUs that its runs would use."""
 
 import inspect
-import json
 import os
 from typing import List, Mapping, Sequence, Tuple
 
@@ -13,18 +12,16 @@ from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.environment import DEVICES, is_gpu, visible_gpus
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.settings import Settings, executor_options
-
-# Workers import these modules first, and the fork server once for all of them.
-OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
 
 
 def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
-    """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages."""
-    are_programs = all(is_program(config) for config in roster.configs.values())
-    return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
+    """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
+    imports the modules of this package once for all workers."""
+    modules = sorted({type_of(config).worker_module for config in roster.configs.values()})
+    return (*modules, *settings.include_package)
 
 
 def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
@@ -70,23 +67,9 @@ def _named(devices: Sequence[str]) -> List[str]:
 
 
 def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
-    """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and a config
-    that asks for a device that does not exist on this machine, if runs use the device of their config."""
+    """Refuse a candidate that asks for a device which its runs would not see."""
     for name, candidate in candidates.items():
-        trainer = candidate.config.get("trainer", {})  # a program has none
-        device = trainer.get("cuda_device", -1)
-        wrong = f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but"
-        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
-            raise ConfigError(
-                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or a "
-                "fraction such as 0.25 with Ray; or train on the CPU with --overrides '{\"trainer.cuda_device\": -1}'."
-            )
-        is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
-        is_here = device is None or is_own
-        if isinstance(device, int):
-            is_here = device < 0 or device < len(visible_gpus())
-        if not executor.gives_devices and not is_here:
-            raise ConfigError(
-                f"{wrong} this machine has {len(visible_gpus())} GPUs, numbered from 0. Correct it, use -1 for the "
-                "CPU, or remove the key to let AllenNLP choose."
-            )
+        try:
+            type_of(candidate.config).check_device(executor)
+        except ConfigError as error:
+            raise ConfigError(f"candidate '{name}': {error}") from error

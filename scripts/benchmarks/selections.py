@@ -19,7 +19,8 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
+from fiesta_allennlp.trainings.candidates import load_config
+from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.preparation import EachRun
 
 

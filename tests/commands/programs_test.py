@@ -132,6 +132,6 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(selections: Selections, re
 
 def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program: Write, candidates: List[str]) -> None:
     misnamed = write_program("misnamed", GOOD, type="progam")
-    selections.refused(candidates[0], misnamed, *METRIC, said='"type": "program"')
+    selections.refused(candidates[0], misnamed, *METRIC, said="'type' is 'progam'.* Did you mean 'program'")
     selections.refused(*candidates, said="--metric is missing")
     assert not (selections.run / "evaluations").exists()

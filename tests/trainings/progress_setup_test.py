@@ -70,7 +70,7 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
 def test_doubtful_scores_are_noted_once(tmp_path: Path) -> None:
     out = StringIO()
     settings = Settings(candidates=("a", "b"), metric="f1")
-    names = MetricNames(settings, {}, settings.division, Console(file=out, width=200))
+    names = MetricNames(settings, {}, Console(file=out, width=200))
     runs = finished(RunDirectory(tmp_path), ("a", 0.8), ("b", 0.5), ("b", 0.5), ("b", 0.5), ("a", 81.0), ("b", 0.6))
     for number, run in enumerate(runs, start=1):
         names.on_outcome(run)

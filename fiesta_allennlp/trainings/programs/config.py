@@ -13,6 +13,7 @@ from fiesta_allennlp.directory import OUTPUT, SETS
 from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.trainings.config import absolute_paths
 from fiesta_allennlp.trainings.programs.data import FORMATS, name_of_set
 
 TYPE = "program"
@@ -29,9 +30,9 @@ SCRIPTS = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
 OURS = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
 
 
-def is_program(config: Mapping[str, Any]) -> bool:
-    """Return whether a candidate is a program, by its `type` at the top, which AllenNLP configs do not need."""
-    return config.get("type") == TYPE
+def program_paths(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the data files of a program, by part, as absolute paths; none if it splits its data itself."""
+    return absolute_paths(config.get("data") or {})
 
 
 def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
@@ -44,9 +45,9 @@ def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[s
 
 
 def division_for(config: Mapping[str, Any], division: Division) -> Division:
-    """Return the division for a candidate: a program that names neither {validation} nor a file of it has no validation
-    set, unless ratios give it one."""
-    data = config.get("data") if is_program(config) else None
+    """Return the division for a program: one that names neither {validation} nor a file of it has no validation set,
+    unless ratios give it one."""
+    data = config.get("data")
     needs_none = data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
     if needs_none and division.scored == "test" and not division.ratios:
         return replace(division, has_validation=False)
@@ -78,6 +79,8 @@ def check_keys(config: Mapping[str, Any]) -> None:
     given = data.get("format")
     hint = did_you_mean(str(given), FORMATS)
     _check_kind("data.format", given, given in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+    if data.get("train") is None:
+        raise ConfigError("'data.train' is missing.")
 
 
 def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> None:
@@ -187,12 +190,7 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
                 f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
-    for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
-        if is_set:
-            raise ConfigError(
-                f"--{option} needs data files: without them, the program splits its data itself. Pass --data FILE (in "
-                "a config, 'data'), or remove the option."
-            )
+    check_no_split_options(group_by, division)
     if division.is_official and "split_seed" in named:
         raise ConfigError(
             "'command' uses {split_seed}, but --splits official varies only seeds. Remove it, or use --splits shared."
@@ -203,6 +201,16 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
             "'data') to let the selection split the data, {split_seed} to let the program split them, or --splits "
             "official to vary only the seeds."
         )
+
+
+def check_no_split_options(group_by: Optional[str], division: Division) -> None:
+    """Refuse options about splits of data files, for a candidate without any."""
+    for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
+        if is_set:
+            raise ConfigError(
+                f"--{option} needs data files: without them, the program splits its data itself. Pass --data FILE (in "
+                "a config, 'data'), or remove the option."
+            )
 
 
 def _check_is_there(command: Sequence[str]) -> None:

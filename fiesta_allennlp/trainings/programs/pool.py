@@ -10,8 +10,9 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
-from fiesta_allennlp.trainings.config import Config, official_paths
+from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
+from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.data import (
     DOCUMENT,
     FORMATS,
@@ -88,7 +89,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
 def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
     """Return the pool of a program; empty for one that cuts its own splits. `data` is the fingerprint of the data
     files."""
-    paths = division.used(official_paths(config))
+    paths = division.used(program_paths(config))
     if not paths:
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_said([group_by, config["data"].get("group_by")])

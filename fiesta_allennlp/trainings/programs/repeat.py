@@ -1,36 +1,40 @@
-"""Repeats one run of a program from its `program.json`:
+"""Repeats one run from its `program.json`, or from the `run.json` that a candidate type of your own leaves:
 
-python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW
+python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW [PACKAGE ...]
+
+The packages are imported first, as `--include-package` does.
 """
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.registry import import_package
 from fiesta_allennlp.splits import Division
-from fiesta_allennlp.trainings.programs.run import ProgramRun
+from fiesta_allennlp.trainings.candidate_types import type_of
 
 
-def repeat_program(program_json: Path, directory: Path) -> Evaluation:
+def repeat_program(description: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
-    done = json.loads(program_json.read_text(encoding="utf-8"))
+    done = json.loads(description.read_text(encoding="utf-8"))
     run, request = done["run"], Request(**done["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
-    return ProgramRun(
-        run["config"],
-        metric=done["metric"],
-        working_directory=done["working_directory"],
-        group_by=run["group_by"],
-        keep_models=True,
-        division=Division(**division),
-    ).evaluate(request, directory)
+    shared = {"metric": done["metric"], "group_by": run["group_by"], "division": Division(**division)}
+    candidate = type_of(run["config"])
+    again = candidate.run(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
+    return replace(again, config=run["config"], working_directory=done["working_directory"]).evaluate(
+        request, directory
+    )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     if Path(sys.argv[2]).exists():
         sys.exit(f"error: {sys.argv[2]} exists already. Choose a new directory.")
+    for package in sys.argv[3:]:
+        import_package(package)
     made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
     print(f"{made.metric} {made.score}")

@@ -1,32 +1,35 @@
 """Runs a program on one split with given seeds, and returns the score that it reports."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
 from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
-from fiesta_allennlp.files import delete, replacing
+from fiesta_allennlp.files import delete
 from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
-from fiesta_allennlp.trainings.config import Config, moved, official_paths
-from fiesta_allennlp.trainings.programs.config import STDOUT, code_of, filled, filled_command
+from fiesta_allennlp.trainings.config import Config, moved
+from fiesta_allennlp.trainings.programs.config import (
+    STDOUT,
+    code_of,
+    filled,
+    filled_command,
+    placeholders_of,
+    program_paths,
+)
 from fiesta_allennlp.trainings.programs.metrics import (
     metrics_in_directory,
     metrics_in_file,
     metrics_in_line,
-    names_of,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
-
-PROGRAM_NAME = "program.json"  # describes a run: config, seeds, options of its split, and the command
 
 CHUNK, MOST_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL = 128  # a shell adds it to the number of the signal that ended its program
@@ -126,7 +129,8 @@ class ProgramRun(CandidateRun):
     trial.
     """
 
-    working_directory: str = field(default_factory=os.getcwd)
+    description = "program.json"
+
     keep_models: bool = False
     most_records: Optional[int] = None
 
@@ -150,22 +154,22 @@ class ProgramRun(CandidateRun):
             delete(directory / MODEL)
         return metrics
 
-    @property
-    def metric_names(self) -> List[str]:
-        return names_of(self.metric, self.division)
-
-    def is_in(self, directory: Path, request: Request) -> bool:
-        left = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
-        return isinstance(left, dict) and left.get("run") == self._about(request)
+    def note_on_metric(self, reported: str) -> str:
+        if not reported.startswith("eval_") or not {"validation", "test"} <= placeholders_of(self.config):
+            return ""
+        return (
+            " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
+            "the program predict on {test}, or pass {test} as the validation file."
+        )
 
     def files(self, request: Request) -> List[str]:
         """Return the data files, and the files that the command names."""
-        paths = self.division.used(official_paths(self.config))
+        paths = self.division.used(program_paths(self.config))
         return [*paths.values(), *map(self._absolute, code_of(self.config))]
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
-        paths = self.division.used(official_paths(config))
+        paths = self.division.used(program_paths(config))
         if not paths or (self.division.is_official and self.most_records is None):
             return paths
         data = read_data(config["data"], paths, self.group_by)
@@ -175,14 +179,7 @@ class ProgramRun(CandidateRun):
 
     def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> str:
         command = [self.places.get(self._absolute(part), part) for part in filled_command(config, values)]
-        about = {
-            "run": self._about(request),
-            "metric": self.metric,
-            "command": command,
-            "working_directory": self.working_directory,
-        }
-        with replacing(directory / PROGRAM_NAME) as part:
-            part.write_text(json.dumps(about, indent=2), encoding="utf-8")
+        self.describe(request, directory, command=command)
         return run_program(
             command,
             environment={name: filled(text, values) for name, text in config.get("environment", {}).items()},
@@ -191,16 +188,6 @@ class ProgramRun(CandidateRun):
 
     def _absolute(self, part: str) -> str:
         return os.path.abspath(os.path.join(self.working_directory, part))
-
-    def _about(self, request: Request) -> Dict[str, Any]:
-        """Return everything that decides the score, as plain data."""
-        about = {
-            "config": self.config,
-            "seeds": asdict(request),
-            "group_by": self.group_by,
-            "division": asdict(self.division),
-        }
-        return json.loads(json.dumps(about))
 
 
 def _metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:

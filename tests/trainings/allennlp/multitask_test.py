@@ -14,11 +14,11 @@ from allennlp.nn.util import get_text_field_mask
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import Division
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
-from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.candidate_types import type_of
 from tests.conftest import classifier_config, write_reviews
 
 OFFICIAL = Division(is_official=True)
@@ -59,7 +59,7 @@ def config(tmp_path: Path) -> Dict[str, Any]:
 def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_path: Path) -> None:
     with (tmp_path / "hotels_train.jsonl").open("a") as out:
         out.write('{"text": "bedbugs", "label": "bad"}\n')
-    check_config(config, metric=Metric("hotels_accuracy"), division=OFFICIAL)
+    type_of(config).check(metric=Metric("hotels_accuracy"), division=OFFICIAL)
     config["trainer"]["validation_metric"] = "+hotels_accuracy"
     preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v", division=OFFICIAL)
     assert preparation.metrics == ["food_accuracy", "hotels_accuracy"]
@@ -72,7 +72,7 @@ def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_p
 
 
 def test_random_splits_are_refused_and_every_task_needs_a_path(config: Dict[str, Any]) -> None:
-    check_config(config, metric=Metric("food_accuracy"))
+    type_of(config).check(metric=Metric("food_accuracy"), division=AT_OFFICIAL_RATIOS)
     with pytest.raises(ConfigError, match="'dataset_reader' is a multitask reader .*--splits official"):
         read_pool(config, None)
     for path in ("food_train.jsonl", {"food": "food_train.jsonl"}):

@@ -8,10 +8,8 @@ import pytest
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.programs.config import (
-    check_keys,
     code_of,
     division_for,
     example_command,
@@ -28,9 +26,8 @@ OF_THREE, OF_TWO = Division(ratios=(0.6, 0.2, 0.2)), Division(ratios=(0.8, 0.2),
 def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        check_keys(config)
-        official_paths(config)
-        check_config(config, metric=ACCURACY, **options)
+        type_of(config).check_complete()
+        type_of(config).check(metric=ACCURACY, **{"division": AT_OFFICIAL_RATIOS, **options})
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from fiesta_allennlp.trainings.pool import (
     untrained_labels,
     with_labels,
 )
+from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
 from tests.conftest import classifier_config
 from tests.programs import program_config
@@ -39,7 +40,7 @@ def rewrite(reviews: Path, change: Any, *, parts: Sequence[str] = ("train", "val
 @pytest.mark.parametrize("split_seed", [1, 2])
 def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split_seed: int) -> None:
     config, stock = program_config(reviews, ""), classifier_config(reviews)
-    read = read_data(config["data"], official_paths(config), None)
+    read = read_data(config["data"], program_paths(config), None)
     written = write_sets(read, reviews / "sets", split_seed=split_seed, division=AT_OFFICIAL_RATIOS)
     reader = {"type": "resplit", "reader": stock["dataset_reader"], "paths": official_paths(stock)}
     resplit = DatasetReader.from_params(Params({**reader, "split_seed": split_seed}))
@@ -118,7 +119,7 @@ def test_a_file_of_a_single_record_names_how_records_are_separated(reviews: Path
 def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:
     rewrite(reviews, lambda k, row: {"author": k % 9})
     config = program_config(reviews, "")
-    read = read_data(config["data"], official_paths(config), "author")
+    read = read_data(config["data"], program_paths(config), "author")
     written = write_sets(read, reviews / "sets", split_seed=5, division=AT_OFFICIAL_RATIOS)
     authors = [{json.loads(line)["author"] for line in path.open()} for path in written.values()]
     assert sum(map(len, authors)) == 9 == len(set().union(*authors))

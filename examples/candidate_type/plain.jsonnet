@@ -1,0 +1,1 @@
+{type: 'function', call: 'scores.noisy', arguments: {gain: 0.0}}

@@ -1,0 +1,72 @@
+"""The candidate type of the examples, which comes from a package of the user's, in the commands that meet it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.commands.conftest import history_of
+from tests.conftest import REPOSITORY
+
+EXAMPLE = REPOSITORY / "examples" / "candidate_type"
+PACKAGE = ("--include-package", "function_candidate")
+OPTIONS = (*PACKAGE, "--metric", "accuracy", "--seed", "1", "--confidence", "0.999999")
+
+
+def fiesta(*typed: object, cwd: Path, status: int = 0, module: str = "fiesta_allennlp") -> str:
+    """What a command writes, typed in a directory without the package."""
+    variables = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
+    words = [sys.executable, "-m", module, *map(str, typed)]
+    done = subprocess.run(words, cwd=cwd, env=variables, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def configs() -> List[str]:
+    return [str(EXAMPLE / f"{name}.jsonnet") for name in ("plain", "better")]
+
+
+def scores(run: Path) -> List[float]:
+    return [evaluation.score for evaluation in history_of(run).evaluations]
+
+
+def test_a_type_of_the_users_own_goes_through_all_commands(tmp_path: Path, configs: List[str]) -> None:
+    fiesta("select", *configs, *OPTIONS, "-s", "a", "--dry-run", cwd=tmp_path)
+    assert not (tmp_path / "a").exists()
+    fiesta("select", *configs, *OPTIONS, "-s", "a", "--max-evaluations", "6", cwd=tmp_path)
+    fiesta("select", "--recover", "-s", "a", "--max-evaluations", "8", cwd=tmp_path)  # imports the stored package
+    fiesta("select", *configs, *OPTIONS, "-s", "b", "--max-evaluations", "8", cwd=tmp_path)
+    assert len(scores(tmp_path / "a")) == 8 and scores(tmp_path / "a") == scores(tmp_path / "b")
+    refusal = fiesta("status", "a", cwd=tmp_path, status=2)
+    assert "'type' is 'function'" in refusal and "add --include-package function_candidate" in refusal
+    assert "accuracy" in fiesta("status", "a", *PACKAGE, cwd=tmp_path)
+    fiesta("report", "a", *PACKAGE, cwd=tmp_path)
+    page = (tmp_path / "a" / "report" / "report.html").read_text(encoding="utf-8")
+    command = "fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/run.json NEW"
+    assert f"{command} function_candidate" in page
+    run = tmp_path / "a" / "evaluations" / "better-0"
+    repeated = fiesta(
+        run / "run.json", "new", PACKAGE[1], cwd=tmp_path, module="fiesta_allennlp.trainings.programs.repeat"
+    )
+    assert repeated == f"accuracy {json.loads((run / 'outcome.json').read_text())['score']}\n"
+
+
+def test_what_is_wrong_with_it_is_said_before_the_first_run(tmp_path: Path, configs: List[str]) -> None:
+    wrong = tmp_path / "wrong.jsonnet"
+    for content, said in (
+        ({"call": "scores.noisy"}, "missing a required argument: 'gain'"),
+        ({"call": "scores.nosy"}, "'call' is 'scores.nosy'"),
+        ({"call": "scores.noisy", "argument": {}}, "'argument'"),
+    ):
+        wrong.write_text(json.dumps({"type": "function", **content}))
+        assert said in fiesta("select", configs[0], wrong, *OPTIONS, "-s", "a", cwd=tmp_path, status=2)
+    ratios = ("--split-ratios", "0.6,0.2,0.2")
+    said = fiesta("select", *configs, *OPTIONS, *ratios, "-s", "a", cwd=tmp_path, status=2)
+    assert "--split-ratios needs data files" in said
+    said = fiesta("select", *configs, "--metric", "accuracy", "-s", "a", cwd=tmp_path, status=2)
+    assert "'type' is 'function', but no class is registered" in said
