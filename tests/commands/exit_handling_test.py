@@ -64,6 +64,7 @@ def test_a_signal_during_the_imports_ends_a_command_with_one_line(tmp_path: Path
     (tmp_path / "sitecustomize.py").write_text(SLOW_IMPORT)
     process = subprocess.Popen(
         [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+         "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # nohup may run the tests
          "import runpy; runpy.run_module('fiesta_allennlp', run_name='__main__')", "--version"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)])},
         stdout=subprocess.PIPE,
