@@ -184,10 +184,11 @@ class Progress:
         title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
         summaries = [summarise_candidate(history, self._decision, name) for name in history.candidates]
+        digits = decimals_of(summaries)
         for each in summaries:
             late = waiting[each.name]
             numbers = (history.num_pending(each.name) - late, *([late] if waiting else []))
-            add_candidate(table, each, decimals_of(summaries), under_way=numbers)
+            add_candidate(table, each, digits, under_way=numbers)
         return table
 
 
