@@ -12,7 +12,7 @@ local vectors = std.extVar('FIESTA_VECTORS');
 
   lstm(input_dim, dim):: { type: 'unpacked_lstm', input_size: input_dim, hidden_size: dim },
 
-  // `inputs` are the text fields that the model reads, the one to sort batches by first.
+  // `inputs` are the text fields that the model reads.
   candidate(dim, inputs, model):: {
     dataset_reader: {
       type: 'semeval_tdsa',
@@ -35,10 +35,7 @@ local vectors = std.extVar('FIESTA_VECTORS');
       dropout: $.dropout(dim),
       variational_dropout: $.dropout(dim),
     } + model,
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: [inputs[0]] },
-      collate_fn: 'token_ids',
-    },
+    data_loader: { batch_size: 32, shuffle: true, collate_fn: 'token_ids' },
     trainer: {
       optimizer: { type: 'adam' },
       num_epochs: 100,
