@@ -20,6 +20,9 @@ EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+SECONDS_UNTIL_AGAIN = 0.01
+"""After which a signal that Python dropped comes again."""
+
 
 class FiestaCommand:
     """A command.
@@ -118,7 +121,8 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
 def _interruptible() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
-    A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status."""
+    A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status.
+    Python drops what is raised in a callback, such as that of a fork or a `__del__`, so such a signal comes again."""
     came: List[int] = []
 
     def interrupt(signum: int, frame: Any) -> None:
@@ -127,12 +131,21 @@ def _interruptible() -> Iterator[None]:
             os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
         raise KeyboardInterrupt
 
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    def come_again(dropped: Any) -> None:
+        if came and dropped.exc_type is KeyboardInterrupt:
+            came.clear()
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN)
+        else:
+            hook(dropped)
+
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
     before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
     for ending in before:
         signal.signal(ending, interrupt)
+    hook, sys.unraisablehook = sys.unraisablehook, come_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)

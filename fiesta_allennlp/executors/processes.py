@@ -1,5 +1,6 @@
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -36,6 +37,7 @@ class ProcessExecutor(QueueingExecutor):
         self.slots = num_workers(self._workers, self._num_threads, len(cuda_devices) if cuda_devices else None)
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
+        directory.root.mkdir(parents=True, exist_ok=True)
         self._context = fork_server.start_fork_server(self._num_threads, self._packages)
 
     def describe(self) -> str:
@@ -51,7 +53,11 @@ class ProcessExecutor(QueueingExecutor):
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         load = Counter(running.device for running in self._running.values())
         device = min(self._devices, key=lambda device: load[device], default=None)  # the one with the fewest runs
-        work = self._work(evaluator, request, self._directory.evaluation(request.name), device=device)
+        directory = self._directory.evaluation(request.name)
+        with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
+            directory.parent.mkdir(exist_ok=True)
+            directory.mkdir()
+        work = self._work(evaluator, request, directory, device=device)
         call = fork_server.in_process(
             evaluate_here, self._context, name=fork_server.worker_name(request), timeout=self._time_limit
         )
@@ -91,6 +97,8 @@ def run_apart(
     """Call `work` once for each task in its own process, `at_once` at a time, and again if a signal ended the process.
     Return results, or exceptions, by name in the order of the tasks."""
     context = fork_server.start_fork_server(settings.num_threads, settings.packages)
+    for log in logs.values():
+        log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}
     waiting, deaths = deque(tasks), Counter[str]()
     running: Dict[Any, str] = {}

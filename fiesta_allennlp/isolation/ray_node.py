@@ -60,6 +60,7 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
     with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
         work, directory = node_work.work, scratch / "run"
+        directory.mkdir()
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if node_work.num_gpus else ""
         made = replace(
             work,

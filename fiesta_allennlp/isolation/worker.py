@@ -99,7 +99,6 @@ def _kind(error: BaseException, directory: Path) -> str:
 
 def _has_room(directory: Path) -> bool:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
             return probe.write(bytes(ROOM)) == ROOM
     except OSError as error:
@@ -110,7 +109,6 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     """Call `work` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and it
     never outlives the parent process."""
     _die_with_parent()
-    log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab", buffering=0, opener=not_through_links) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
@@ -155,13 +153,23 @@ def _die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
-    os.register_at_fork(after_in_child=_begin_as_child)  # such as AllenNLP's data workers
+    # For AllenNLP's data workers. A fork that is ended at once would else end this tree, with the handler above.
+    os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_begin_as_child)
 
 
 def _begin_as_child() -> None:
     """Die with the parent process, but by a signal alone: AllenNLP terminates data workers, and the run goes on."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     die_with_parent()
+    _let_through()
+
+
+def _hold_back() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _let_through() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _watch(sentinel: int) -> None:

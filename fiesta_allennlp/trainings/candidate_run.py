@@ -80,6 +80,7 @@ class CandidateRun(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
         changed."""
+        directory.mkdir(exist_ok=True)
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         with unchanged(self.data, self.places):
             metrics = self.metrics_of(request, directory)

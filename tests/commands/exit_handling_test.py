@@ -37,6 +37,31 @@ def test_the_first_signal_ends_a_command_in_order(ending: signal.Signals) -> Non
     assert (process.returncode, output) == (130, "ending\nended in order\n")
 
 
+DROPPED = """
+import time
+from fiesta_allennlp.commands.command import run_and_exit
+
+class Slow:
+    def __del__(self):
+        print("deleting", flush=True)
+        time.sleep(60)
+
+def work(console):
+    Slow()
+    time.sleep(60)
+
+run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
+"""
+
+
+def test_a_signal_in_a_callback_where_python_drops_it_comes_again() -> None:
+    process = Command(["-c", DROPPED])
+    assert "deleting\n" in process.stdout
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=50)
+    assert (process.returncode, output) == (130, "ended in order\n")
+
+
 def test_the_second_signal_ends_it_at_once() -> None:
     process = Command(["-c", f"SECONDS_TO_END = 600\n{WORK}"])
     for said in ("at work\n", "ending\n"):

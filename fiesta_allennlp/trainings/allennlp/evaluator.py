@@ -105,7 +105,6 @@ class AllenNLPTraining(CandidateRun):
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
     """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `places` says;
     the `config.json` that stays is the config unchanged."""
-    directory.mkdir(parents=True, exist_ok=True)
     Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
     params = Params(moved(config, places))
     Meta.new().to_file(directory / META_NAME)

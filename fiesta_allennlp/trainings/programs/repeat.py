@@ -23,6 +23,7 @@ def repeat_program(description: Path, directory: Path) -> Evaluation:
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
     shared = {"metric": done["metric"], "group_by": run["group_by"], "division": Division(**division)}
     candidate = type_of(run["config"])
+    directory.mkdir(parents=True)
     again = candidate.run(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
     return replace(again, config=run["config"], working_directory=done["working_directory"]).evaluate(
         request, directory

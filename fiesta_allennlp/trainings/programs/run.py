@@ -138,7 +138,7 @@ class ProgramRun(CandidateRun):
         directory = directory.resolve()
         output = directory / OUTPUT
         delete(output)
-        output.mkdir(parents=True)
+        output.mkdir()
         config = moved(self.config, self.places)
         try:
             values = {

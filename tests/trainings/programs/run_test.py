@@ -30,6 +30,7 @@ def make_run(config: Dict[str, Any], **options: Any) -> ProgramRun:
 def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tuple[Evaluation, Path]:
     """The evaluation of a script, and its directory."""
     directory = reviews / "run" / "evaluations" / "a-0"
+    directory.mkdir(parents=True, exist_ok=True)
     return make_run(program_config(reviews, script, **dict(config)), **options).evaluate(REQUEST, directory), directory
 
 
