@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show
+from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show, with_tables
 from families import SETS
 
 from fiesta_allennlp.replays.replay import Repetition, prepare_replay, wilson_interval
@@ -145,15 +145,13 @@ def pooled(
     return sorted(rows, key=lambda row: row[3], reverse=True)[:highest] if highest else rows
 
 
-def with_tables(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
+def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
     """The page with the pooled table of each set in its place."""
 
-    def block(found: "re.Match[str]") -> str:
-        rows = pooled(lines, rules, found[2], int(found[3]) if found[3] else None)
-        table = [HEADINGS, ("---",) * len(HEADINGS), *rows]
-        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in table) + found[4]
+    def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
+        return [HEADINGS, *pooled(lines, rules, found[2], int(found[3]) if found[3] else None)]
 
-    return BLOCK.sub(block, page)
+    return with_tables(page, BLOCK, table)
 
 
 def cells(family: str, lines: Sequence[Line]) -> Tuple[str, ...]:
@@ -182,7 +180,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.pool:
         for page in PAGES:
-            text = with_tables(page.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
+            text = pooled_page(page.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
             page.write_text(text, encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32)

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import Callable, Iterable, List, Optional, Sequence
 
@@ -44,6 +45,18 @@ def print_table(
     say(f"{heading}| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
     for row in rows:
         say(f"| {' | '.join(map(str, row))} |")
+
+
+def with_tables(page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Sequence[Sequence[str]]]) -> str:
+    """The page with a new table in each block, whose first group is kept, and whose last group ends it. The first row
+    has the headings."""
+
+    def table(found: "re.Match[str]") -> str:
+        headings, *others = rows(found)
+        lines = (f"| {' | '.join(row)} |\n" for row in (headings, ("---",) * len(headings), *others))
+        return found[1] + "".join(lines) + found[block.groups]
+
+    return block.sub(table, page)
 
 
 def mean_and_error(values: Sequence[float]) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 import numpy as np
 from calibration import CONFIDENCE, FINAL_RULE, ROOT, append, rule_commit
-from common import SHARED_DATA, make_parser, print_table, share, show
+from common import SHARED_DATA, make_parser, print_table, share, show, with_tables
 
 from fiesta_allennlp.replays.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.replays.settings import ReplaySettings
@@ -315,18 +315,17 @@ GAP_ORDER = tuple(gap_class(gap) for gap in (0, *GAPS))
 FIRST = {"procedures": ("procedure",), "sources": ("procedure", "source"), "gaps": ("procedure", "gap, sds")}
 
 
-def with_tables(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
+def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
     """The page with each pooled table in its place."""
 
-    def block(found: "re.Match[str]") -> str:
+    def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
         names, first = tuple(found[3].split(", ")) if found[3] else NAMES, FIRST[found[2]]
         rows = [(*first, *HEADINGS), *pooled(lines, rules, found[2], names)]
         if found[4]:
             rows = [(*row[: len(first)], *(row[len(first) + place] for place in BRIEF)) for row in rows]
-        table = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
-        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in table) + found[5]
+        return rows
 
-    return BLOCK.sub(block, page)
+    return with_tables(page, BLOCK, table)
 
 
 def recorded(path: Path) -> List[Line]:
@@ -346,7 +345,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     if args.pool:
         for page in PAGES:
             text = page.read_text(encoding="utf-8")
-            page.write_text(with_tables(text, recorded(args.results), FINAL_RULE.read_text().split()), encoding="utf-8")
+            page.write_text(pooled_page(text, recorded(args.results), FINAL_RULE.read_text().split()), encoding="utf-8")
         return
     rule, seed, problems = rule_commit(), secrets.randbits(32), read_problems(args.scores)
     show(f"rule {rule}, seed {seed}, {len(problems)} problems")

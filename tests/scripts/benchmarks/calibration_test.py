@@ -49,4 +49,4 @@ def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     for path, tables in zip(calibration.PAGES, (4, 4), strict=True):
         page = path.read_text(encoding="utf-8")
         assert len(calibration.BLOCK.findall(page)) == tables
-        assert calibration.with_tables(page, lines, rules) == page
+        assert calibration.pooled_page(page, lines, rules) == page

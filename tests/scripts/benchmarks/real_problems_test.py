@@ -67,8 +67,8 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
     assert module.pooled(lines, ["another"], "procedures", ("default", "3 runs each"))[0][:2] == ("3 runs each", "12")
     page = "<!-- real: sources, default -->\n<!-- end -->"
-    table = module.with_tables(page, lines, [lines[0].rule])
-    assert "| default | s | 12 |" in table and module.with_tables(table, lines, [lines[0].rule]) == table
+    table = module.pooled_page(page, lines, [lines[0].rule])
+    assert "| default | s | 12 |" in table and module.pooled_page(table, lines, [lines[0].rule]) == table
 
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
@@ -76,4 +76,4 @@ def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     lines, rules = module.recorded(module.RESULTS), module.FINAL_RULE.read_text().split()
     for path in module.PAGES:
         page = path.read_text(encoding="utf-8")
-        assert module.BLOCK.search(page) and module.with_tables(page, lines, rules) == page
+        assert module.BLOCK.search(page) and module.pooled_page(page, lines, rules) == page
