@@ -4,7 +4,7 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, check_evaluations
-from fiesta_allennlp.beliefs.split_paired import _table
+from fiesta_allennlp.beliefs.split_paired import score_table
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior, compute_together
 from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
@@ -99,7 +99,7 @@ class PairedMeasure(Belief):
 
 def _scores(history: History, alone: PseudoScores) -> Scores:
     splits = [history.split_seeds(name) for name in history.active]
-    table = _table(splits, [scores / alone.unit for scores in alone.scores])
+    table = score_table(splits, [scores / alone.unit for scores in alone.scores])
     return replace(table, within=table.within + alone.unseen / alone.unit**2)
 
 

@@ -27,7 +27,7 @@ class Standardised:
         flat = np.concatenate(scores)
         centre = float(flat.mean())
         unit = float(np.abs(flat - centre).max())
-        return cls(centre, unit, _table(splits, [(values - centre) / unit for values in scores]))
+        return cls(centre, unit, score_table(splits, [(values - centre) / unit for values in scores]))
 
 
 @Belief.register("split_paired")
@@ -130,7 +130,8 @@ class LogitUnpaired(Unpaired):
     takes_logits = True
 
 
-def _table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
+def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
+    """Gather the scores of each candidate by split. Shapes: `(num_scores,)` for each candidate, both."""
     seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])
     cells = rows * len(seeds) + columns.ravel()

@@ -22,10 +22,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import CandidateSummary, summarise
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 from fiesta_allennlp.strategies.base import Look, in_turn
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
-
-RAREST = 0.25
-"""A kind of documents that is more frequent than this should have been seen."""
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, runs_to_see_one, winner_and_rival
 
 STARTS = 3
 """Documents, or batches, that every system begins with."""
@@ -151,17 +148,14 @@ class EnoughDocuments(BayesianStop):
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
         if super().missing_runs(history, look, confidence) is None or look.posterior is None:
             return None
-        best = str(look.decision.best)
-        location = dict(zip(history.active, look.posterior.location.tolist(), strict=True))
-        rival = max((name for name in location if name != best), key=location.__getitem__)
-        counts = {name: history.num_finished(name) for name in (best, rival)}
+        counts = {name: history.num_finished(name) for name in winner_and_rival(history, look).names}
         return tuple(in_turn(counts, target=self.least_runs(confidence)))
 
     def starts(self, belief: Belief) -> int:
         return max(STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(round(-math.log(1 - confidence) / RAREST / self.batch_size, 9))
+        return math.ceil(runs_to_see_one(confidence) / self.batch_size)
 
 
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed", "plain_loop")

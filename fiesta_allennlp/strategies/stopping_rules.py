@@ -78,6 +78,11 @@ class BayesianStop(StoppingRule):
         return () if reached is not None and reached >= confidence else None
 
 
+def runs_to_see_one(confidence: float) -> int:
+    """Return after how many runs without a failure the rate of failures is below `HIGHEST_RATE` (the rule of three)."""
+    return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
+
+
 @StoppingRule.register("rule_of_three")
 class RuleOfThree(BayesianStop):
     """Stops as `bayesian` does, if neither unseen failures nor skewed scores could explain the lead.
@@ -103,6 +108,10 @@ class RuleOfThree(BayesianStop):
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
         if super().missing_runs(history, look, confidence) is None or look.posterior is None:
             return None
+        return self.missing_to_be_seen(history, look, confidence)
+
+    def missing_to_be_seen(self, history: History, look: Look, confidence: float) -> Tuple[str, ...]:
+        """Return what is missing although the posterior probability of the winner is high enough."""
         pair = winner_and_rival(history, look)
         counts = {name: history.num_finished(name) for name in pair.names}
         if missing := in_turn(counts, target=self.least_runs(confidence)):
@@ -116,7 +125,7 @@ class RuleOfThree(BayesianStop):
         return least if belief.needs_counts else max(STARTS, least)  # counts tell the noise of a single run
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
+        return runs_to_see_one(confidence)
 
 
 @StoppingRule.register("early_looks")
@@ -148,7 +157,7 @@ class EarlyLooks(BayesianStop):
         num_runs = min(history.num_finished(name) for name in winner_and_rival(history, look).names)
         if 1 - (look.decision.confidence or 0.0) > self.allowed_error(np.array(num_runs), confidence):
             return None
-        return self.cautious.missing_runs(history, look, confidence) if collapsed_runs(history) else ()
+        return self.cautious.missing_to_be_seen(history, look, confidence) if collapsed_runs(history) else ()
 
     def starts(self, belief: Belief) -> int:
         return self.cautious.starts(belief)

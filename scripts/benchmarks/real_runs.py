@@ -3,8 +3,8 @@
     python scripts/benchmarks/real_runs.py keep runs/restaurants     # into results/runs/restaurants
     python scripts/benchmarks/real_runs.py write                     # the tables of the pages, from all that is kept
 
-`write` fills each table below `<!-- selection: NAME -->`, with a row for each candidate, and below `<!-- compared: NAMES
--->`: all runs of these selections beside the scores that the FIESTA paper released, found by `FIESTA_SHARED_DATA`.
+`write` fills the tables below `<!-- selection: NAME -->`, with a row for each candidate, and below `<!-- compared:
+NAMES -->`: all runs of these selections beside the scores that the FIESTA paper released, in `FIESTA_SHARED_DATA`.
 """
 
 import csv

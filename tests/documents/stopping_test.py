@@ -16,7 +16,7 @@ def missing(stop: EnoughDocuments, counts: Dict[str, int], *, reached: float, co
     """`a` is best and `b` its nearest rival."""
     now = history({name: [0.5] * number for name, number in counts.items()})
     decision = Decision(best="a", prob_within_margin={"a": reached, "b": 1 - reached, "c": 0.0})
-    posterior = SimpleNamespace(location=np.array([0.7, 0.6, 0.5]))
+    posterior = SimpleNamespace(location=np.array([0.7, 0.6, 0.5]), scale=np.full(3, 0.1))
     return stop.missing_runs(now, Look(decision, posterior), confidence)  # type: ignore[arg-type]
 
 
