@@ -20,13 +20,17 @@ CERTS := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/
 
 TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: install select test check docs format requirements clean
+.PHONY: install select restaurants test check docs format requirements clean
 
 install: $(INSTALLED)  ## install everything into .venv
 
 select: $(INSTALLED)  ## choose among three taggers on the bundled WikiGold
 	$(BIN)/allennlp fiesta-select training_configs/wikigold/*.jsonnet -s runs/wikigold --metric f1-measure-overall \
 		--split-ratios 0.64,0.16,0.2 --workers 2 --force
+
+restaurants: $(INSTALLED)  ## choose among eight models of the FIESTA paper; training_configs/tdsa/README.md says what it needs
+	$(BIN)/fiesta select $(filter-out %_200.jsonnet,$(wildcard training_configs/tdsa/*.jsonnet)) \
+		-s runs/restaurants --split-ratios 0.64,0.16,0.2 --workers 2 $(if $(wildcard runs/restaurants/store.sqlite),--recover)
 
 test: $(INSTALLED)  ## run the tests
 	$(TESTS)

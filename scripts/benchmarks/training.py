@@ -146,12 +146,10 @@ class Net(torch.nn.Module):
 
 
 def batches(data: Data, indices: Sequence[int], rng: np.random.Generator) -> List[Tuple[Sides, torch.Tensor]]:
-    """Batches of like left contexts, as AllenNLP's bucket sampler makes them, in random order."""
-    order = sorted(indices, key=lambda i: len(data.contexts[i][0]) * rng.uniform(0.9, 1.1))
-    chunks = [order[i : i + BATCH_SIZE] for i in range(0, len(order), BATCH_SIZE)]
-    rng.shuffle(chunks)
+    """Batches in random order, as the config makes them."""
+    order = rng.permutation(np.array(indices))
     made = []
-    for chunk in chunks:
+    for chunk in (order[i : i + BATCH_SIZE] for i in range(0, len(order), BATCH_SIZE)):
         sides = []
         for side in (0, 1):
             texts = [data.contexts[i][side] for i in chunk]
