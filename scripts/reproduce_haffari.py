@@ -186,7 +186,7 @@ class Row:
             self.source(),
             strategy={"type": "ttts", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
-            stop="rule_of_three" if kind == "hierarchical" else "bayesian",
+            stop="bayesian",
             confidence=self.confidence,
             max_evaluations=MOST_QUERIES,
             splits="shared" if self.setting.alike > 0 else "independent",
