@@ -35,19 +35,21 @@ REPLACED: Dict[str, str] = {
 """Patterns, and what to write instead."""
 
 MOST_WORDS: Dict[str, int] = {
-    "README.md": 380,
+    "README.md": 560,
     "cluster.md": 750,
+    "cost.md": 790,
     "documents.md": 950,
     "evaluation.md": 1280,
-    "faq.md": 850,
+    "faq.md": 1300,
     "files.md": 700,
-    "method.md": 1910,
-    "plan.md": 450,
+    "huggingface.md": 510,
+    "method.md": 2080,
     "programs.md": 740,
     "quickstart.md": 600,
     "report.md": 850,
+    "reviewers.md": 560,
     "searching.md": 780,
-    "select.md": 1105,
+    "select.md": 1370,
     "splits.md": 850,
     "tables.md": 560,
 }
