@@ -2,10 +2,9 @@
 
 python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
 python scripts/make_pictures.py report runs/wikigold            # docs/live/wikigold.html, docs/pictures/report.png
-python scripts/make_pictures.py terminal 90 fiesta select ...   # docs/pictures/terminal.svg: the screen after 90 s
-python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: all of it, in 20 s
+python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
 
-`report` needs Chromium, and `terminal` and `recording` need pyte.
+`report` needs Chromium, and `recording` needs pyte.
 """
 
 import argparse
@@ -14,10 +13,8 @@ import io
 import os
 import pty
 import re
-import select
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -67,9 +64,8 @@ def report_page(selection: str) -> None:
         save(picture, "report.png")
 
 
-def screens(command: List[str], *, seconds: float = 1e6) -> Iterator[Tuple[float, str]]:
-    """Run a command on a terminal of its own, and interrupt it after some seconds. Yield the time and the screen after
-    each output."""
+def screens(command: List[str]) -> Iterator[Tuple[float, str]]:
+    """Run a command on a terminal of its own. Yield the seconds since its start and the screen after each output."""
     import pyte
 
     screen = pyte.Screen(COLUMNS, LINES)
@@ -79,11 +75,9 @@ def screens(command: List[str], *, seconds: float = 1e6) -> Iterator[Tuple[float
         os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", "COLUMNS": str(COLUMNS), "LINES": str(LINES)})
     start = time.monotonic()
     with contextlib.suppress(OSError):  # the command has ended
-        while (left := start + seconds - time.monotonic()) > 0:
-            if select.select([output], [], [], left)[0]:
-                stream.feed(os.read(output, 65536))
-                yield time.monotonic() - start, "\n".join(screen.display).rstrip()
-        os.kill(child, signal.SIGINT)
+        while True:
+            stream.feed(os.read(output, 65536))
+            yield time.monotonic() - start, "\n".join(screen.display).rstrip()
 
 
 def drawn(text: str, command: List[str]) -> str:
@@ -92,11 +86,6 @@ def drawn(text: str, command: List[str]) -> str:
     console.print(Text(text + "\n"))
     svg = console.export_svg(title=" ".join(command[:2]), unique_id="terminal")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # they would be fetched from a network
-
-
-def terminal(seconds: float, command: List[str]) -> None:
-    *_, (_, text) = screens(command, seconds=seconds)
-    (PICTURES / "terminal.svg").write_text(drawn(text, command), encoding="utf-8")
 
 
 def recording(seconds: float, command: List[str]) -> None:
@@ -136,13 +125,13 @@ def recording(seconds: float, command: List[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", choices=("prob-best", "report", "terminal", "recording"))
+    parser.add_argument("picture", choices=("prob-best", "report", "recording"))
     parser.add_argument(
         "given", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
     )
     args = parser.parse_args()
-    if args.picture in ("terminal", "recording"):
-        {"terminal": terminal, "recording": recording}[args.picture](float(args.given[0]), args.given[1:])
+    if args.picture == "recording":
+        recording(float(args.given[0]), args.given[1:])
     else:
         {"prob-best": prob_best, "report": report_page}[args.picture](args.given[0])
 
