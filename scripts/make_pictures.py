@@ -2,24 +2,24 @@
 
 python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
 python scripts/make_pictures.py report runs/wikigold            # docs/live/wikigold.html, docs/pictures/report.png
-python scripts/make_pictures.py terminal 90 fiesta select ...   # docs/pictures/terminal.svg: the screen after 90 s
+python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
 
-`report` needs Chromium, and `terminal` needs pyte.
+`report` needs Chromium, and `recording` needs pyte.
 """
 
 import argparse
+import contextlib
 import io
 import os
 import pty
 import re
-import select
+import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import List
+from typing import Iterator, List, Tuple
 
 from browser import run_browser
 from PIL import Image
@@ -35,6 +35,10 @@ NUM_COLOURS = 64
 """Enough for lines and letters, in a third of the bytes."""
 
 COLUMNS, LINES = 84, 24
+LINE_HEIGHT = 24.4
+"""Of rich, in pixels."""
+FRAMES = 40
+"""The most screens of a recording."""
 
 
 def save(picture: Path, name: str, *, height: int = sys.maxsize) -> None:
@@ -60,8 +64,8 @@ def report_page(selection: str) -> None:
         save(picture, "report.png")
 
 
-def terminal(seconds: float, command: List[str]) -> None:
-    """Run a command on a terminal of its own, draw the screen after some seconds, and interrupt the command."""
+def screens(command: List[str]) -> Iterator[Tuple[float, str]]:
+    """Run a command on a terminal of its own. Yield the seconds since its start and the screen after each output."""
     import pyte
 
     screen = pyte.Screen(COLUMNS, LINES)
@@ -69,26 +73,65 @@ def terminal(seconds: float, command: List[str]) -> None:
     child, output = pty.fork()
     if child == 0:
         os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", "COLUMNS": str(COLUMNS), "LINES": str(LINES)})
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and select.select([output], [], [], end - time.monotonic())[0]:
-        stream.feed(os.read(output, 65536))
-    os.kill(child, signal.SIGINT)
+    start = time.monotonic()
+    with contextlib.suppress(OSError):  # the command has ended
+        while True:
+            stream.feed(os.read(output, 65536))
+            yield time.monotonic() - start, "\n".join(screen.display).rstrip()
+
+
+def drawn(text: str, command: List[str]) -> str:
+    """An SVG of a terminal with this text."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
-    console.print(Text("\n".join(screen.display).rstrip() + "\n"))
-    svg = console.export_svg(title=" ".join(command[:2]))
-    without_fonts = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # they would be fetched from a network
-    (PICTURES / "terminal.svg").write_text(without_fonts, encoding="utf-8")
+    console.print(Text(text + "\n"))
+    svg = console.export_svg(title=" ".join(command[:2]), unique_id="terminal")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # they would be fetched from a network
+
+
+def recording(seconds: float, command: List[str]) -> None:
+    """Draw all screens of a command below each other, and show one after the other. The last stays for a quarter of the
+    time, and forever where the reader wants no motion."""
+    typed = "$ " + shlex.join(command).replace(" '", " \\\n    '").replace("' --", "' \\\n    --") + "\n\n"
+    taken = list(screens(command))
+    found = [taken[0]]
+    for when, text in taken:
+        if when - found[-1][0] < taken[-1][0] / FRAMES:
+            found[-1] = (found[-1][0], text)
+        elif text != found[-1][1]:
+            found.append((when, text))
+    texts = [typed, *(typed + text for _, text in found)]
+    height = 2 + max(text.count("\n") for text in texts)  # an empty line keeps the next screen out of sight
+    film = drawn("\n".join(text + "\n" * (height - 1 - text.count("\n")) for text in texts), command)
+    picture = drawn("\n" * (height - 2), command)
+    matrix = re.compile(r'(?<=<g class="terminal-matrix">).*?(?=</g>)', flags=re.DOTALL)
+    picture = matrix.sub(lambda _: matrix.findall(film)[0], picture)
+    picture = re.sub(
+        r' clip-path="url\(#terminal-line-\d+\)"|<clipPath id="terminal-line.*?</clipPath>\s*',
+        "",
+        picture,
+        flags=re.DOTALL,
+    )
+    begins = [0.0, *(0.75 * when / found[-1][0] for when, _ in found)]
+    moves = [f"translateY({-number * height * LINE_HEIGHT:.1f}px)" for number in range(len(texts))]
+    steps = " ".join(f"{begin:.2%} {{ transform: {move} }}" for begin, move in zip(begins, moves, strict=True))
+    style = (
+        f"@keyframes film {{ {steps} 100% {{ transform: {moves[-1]} }} }}\n"
+        f".terminal-matrix {{ animation: film {seconds:g}s step-end infinite }}\n"
+        "@media (prefers-reduced-motion: reduce) "
+        f"{{ .terminal-matrix {{ animation: none; transform: {moves[-1]} }} }}\n</style>"
+    )
+    (PICTURES / "recording.svg").write_text(picture.replace("</style>", style), encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", choices=("prob-best", "report", "terminal"))
+    parser.add_argument("picture", choices=("prob-best", "report", "recording"))
     parser.add_argument(
         "given", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
     )
     args = parser.parse_args()
-    if args.picture == "terminal":
-        terminal(float(args.given[0]), args.given[1:])
+    if args.picture == "recording":
+        recording(float(args.given[0]), args.given[1:])
     else:
         {"prob-best": prob_best, "report": report_page}[args.picture](args.given[0])
 

@@ -31,7 +31,7 @@ from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, 
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
-PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "README.md")
+PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "docs" / "reviewers.md", ROOT / "README.md")
 BLOCK = re.compile(r"(<!-- real: (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of a table on these pages: its kind, the procedures in it where these are not all, and whether it is brief."""
 

@@ -163,11 +163,11 @@ def test_statistics_of_repeated_calls() -> None:
 
 
 def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (REPOSITORY / "docs" / "api" / "functional.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "api" / "calls.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (example,) = (block for block in blocks if "fiesta_allennlp.functional" in block)
     names: Dict[str, Any] = {}
-    exec(compile(example, "docs/api/functional.md", "exec"), names)
+    exec(compile(example, "docs/api/calls.md", "exec"), names)
     assert sum(names["confidence_scores"]) == pytest.approx(1)
     assert "is the best of 60 evaluations" in capsys.readouterr().out
 
