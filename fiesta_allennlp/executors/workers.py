@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, command
+from fiesta_allennlp.errors import ConfigError, FiestaError, command
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
@@ -93,8 +93,11 @@ class WorkersExecutor(SharedQueueExecutor):
 
     def _alive(self) -> Optional[Dict[str, float]]:
         """Return the workers that live, with their silence. Return None if the file system cannot tell."""
+        shared = self._open()
+        if not shared.is_open:
+            raise FiestaError(f"{shared.root} was deleted. Finished runs are safe: continue with --recover.")
         try:
-            silence = self._open().silence()
+            silence = shared.silence()
         except OSError:
             return None
         return {worker: seconds for worker, seconds in silence.items() if seconds <= self._most_silence}

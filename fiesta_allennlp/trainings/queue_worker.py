@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, command
+from fiesta_allennlp.errors import ConfigError, FiestaError, command
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__
@@ -68,8 +68,11 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
         terms = _checked_terms(queue)
         tell(f"Working for {root} as {name}.")
         work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
-        with giving_signs(queue, name, terms["seconds_between_signs"]):
-            number = work_through(work, name, tell=tell)
+        try:
+            with giving_signs(queue, name, terms["seconds_between_signs"]):
+                number = work_through(work, name, tell=tell)
+        except OSError as error:
+            raise FiestaError(f"{name} cannot go on, so another worker takes its run: {error}") from error
         ended = not queue.is_open
         tell(f"{number} run(s) made; {'the selection' if ended else 'this worker'} has ended.")
         is_first = queue.root.parent == RunDirectory(root).screening.queue
