@@ -75,7 +75,9 @@ class WorkersExecutor(SharedQueueExecutor):
         )
         if self._alive():
             return ""
-        return f"Waiting for workers: run `{command('worker')} {self._directory.root.absolute()}`"
+        root = self._directory.root.absolute()
+        root = root.parent if RunDirectory(root.parent).screening.root == root else root  # workers serve both stages
+        return f"Waiting for workers: run `{command('worker')} {root}`"
 
     def close(self) -> None:
         """End all workers if the selection has ended. If it was interrupted, let them finish their runs."""

@@ -42,10 +42,10 @@ def status_of(root: Path) -> Status:
             status, directory = _of_screening(stored), directory.screening
     else:
         status = _of_selection(read_directory(root))
-    return replace(status, sentences=(*status.sentences, *_workers(directory)))
+    return replace(status, sentences=(*status.sentences, *_workers(directory, root)))
 
 
-def _workers(directory: RunDirectory) -> Iterator[str]:
+def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
     """List the workers of a selection, if it has a queue that this user can read."""
     with suppress(OSError):
         for queue in RunQueue.all_in(directory.queue):
@@ -57,7 +57,7 @@ def _workers(directory: RunDirectory) -> Iterator[str]:
                 sign = f"last sign of life {duration_text(round(seconds))} ago"
                 yield f"Worker on {host} (process {pid}{on}): {runs.get(worker, 'no run')}, {sign}."
             if not silence:
-                yield f"No worker is there. Start one: {command('worker')} {directory.root}"
+                yield f"No worker is there. Start one: {command('worker')} {root}"
 
 
 def _of_selection(source: Reading) -> Status:

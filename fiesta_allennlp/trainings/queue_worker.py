@@ -73,10 +73,10 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
                 number = work_through(work, name, tell=tell)
         except OSError as error:
             raise FiestaError(f"{name} cannot go on, so another worker takes its run: {error}") from error
-        ended = not queue.is_open
-        tell(f"{number} run(s) made; {'the selection' if ended else 'this worker'} has ended.")
-        is_first = queue.root.parent == RunDirectory(root).screening.queue
-        queue = _next_queue(root, min(end, time.monotonic() + idle)) if ended and is_first else None
+        is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
+        ended = "this worker" if not is_over else "the screening" if is_first else "the selection"
+        tell(f"{number} run(s) made; {ended} has ended.")
+        queue = _next_queue(root, min(end, time.monotonic() + idle)) if is_over and is_first else None
 
 
 def worker_name(device: str) -> str:

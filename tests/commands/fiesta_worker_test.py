@@ -13,7 +13,8 @@ import pytest
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.isolation.run_queue import RunQueue
-from fiesta_allennlp.trainings.queue_worker import worker_name
+from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for, worker_name
+from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
 from tests.executors.light import start_selection, wanted_scores
@@ -112,10 +113,8 @@ def test_a_worker_that_is_interrupted_gives_its_run_back(work: Start, run: Path,
     worker.send_signal(signal.SIGTERM)
     assert "Interrupted. Another worker" in worker.communicate()[0] and worker.returncode == 130
     until(lambda: len(queue.waiting()) == 1)  # at once, although the time of silence is two minutes
-    (tmp_path / "go").touch()
-    late = work()
-    assert (command.wait(), late.wait()) == (0, 0)
-    assert scores_of(run) == wanted_scores()
+    command.kill()
+    command.wait()
 
 
 def test_a_worker_ends_without_runs(run: Path, in_process: Callable[[str], Call]) -> None:
@@ -127,11 +126,8 @@ def test_a_worker_ends_without_runs(run: Path, in_process: Callable[[str], Call]
 def write_queue(run: Path, **terms: Any) -> RunQueue:
     """A queue as a selection would leave it."""
     queue = RunQueue(run / "queue" / "fiesta-0")
-    run.mkdir()
-    (run / "store.sqlite").touch()
     queue.open()
-    from fiesta_allennlp.version import __version__
-
+    (run / "store.sqlite").touch()
     usual: Dict[str, Any] = {"version": __version__, "root": str(queue.root), "current_directory": os.getcwd()}
     queue.set_terms({**usual, "num_threads": 1, "packages": [], "seconds_between_signs": 1, **terms})
     return queue
@@ -165,6 +161,22 @@ def test_a_worker_of_no_selection_or_of_another_user_is_refused(
     worker.refused(run, "--idle", 0, said="--idle must be above 0")
     queue.close()
     worker.refused(run, said="no selection in .* waits for workers")
+
+
+def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parent)
+    queues, said = [write_queue(run / "screening")], []
+
+    def tell(text: str) -> None:
+        """End the stage at which a worker arrives, and begin the next one."""
+        said.append(text)
+        if text.startswith("Working"):
+            queues[-1].close()
+            if len(queues) == 1:
+                queues.append(write_queue(run))
+
+    work_for(QueueWorkerSettings(run), tell)
+    assert said[1::2] == ["0 run(s) made; the screening has ended.", "0 run(s) made; the selection has ended."]
 
 
 def test_two_workers_never_have_one_name() -> None:
