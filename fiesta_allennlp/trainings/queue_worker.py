@@ -52,27 +52,31 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
 
     Raises:
         ConfigError: if no selection waits for workers there, or this worker cannot make its runs.
-        StoreError: if another user could have written a file of the queue.
+        FiestaError: if the file system fails, or another user could have written a file of the queue.
     """
-    from fiesta_allennlp.isolation.queue_worker import QueueWork, giving_signs, work_through
     from fiesta_allennlp.trainings.workers import named_devices
 
     if settings.cuda_device is not None:
         devices = named_devices(settings.cuda_device.split(","), "--cuda-device")
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
-    name, root = worker_name(settings.cuda_device or ""), settings.directory.absolute()
+    try:
+        _work_for(settings, settings.directory.absolute(), tell)
+    except OSError as error:
+        raise FiestaError(f"the worker has ended, and another one takes its run: {error}") from error
+
+
+def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], None]) -> None:
+    from fiesta_allennlp.isolation.queue_worker import QueueWork, giving_signs, work_through
+
+    name, idle = worker_name(settings.cuda_device or ""), 60 * settings.idle
     end = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
-    idle = 60 * settings.idle
     queue: Optional[RunQueue] = queue_in(root)
     while queue is not None:
         terms = _checked_terms(queue)
         tell(f"Working for {root} as {name}.")
         work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
-        try:
-            with giving_signs(queue, name, terms["seconds_between_signs"]):
-                number = work_through(work, name, tell=tell)
-        except OSError as error:
-            raise FiestaError(f"{name} cannot go on, so another worker takes its run: {error}") from error
+        with giving_signs(queue, name, terms["seconds_between_signs"]):
+            number = work_through(work, name, tell=tell)
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
         ended = "this worker" if not is_over else "the screening" if is_first else "the selection"
         tell(f"{number} run(s) made; {ended} has ended.")

@@ -159,6 +159,7 @@ def test_a_worker_of_no_selection_or_of_another_user_is_refused(
         worker.refused(run, said="belongs to user ID")
     worker.refused(run, "--cuda-device", 99, said="--cuda-device: no GPU '99'")
     worker.refused(run, "--idle", 0, said="--idle must be above 0")
+    worker.refused(run / ("x" * 300), said="File name too long")
     queue.close()
     worker.refused(run, said="no selection in .* waits for workers")
 
