@@ -26,7 +26,9 @@ class QueueWorkerSettings:
 
     GROUPS: ClassVar[Tuple[str, ...]] = (WORKER,)
 
-    directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
+    directory: Path = option(
+        Path(), "the directory of a selection or a search with --executor workers", metavar="DIR", parse=Path
+    )
     cuda_device: Optional[str] = option(
         None,
         "the GPU of the runs, such as 0, or several, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names "
