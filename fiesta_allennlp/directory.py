@@ -39,6 +39,7 @@ class RunDirectory:
     vectors = _at("vectors")
     tensorboard = _at("tensorboard")
     slurm = _at("slurm")  # files that Slurm jobs share with the command, and their logs
+    queue = _at("queue")  # files that workers share with the command
     answers = _at("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
 
     def check_log(self, candidate: str) -> Path:
@@ -97,7 +98,7 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         made = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
-        made += "vectors checks evaluations failures systems tensorboard report next screening slurm"
+        made += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
         unfinished = self.root.glob(f".*{PART}*")
         return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]
 

@@ -17,11 +17,13 @@ from fiesta_allennlp.commands.reading import (
     StatusCommand,
 )
 from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
+from fiesta_allennlp.commands.working import WorkerCommand
 from fiesta_allennlp.errors import PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
     "search": SearchCommand(),
+    "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),
     "next": NextCommand(),

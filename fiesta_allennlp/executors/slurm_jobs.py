@@ -13,7 +13,9 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
-from fiesta_allennlp.isolation.slurm_job import Claim, JobWork, RunQueue, work_through
+from fiesta_allennlp.isolation.queue_worker import QueueWork
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.slurm_job import run_job
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class SlurmJobs:
     """Keeps as many jobs as there are runs to take from the queue, and finds the runs whose job is gone. The jobs have
     the name of the queue. `had_trouble` says whether a job failed, so that its log may be useful."""
 
-    def __init__(self, queue: RunQueue, work: JobWork, options: Mapping[str, Any], *, array_size: int) -> None:
+    def __init__(self, queue: RunQueue, work: QueueWork, options: Mapping[str, Any], *, array_size: int) -> None:
         self._queue, self._work, self._options, self._array_size = queue, work, dict(options), array_size
         self._submitit = import_submitit()
         self._statuses: Dict[str, JobStatus] = {}
@@ -73,22 +75,13 @@ class SlurmJobs:
         if jobs repeatedly fail before they take a run.
 
         Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
-        read may be with the job, although it had not begun when Slurm was asked. A run goes from waiting to taken to
-        done, so these are read in this order, and what is done is not lost.
+        read may not have begun when Slurm was asked.
         """
         if not self._ask():
             return {}
-        self._queue.refresh()
-        there = {*self._queue.waiting(), *self._queue.taken()}
-        lost = {ticket: Loss(None, JobStatus("")) for ticket in running if ticket not in there}
-        for claim in taken:
-            status = self._status(claim.job)
-            if claim.ticket in running and claim.ticket in there and status.has_lost(claim.life):
-                lost[claim.ticket] = Loss(claim, status)
-        if lost:
-            self._queue.refresh()
-        done = self._queue.done()
-        return {ticket: loss for ticket, loss in lost.items() if ticket not in done}
+        lost = self._queue.lost(running, taken, lambda claim: self._status(claim.job).has_lost(claim.life))
+        unknown = JobStatus("")
+        return {t: Loss(claim, unknown if claim is None else self._status(claim.job)) for t, claim in lost.items()}
 
     def last_line(self, job: str) -> str:
         """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
@@ -176,7 +169,7 @@ class SlurmJobs:
         with _outside_of_a_job(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return [str(job.job_id) for job in executor.map_array(work_through, [self._work] * number)]
+                return [str(job.job_id) for job in executor.map_array(run_job, [self._work] * number)]
             except (RuntimeError, OSError) as error:
                 raise SlurmDown(describe(error)) from error
 
@@ -198,37 +191,39 @@ def import_submitit() -> Any:
 
 
 def end_jobs_left(directory: RunDirectory, *, but: str = "") -> str:
-    """End the jobs that an earlier session left, except those of the queue `but`. Return a sentence about them."""
-    left = [queue for queue in queues_left(directory) if queue.root.name != but]
+    """End the jobs and queues that an earlier session left, except the queue `but`. Return a sentence about the
+    jobs."""
+    for queue in RunQueue.all_in(directory.queue):
+        if queue.root.name != but:
+            end_queue(queue, directory)
+    left = [queue for queue in RunQueue.all_in(directory.slurm) if queue.root.name != but]
     return " ".join(filter(None, [end_jobs(queue, directory) for queue in left]))
 
 
 def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
     """End the jobs of a queue, keep its ended runs, and delete it. Return a sentence about them."""
-    take_in(queue, directory)
-    queue.close()
     try:
+        end_queue(queue, directory, keep_logs=True)
         said = cancel(queue.root.name, seconds=SECONDS_TO_STOP)
     except SlurmDown as error:
         said = f"Slurm does not respond ({error}). Cancel its jobs later with: scancel --name={queue.root.name}"
     if not keep_logs:
-        shutil.rmtree(queue.root, ignore_errors=True)
-        with suppress(OSError):
-            directory.slurm.rmdir()
+        delete_queue(queue)
     return said
 
 
-def queues_left(directory: RunDirectory) -> List[RunQueue]:
-    return [queue for queue in map(RunQueue, sorted(directory.slurm.glob("fiesta-*"))) if queue.is_open]
+def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> None:
+    """Make all jobs or workers of a queue stop, and keep its ended runs."""
+    queue.take_in(directory)
+    queue.close()
+    if not keep_logs:
+        delete_queue(queue)
 
 
-def take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
-    """Move ended runs to where the next session looks for them, and return their tickets."""
-    done = queue.done()
-    for ticket, claim in done.items():
-        queue.keep(ticket, directory.evaluation(claim.run))
-        queue.forget(claim)
-    return {*done}
+def delete_queue(queue: RunQueue) -> None:
+    shutil.rmtree(queue.root, ignore_errors=True)
+    with suppress(OSError):
+        queue.root.parent.rmdir()
 
 
 def _number(job: str) -> List[int]:

@@ -1,14 +1,17 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import command
+from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import History
@@ -36,8 +39,25 @@ def status_of(root: Path) -> Status:
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:
-            return _of_screening(stored)
-    return _of_selection(read_directory(root))
+            status, directory = _of_screening(stored), directory.screening
+    else:
+        status = _of_selection(read_directory(root))
+    return replace(status, sentences=(*status.sentences, *_workers(directory, root)))
+
+
+def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
+    """List the workers of a selection, if it has a queue that this user can read."""
+    with suppress(OSError):
+        for queue in RunQueue.all_in(directory.queue):
+            runs = {claim.job: claim.run for claim in queue.taken().values()}
+            silence = queue.silence()
+            for worker, seconds in silence.items():
+                host, pid, device, _ = worker.split("+")
+                on = f", GPU {device}" if device else ""
+                sign = f"last sign of life {duration_text(round(seconds))} ago"
+                yield f"Worker on {host} (process {pid}{on}): {runs.get(worker, 'no run')}, {sign}."
+            if not silence:
+                yield f"No worker is there. Start one: {command('worker')} {root}"
 
 
 def _of_selection(source: Reading) -> Status:

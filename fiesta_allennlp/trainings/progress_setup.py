@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.slurm import SlurmExecutor
+from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.files import delete
 from fiesta_allennlp.listeners.notify import Notify
@@ -142,7 +142,7 @@ def outlook(
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
     the fate of this session's jobs."""
-    left = executor.resume() if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
+    left = executor.resume() if isinstance(executor, SharedQueueExecutor) else end_jobs_left(directory)
     if left:
         console.print(left)
     try:

@@ -78,7 +78,8 @@ class Settings(SelectionSettings):
     )
     executor: Any = option(
         "processes",
-        "processes (default) on this machine, ray or slurm for a cluster, or a JSON object with a `type`",
+        "processes (default) on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
+        "JSON object with a `type`",
         group=RESOURCES,
         metavar="NAME|JSON",
     )

@@ -6,7 +6,7 @@ from typing import List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.executors import processes, ray, slurm  # noqa: F401, registered when imported
+from fiesta_allennlp.executors import processes, ray, slurm, workers  # noqa: F401, registered when imported
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
@@ -36,7 +36,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     if wrong:
         raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Remove it.")
     if params.get("cuda_devices"):
-        params["cuda_devices"] = _named(params["cuda_devices"])
+        params["cuda_devices"] = named_devices(params["cuda_devices"], "--cuda-devices")
     common = {
         "workers": settings.workers,
         "time_limit": settings.time_limit,
@@ -49,7 +49,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         raise ConfigError(f"--executor {name}: {error}") from error
 
 
-def _named(devices: Sequence[str]) -> List[str]:
+def named_devices(devices: Sequence[str], typed: str) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
     visible, known = visible_gpus(), os.environ.get(DEVICES)
@@ -60,7 +60,7 @@ def _named(devices: Sequence[str]) -> List[str]:
         if device not in names:
             within = "" if known is None else f" within {DEVICES}={known}"
             raise ConfigError(
-                f"--cuda-devices: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
+                f"{typed}: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
                 "it, or remove the option to let AllenNLP choose."
             )
     return [names[device] for device in devices]

@@ -14,7 +14,8 @@ from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.executors import slurm_commands, slurm_jobs
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
-from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queues_left
+from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left
+from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
@@ -46,7 +47,7 @@ def started(place: Path) -> Dict[str, Tuple[int, str]]:
 
 
 def jobs_of(directory: RunDirectory) -> Dict[str, JobStatus]:
-    (queue,) = queues_left(directory)
+    (queue,) = RunQueue.all_in(directory.slurm)
     return statuses_of(queue.root.name)
 
 

@@ -1,0 +1,171 @@
+"""The executors whose runs wait in a queue on a file system that other machines share."""
+
+import hashlib
+import json
+import logging
+import time
+from abc import abstractmethod
+from collections import Counter
+from pathlib import Path
+from typing import Any, Collection, Dict, List, Mapping, Optional, Union
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
+from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
+from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.records import Failure, Outcome, Request
+from fiesta_allennlp.version import __version__
+
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_LOOKS = 0.5
+"""Separates two looks at the queue in the run directory."""
+
+FORMAT = 2
+"""Changes with the files of the queue, which no other version of the package can read."""
+
+
+class SharedQueueExecutor(QueueingExecutor):
+    """Puts runs into a queue in the run directory, from where jobs or workers take them.
+
+    A job or worker belongs to the selection, not to a single run. A killed command therefore leaves no state behind
+    that could be lost: `--recover` finds the queue, the outcomes that arrived since, and the runs that go on. If a run
+    is lost with its job or worker, the executor starts it again, and that is not a failure.
+    """
+
+    def __init__(self, directory: RunDirectory, **common: Any) -> None:
+        super().__init__(directory, **common)
+        self._shared: Optional[RunQueue] = None
+        self._found: Dict[str, str] = {}
+        self._lost: Dict[str, Any] = {}
+        self._num_losses: Counter[Request] = Counter()
+
+    @property
+    @abstractmethod
+    def _place(self) -> Path:
+        """The directory of the queue."""
+
+    @property
+    @abstractmethod
+    def _terms(self) -> List[Any]:
+        """All that a session must share with an earlier one to take over its queue."""
+
+    @abstractmethod
+    def _opened(self, shared: RunQueue) -> str:
+        """Prepare for runs once the queue is open. Return a sentence for the user."""
+
+    @abstractmethod
+    def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
+        """Return the lost tickets among those in `_running`, with what is known of the loss."""
+
+    @abstractmethod
+    def _explained(self, loss: Any, running: Running) -> Union[str, Failure]:
+        """Return how a run was lost, or the failure that it is."""
+
+    def _note(self, claims: Collection[Claim]) -> None:
+        """Record that these runs have been taken."""
+
+    def _care(self) -> None:
+        """Do what is to be done between two looks at the queue."""
+
+    def resume(self) -> str:
+        """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
+        ended to where the selection looks for them, and end queues on other terms. Return sentences for the user."""
+        shared = RunQueue(self._place.absolute() / self._name())
+        said = end_jobs_left(self._directory, but=shared.root.name)
+        shared.open()
+        shared.withdraw_waiting()
+        taken = shared.taken()  # read first: a run goes from taken to done
+        ended = shared.take_in(self._directory)
+        self._found = {claim.run: ticket for ticket, claim in taken.items() if ticket not in ended}
+        self._shared = shared
+        return " ".join(filter(None, [said, self._opened(shared)]))
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._open()
+        ticket = self._found.pop(request.name, None)
+        if ticket is None:
+            super().submit(evaluator, request)
+        else:
+            logger.info("%s is already under way", request.name)
+            self._running[ticket] = Running(evaluator, Begun.now(request))
+
+    def _open(self) -> RunQueue:
+        if self._shared is None:
+            self.resume()
+        assert self._shared is not None
+        return self._shared
+
+    def _name(self) -> str:
+        """Return the name of the queue and its jobs, which follows from their terms and their place."""
+        terms = json.dumps([__version__, FORMAT, str(self._place.absolute()), *self._terms])
+        return f"fiesta-{hashlib.sha256(terms.encode()).hexdigest()[:10]}"
+
+    def _start(self, evaluator: Evaluator, request: Request) -> None:
+        shared = self._open()
+        ticket = shared.ticket_for(request)
+        shared.put(ticket, self._work(evaluator, request, shared.directory(ticket)))
+        self._running[ticket] = Running(evaluator, Begun.now(request))
+
+    def _wait(self, timeout: Optional[float]) -> Optional[Any]:
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        for ticket in self._found.values():  # whoever waits has asked for all that is wanted
+            self._open().drop(ticket)
+        self._found = {}
+        while True:
+            ended = self._ended(self._open())
+            if ended is not None:
+                return ended
+            self._care()
+            if time.monotonic() >= end:
+                return None
+            time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
+
+    def _ended(self, shared: RunQueue) -> Optional[str]:
+        taken, done = shared.taken(), shared.done()
+        self._note([*taken.values(), *done.values()])
+        ended = next((ticket for ticket in done if ticket in self._running), None)
+        if ended is not None:
+            return ended
+        self._lost = {ticket: loss for ticket, loss in self._lost.items() if ticket in self._running}
+        if not self._lost:
+            self._lost = self._find_lost(taken.values())
+        return next(iter(self._lost), None)
+
+    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+        shared, request = self._open(), running.begun.request
+        claim = shared.done().get(done)
+        if claim is None:
+            shared.drop(done)  # a job that goes on all the same, as on a node without a network, stops
+            shared.refresh()
+            claim = shared.done().get(done)  # it may have ended until then
+        loss = self._lost.pop(done, None)
+        outcome = self._lost_outcome(done, running, loss) if claim is None else shared.outcome(claim)
+        if outcome is None:
+            return None
+        shared.keep(done, self._directory.evaluation(request.name))
+        if claim is not None:
+            shared.forget(claim)  # the next session takes the run over from its directory
+        return self._with_log(outcome)
+
+    def _lost_outcome(self, ticket: str, running: Running, loss: Any) -> Optional[Outcome]:
+        """Return the outcome of a lost run; None to start it again."""
+        request = running.begun.request
+        salvaged = running.evaluator.salvage(request, self._open().directory(ticket))
+        if salvaged is not None:
+            return salvaged
+        what = self._explained(loss, running)
+        if isinstance(what, Failure):
+            return what
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES == 0:
+            return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job or worker: {what}")
+        logger.warning("%s was lost: %s; starting it again", request.name, what)
+        return None
+
+    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
+        """Drop these runs. Their jobs or workers notice, and take others."""
+        for ticket in unwanted:
+            self._open().drop(ticket)

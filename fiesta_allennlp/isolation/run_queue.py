@@ -1,0 +1,267 @@
+"""The queue of runs on a file system that the jobs or workers of a selection share.
+
+Every step of the queue is one `rename`, so two jobs never take the same run, and readers see whole files only. Each
+attempt at a run has its own directory: a job that was given up but goes on, as on a node that lost its network, writes
+where nobody looks. A worker is a job that Slurm does not know. It gives signs of life instead."""
+
+import json
+import os
+import pickle
+import secrets
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.files import PART, read_own, replacing
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.isolation.worker import Work
+    from fiesta_allennlp.records import Outcome, Request
+
+# The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
+# life.
+WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", "jobs", "workers"
+
+TERMS = "terms.json"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run that a job has taken.
+
+    `ticket` names the attempt at the run, and `job` is the number as `squeue --array` prints it, or the name of a
+    worker. `life` is how often Slurm had requeued the job before, and `number` counts its runs in this life from 0.
+    """
+
+    ticket: str
+    job: str
+    life: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The name of the claim's file."""
+        return f"{self.ticket}@{self.job}.{self.life}.{self.number}"
+
+    @classmethod
+    def of(cls, name: str) -> "Claim":
+        ticket, _, taken = name.rpartition("@")
+        job, life, number = taken.split(".")
+        return cls(ticket, job, int(life), int(number))
+
+    @property
+    def run(self) -> str:
+        """The name of the run's request."""
+        return self.ticket.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class RunQueue:
+    """Knows every path of the queue below `root`, whose name all its jobs have in Slurm."""
+
+    root: Path
+
+    @classmethod
+    def all_in(cls, place: Path) -> "List[RunQueue]":
+        """Return the open queues in a directory."""
+        return [queue for queue in map(cls, sorted(place.glob("fiesta-*"))) if queue.is_open]
+
+    @property
+    def is_open(self) -> bool:
+        return (self.root / WAITING).is_dir()
+
+    @property
+    def jobs(self) -> Path:
+        """The place of the jobs' own scripts and logs."""
+        return self.root / JOBS
+
+    def open(self) -> None:
+        """Make the queue, unless it is there. Its files are pickles, so nobody else may write here."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+        for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
+            (self.root / name).mkdir(exist_ok=True)
+
+    def close(self) -> None:
+        """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
+        for name in (WAITING, TAKEN, DONE, RUNS, WORKERS):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def directory(self, ticket: str) -> Path:
+        """Return the directory where this attempt at a run is made."""
+        return self.root / RUNS / ticket
+
+    def _outcome(self, ticket: str) -> Path:
+        return self.root / RUNS / f"{ticket}.outcome"
+
+    @property
+    def terms(self) -> Dict[str, Any]:
+        """The terms on which workers make the runs."""
+        terms: Dict[str, Any] = json.loads(read_own(self.root / TERMS))
+        return terms
+
+    def silence(self) -> Dict[str, float]:
+        """Return for how many seconds each worker has given no sign of life, by the clock of the file system."""
+        with tempfile.TemporaryFile(dir=self.root) as file:
+            now = os.fstat(file.fileno()).st_mtime
+        found = {}
+        for worker in _names(self.root / WORKERS):
+            with suppress(FileNotFoundError), open(self.root / WORKERS / worker) as file:  # NFS asks its server here
+                found[worker] = max(0.0, now - os.fstat(file.fileno()).st_mtime)
+        return found
+
+    # What the command does.
+
+    def ticket_for(self, request: "Request") -> str:
+        """Return a new name for the next attempt at this run, and make its directory. No earlier attempt has this name,
+        not even one whose directory was moved away."""
+        ticket = f"{request.name}.{secrets.token_hex(4)}"
+        self.directory(ticket).mkdir()
+        return ticket
+
+    def put(self, ticket: str, work: "Work") -> None:
+        with replacing(self.root / WAITING / ticket) as part:
+            part.write_bytes(pickle.dumps(work))
+
+    def set_terms(self, terms: Mapping[str, Any]) -> None:
+        with replacing(self.root / TERMS) as part:
+            part.write_text(json.dumps(terms))
+
+    def waiting(self) -> List[str]:
+        """Return the tickets that no job has taken."""
+        return _names(self.root / WAITING)
+
+    def taken(self) -> Dict[str, Claim]:
+        """Return the claims of runs that jobs have taken, by ticket."""
+        return _by_ticket(self.root / TAKEN)
+
+    def done(self) -> Dict[str, Claim]:
+        """Return the claims of runs that have ended, by ticket."""
+        return _by_ticket(self.root / DONE)
+
+    def outcome(self, claim: Claim) -> "Outcome":
+        outcome: "Outcome" = pickle.loads(read_own(self._outcome(claim.ticket)))
+        return outcome
+
+    def forget(self, claim: Claim) -> None:
+        for path in (self.root / DONE / claim.name, self._outcome(claim.ticket)):
+            path.unlink(missing_ok=True)
+
+    def take_in(self, directory: RunDirectory) -> Set[str]:
+        """Move ended runs to where the next session looks for them, and return their tickets."""
+        done = self.done()
+        for ticket, claim in done.items():
+            self.keep(ticket, directory.evaluation(claim.run))
+            self.forget(claim)
+        return {*done}
+
+    def keep(self, ticket: str, target: Path) -> None:
+        """Move an attempt's directory in one step, once, so that an existing target is complete."""
+        made = self.directory(ticket)
+        if made.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(made, target)
+
+    def drop(self, ticket: str) -> None:
+        """Give up an attempt: no job takes it any more, and a job that has taken it stops it."""
+        (self.root / WAITING / ticket).unlink(missing_ok=True)
+        if claim := self.taken().get(ticket):
+            (self.root / TAKEN / claim.name).unlink(missing_ok=True)
+
+    def withdraw_waiting(self) -> None:
+        """Take back all runs that nobody has taken."""
+        for ticket in self.waiting():
+            (self.root / WAITING / ticket).unlink(missing_ok=True)
+
+    def refresh(self) -> None:
+        """Make a network file system list the newest files: a change drops what it remembers of a directory."""
+        for name in (DONE, TAKEN, WORKERS):
+            with suppress(OSError):
+                os.utime(self.root / name)
+
+    def lost(
+        self, running: Collection[str], taken: Collection[Claim], is_gone: Callable[[Claim], bool]
+    ) -> Dict[str, Optional[Claim]]:
+        """Return the tickets in `running` that no job has any more, with their claims, if there are any.
+
+        A run that a job has taken after `taken` was read may be with the job, whatever `is_gone` says. A run goes from
+        waiting to taken to done, so these are read in this order, and what is done is not lost.
+        """
+        self.refresh()
+        there = {*self.waiting(), *self.taken()}
+        lost: Dict[str, Optional[Claim]] = {ticket: None for ticket in running if ticket not in there}
+        for claim in taken:
+            if claim.ticket in running and claim.ticket in there and is_gone(claim):
+                lost[claim.ticket] = claim
+        if lost:
+            self.refresh()
+        done = self.done()
+        return {ticket: claim for ticket, claim in lost.items() if ticket not in done}
+
+    # What a job does.
+
+    def take(self, job: str, life: int, number: int) -> Optional[Claim]:
+        """Take the run that has waited longest; return None if none waits."""
+        for path in sorted((self.root / WAITING).glob("*"), key=_age):
+            claim = Claim(path.name, job, life, number)
+            if path.suffix != PART and _has_moved(path, self.root / TAKEN / claim.name):
+                return claim
+        return None
+
+    def work(self, claim: Claim) -> "Work":
+        work: "Work" = pickle.loads(read_own(self.root / TAKEN / claim.name))
+        return work
+
+    def has(self, claim: Claim) -> bool:
+        """Return whether the run is still wanted."""
+        return (self.root / TAKEN / claim.name).exists()
+
+    def finish(self, claim: Claim, outcome: "Outcome") -> bool:
+        """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
+        of an attempt that was given up."""
+        with suppress(FileNotFoundError):
+            with replacing(self._outcome(claim.ticket)) as part:
+                part.write_bytes(pickle.dumps(outcome))
+            if _has_moved(self.root / TAKEN / claim.name, self.root / DONE / claim.name):
+                return True
+            self._outcome(claim.ticket).unlink(missing_ok=True)
+        return False
+
+    def give_sign(self, worker: str) -> None:
+        """Show that a worker lives. Nothing happens if the queue is gone."""
+        with suppress(OSError):
+            (self.root / WORKERS / worker).touch()
+
+    def leave(self, worker: str) -> None:
+        (self.root / WORKERS / worker).unlink(missing_ok=True)
+
+
+def _names(directory: Path) -> List[str]:
+    """Return the names of complete files; none if there is no directory."""
+    with suppress(FileNotFoundError):
+        return sorted(name for name in os.listdir(directory) if not name.endswith(PART))
+    return []
+
+
+def _by_ticket(directory: Path) -> Dict[str, Claim]:
+    return {claim.ticket: claim for claim in map(Claim.of, _names(directory))}
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _has_moved(path: Path, target: Path) -> bool:
+    """Move the file, and return whether this call did: NFS may report a rename as failed that it repeated."""
+    try:
+        os.rename(path, target)
+    except FileNotFoundError:
+        return target.exists()
+    return True

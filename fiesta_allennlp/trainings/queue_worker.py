@@ -1,0 +1,142 @@
+"""`fiesta worker`: makes runs of a selection on any machine that shares its directory."""
+
+import os
+import platform
+import re
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, FiestaError, command
+from fiesta_allennlp.isolation.run_queue import RunQueue
+from fiesta_allennlp.selection.options import check_options, option
+from fiesta_allennlp.version import __version__
+
+WORKER = "Worker"
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+@dataclass(frozen=True)
+class QueueWorkerSettings:
+    """The settings of `fiesta worker`. Names and defaults are those of the command's options."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (WORKER,)
+
+    directory: Path = option(
+        Path(), "the directory of a selection or a search with --executor workers", metavar="DIR", parse=Path
+    )
+    cuda_device: Optional[str] = option(
+        None,
+        "the GPU of the runs, such as 0, or several, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names "
+        "(default: all)",
+        group=WORKER,
+    )
+    max_hours: Optional[float] = option(None, "begin no run after this number of hours", group=WORKER, above=0)
+    idle: float = option(
+        30.0,
+        "end when no run has come for this number of minutes (default 30)",
+        group=WORKER,
+        metavar="MINUTES",
+        above=0,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None:
+    """Make runs until the selection ends, or for as long as the settings say. After the screening of a search, wait for
+    its selection.
+
+    Raises:
+        ConfigError: if no selection waits for workers there, or this worker cannot make its runs.
+        FiestaError: if the file system fails, or another user could have written a file of the queue.
+    """
+    from fiesta_allennlp.trainings.workers import named_devices
+
+    if settings.cuda_device is not None:
+        devices = named_devices(settings.cuda_device.split(","), "--cuda-device")
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
+    try:
+        _work_for(settings, settings.directory.absolute(), tell)
+    except OSError as error:
+        raise FiestaError(f"the worker has ended, and another one takes its run: {error}") from error
+
+
+def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], None]) -> None:
+    from fiesta_allennlp.isolation.queue_worker import QueueWork, giving_signs, work_through
+
+    name, idle = worker_name(settings.cuda_device or ""), 60 * settings.idle
+    end = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
+    queue: Optional[RunQueue] = queue_in(root)
+    while queue is not None:
+        terms = _checked_terms(queue)
+        tell(f"Working for {root} as {name}.")
+        work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
+        with giving_signs(queue, name, terms["seconds_between_signs"]):
+            number = work_through(work, name, tell=tell)
+        is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
+        ended = "this worker" if not is_over else "the screening" if is_first else "the selection"
+        tell(f"{number} run(s) made; {ended} has ended.")
+        queue = _next_queue(root, min(end, time.monotonic() + idle)) if is_over and is_first else None
+
+
+def worker_name(device: str) -> str:
+    """Return a name for this process that no other process has, on any machine."""
+    parts = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
+    return "+".join(re.sub(r"[^\w-]", "-", part) for part in parts)
+
+
+def queue_in(root: Path) -> RunQueue:
+    """Return the queue of the selection in a directory. Raise a `ConfigError` if this user can work for none."""
+    directory = RunDirectory(root)
+    if not any(store.exists() for store in directory.stores):
+        raise ConfigError(
+            f"{root} contains no selection. Start it first: {command('select')} ... -s {root} --executor workers"
+        )
+    for place in (directory.queue, directory.screening.queue):
+        for path in (place, *place.glob("fiesta-*")):
+            owner = path.stat().st_uid if path.exists() else os.getuid()
+            if owner != os.getuid():
+                raise ConfigError(f"{path} belongs to user ID {owner}. Only that user can start workers for it.")
+        if queues := RunQueue.all_in(place):
+            return queues[0]
+    raise ConfigError(
+        f"no selection in {root} waits for workers: it has ended, or began without --executor workers. Continue it "
+        f"with: {command('select')} -s {root} --recover --executor workers"
+    )
+
+
+def _next_queue(root: Path, end: float) -> Optional[RunQueue]:
+    while time.monotonic() < end:
+        with suppress(ConfigError):
+            return queue_in(root)
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    return None
+
+
+def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
+    """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
+    cannot make its runs as the command would."""
+    terms = queue.terms
+    if terms["version"] != __version__:
+        raise ConfigError(
+            f"{queue.root} is of version {terms['version']} of fiesta-allennlp, but this is version {__version__}. "
+            "Install the same version."
+        )
+    if not (os.path.exists(terms["root"]) and os.path.samefile(terms["root"], queue.root)):
+        raise ConfigError(
+            f"the selection's own machine has {terms['root']}, but this machine has it at {queue.root}. Use the same "
+            "path on all machines."
+        )
+    try:
+        os.chdir(terms["current_directory"])
+    except OSError as error:
+        raise ConfigError(
+            f"{terms['current_directory']}, where the selection was started, is unavailable here: {error.strerror}."
+        ) from error
+    return terms

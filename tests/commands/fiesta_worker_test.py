@@ -1,0 +1,186 @@
+"""Workers as processes of their own: they are killed, paused and late, and their command is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Set
+
+import psutil
+import pytest
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.isolation.run_queue import RunQueue
+from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for, worker_name
+from fiesta_allennlp.version import __version__
+from tests.commands.conftest import Call
+from tests.conftest import still_runs, until
+from tests.executors.light import start_selection, wanted_scores
+from tests.run_files import scores_of, summary_of
+
+IMPATIENT = json.dumps({"type": "workers", "seconds_of_silence": 2})
+
+Process = subprocess.Popen
+Start = Callable[..., "Process[str]"]
+
+
+def write_waiting_programs(directory: Path) -> List[str]:
+    """Two candidates whose runs note their start, and wait until there is a file `go`."""
+    paths = [directory / f"{name}.json" for name in ("one", "two")]
+    (directory / "started").touch()
+    for path in paths:
+        script = (
+            f"echo {path.stem}-$1 >> {directory}/started; until [ -e {directory}/go ]; do sleep 0.05; done; "
+            "echo accuracy 0.$(($1 % 1000))$(($2 % 1000))"
+        )
+        command = ["sh", "-c", script, "sh", "{seed}", "{split_seed}"]
+        path.write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
+    return [str(path) for path in paths]
+
+
+@pytest.fixture
+def work(run: Path) -> Iterator[Start]:
+    """Starts workers, and ends those that a test left."""
+    started: List["Process[str]"] = []
+
+    def start(*options: str) -> "Process[str]":
+        words = [sys.executable, "-m", "fiesta_allennlp", "worker", str(run), *options]
+        started.append(Process(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def queue_of(run: Path) -> RunQueue:
+    until(lambda: bool(RunQueue.all_in(RunDirectory(run).queue)))
+    return RunQueue.all_in(RunDirectory(run).queue)[0]
+
+
+def workers_of(queue: RunQueue) -> Set[int]:
+    """The processes of the workers that have a run."""
+    return {int(claim.job.split("+")[1]) for claim in queue.taken().values()}
+
+
+def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
+    in_process: Callable[[str], Call], work: Start, run: Path, tmp_path: Path
+) -> None:
+    candidates = write_waiting_programs(tmp_path)
+    command = start_selection(run, candidates, "--executor", IMPATIENT, "--workers", "3")
+    queue = queue_of(run)
+    killed, paused = work(), work()
+    until(lambda: workers_of(queue) == {killed.pid, paused.pid})
+    until(lambda: len((tmp_path / "started").read_text().split()) == 2)
+    below = [child for worker in (killed, paused) for child in psutil.Process(worker.pid).children(recursive=True)]
+    killed.kill()
+    paused.send_signal(signal.SIGSTOP)
+    until(lambda: queue.taken() == {} and len(queue.waiting()) == 3)
+    late = work()
+    until(lambda: workers_of(queue) == {late.pid})
+    paused.send_signal(signal.SIGCONT)
+    until(lambda: workers_of(queue) == {late.pid, paused.pid})
+    assert f"(process {late.pid}): " in in_process("status").done(run)
+    command.kill()
+    assert command.wait() == -signal.SIGKILL
+    until(lambda: len((tmp_path / "started").read_text().split()) == 4)
+
+    words = [sys.executable, "-m", "fiesta_allennlp", "select", "-s", str(run), "--recover"]
+    command = Process(words, stdout=subprocess.DEVNULL)
+    log = run / "selection.log"
+    until(lambda: log.read_text().count("is already under way") == 2 and workers_of(queue) != set())
+    (tmp_path / "go").touch()
+    assert command.wait() == 0
+
+    assert scores_of(run) == wanted_scores()
+    assert (summary_of(run)["num_evaluations"], summary_of(run)["num_failures"]) == (8, 0)
+    started = (tmp_path / "started").read_text().split()
+    assert len(started) == 10  # 8 runs, of which those of the killed and the paused worker began twice
+    assert [worker.wait(timeout=60) for worker in (paused, late)] == [0, 0]
+    assert "stopped, because it is not wanted any more" in paused.communicate()[0]
+    until(lambda: not any(map(still_runs, below)))
+    assert not (run / "queue").exists()
+
+
+def test_a_worker_that_is_interrupted_gives_its_run_back(work: Start, run: Path, tmp_path: Path) -> None:
+    command = start_selection(run, write_waiting_programs(tmp_path), "--executor", "workers")
+    queue, worker = queue_of(run), work()
+    until(lambda: workers_of(queue) == {worker.pid})
+    worker.send_signal(signal.SIGTERM)
+    assert "Interrupted. Another worker" in worker.communicate()[0] and worker.returncode == 130
+    until(lambda: len(queue.waiting()) == 1)  # at once, although the time of silence is two minutes
+    command.kill()
+    command.wait()
+
+
+def test_a_worker_ends_without_runs(run: Path, in_process: Callable[[str], Call]) -> None:
+    write_queue(run)
+    assert "0 run(s) made; this worker has ended" in in_process("worker").done(run, "--idle", 0.001)
+    assert "0 run(s) made" in in_process("worker").done(run, "--max-hours", 1e-9)
+
+
+def write_queue(run: Path, **terms: Any) -> RunQueue:
+    """A queue as a selection would leave it."""
+    queue = RunQueue(run / "queue" / "fiesta-0")
+    queue.open()
+    (run / "store.sqlite").touch()
+    usual: Dict[str, Any] = {"version": __version__, "root": str(queue.root), "current_directory": os.getcwd()}
+    queue.set_terms({**usual, "num_threads": 1, "packages": [], "seconds_between_signs": 1, **terms})
+    return queue
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"version": "0.0.1"}, "of version 0.0.1"),
+        ({"root": "/elsewhere/queue/fiesta-0"}, "/elsewhere/queue/fiesta-0.*same path"),
+        ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
+    ],
+)
+def test_a_worker_that_cannot_make_the_runs_says_why(
+    in_process: Callable[[str], Call], run: Path, terms: Dict[str, Any], said: str
+) -> None:
+    write_queue(run, **terms)
+    assert len(in_process("worker").refused(run, said=said).splitlines()) == 1
+
+
+def test_a_worker_of_no_selection_or_of_another_user_is_refused(
+    in_process: Callable[[str], Call], run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = in_process("worker")
+    worker.refused(run, said="contains no selection")
+    queue = write_queue(run)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getuid", lambda: os.stat(run).st_uid + 1)
+        worker.refused(run, said="belongs to user ID")
+    worker.refused(run, "--cuda-device", 99, said="--cuda-device: no GPU '99'")
+    worker.refused(run, "--idle", 0, said="--idle must be above 0")
+    worker.refused(run / ("x" * 300), said="File name too long")
+    queue.close()
+    worker.refused(run, said="no selection in .* waits for workers")
+
+
+def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run.parent)
+    queues, said = [write_queue(run / "screening")], []
+
+    def tell(text: str) -> None:
+        """End the stage at which a worker arrives, and begin the next one."""
+        said.append(text)
+        if text.startswith("Working"):
+            queues[-1].close()
+            if len(queues) == 1:
+                queues.append(write_queue(run))
+
+    work_for(QueueWorkerSettings(run), tell)
+    assert said[1::2] == ["0 run(s) made; the screening has ended.", "0 run(s) made; the selection has ended."]
+
+
+def test_two_workers_never_have_one_name() -> None:
+    names = {worker_name("MIG-7.1/x") for _ in range(20)}
+    assert len(names) == 20
+    assert all(name.split("+")[1:3] == [str(os.getpid()), "MIG-7-1-x"] for name in names)

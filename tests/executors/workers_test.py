@@ -1,0 +1,157 @@
+"""The executor of workers, with the test as the worker. `tests/commands/fiesta_worker_test.py` has real ones."""
+
+import os
+import time
+from functools import partial
+from typing import Callable, List
+
+import pytest
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.executors.workers import WorkersExecutor
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.records import Evaluation
+from tests.executors.conftest import Build, begun, given, only_failure, scores
+from tests.executors.light import request
+
+Make = Callable[..., WorkersExecutor]
+LONG_AGO = (1, 1)
+ONE, TWO = "here+1++a", "here+2+0+b"
+
+
+@pytest.fixture
+def make(build: Build) -> Make:
+    return partial(build, WorkersExecutor, seconds_of_silence=60)
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fiesta_allennlp.executors.workers.SECONDS_BETWEEN_SIGNS", 0.0)
+
+
+def taken(executor: WorkersExecutor, worker: str = ONE) -> Claim:
+    """The run that a living worker has taken."""
+    queue = executor._open()
+    queue.give_sign(worker)
+    claim = queue.take(worker, 0, 0)
+    assert claim is not None
+    return claim
+
+
+def finish(queue: RunQueue, claim: Claim, score: float = 0.5) -> bool:
+    return queue.finish(claim, Evaluation(request(0), score, "m"))
+
+
+def silence(executor: WorkersExecutor, worker: str) -> None:
+    os.utime(executor._open().root / "workers" / worker, LONG_AGO)
+
+
+def waiting(executor: WorkersExecutor) -> List[str]:
+    return [ticket.rpartition(".")[0] for ticket in executor._open().waiting()]
+
+
+def test_a_run_of_a_silent_worker_starts_again_and_its_outcome_counts_no_more(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = begun(make(workers=2), "score", "score")
+    queue, lost, other = executor._open(), taken(executor), taken(executor, TWO)
+    with monkeypatch.context() as patched:  # only the clock of the file system counts
+        patched.setattr(time, "time", lambda: 1e12)
+        assert list(executor.completed(timeout=0)) == []
+    assert waiting(executor) == []
+    silence(executor, ONE)
+    assert list(executor.completed(timeout=0)) == []
+    assert (waiting(executor), queue.has(lost), queue.has(other)) == ([lost.run], False, True)
+    queue.give_sign(ONE)  # it comes back
+    assert not finish(queue, lost, 0.9)
+    assert queue.done() == {}
+    again = taken(executor)
+    assert again.run == lost.run and again.ticket != lost.ticket
+    assert finish(queue, again, 0.25) and finish(queue, other)
+    assert scores(executor.completed()) == [0.25, 0.5]
+
+
+def test_a_worker_that_leaves_gives_its_run_back_at_once(make: Make) -> None:
+    executor = begun(make(), "score")
+    claim = taken(executor)
+    executor._open().leave(ONE)
+    assert list(executor.completed(timeout=0)) == []
+    assert waiting(executor) == [claim.run]
+
+
+def test_what_ends_while_it_is_given_up_counts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = begun(make(), "score")
+    claim, drop = taken(executor), RunQueue.drop
+    silence(executor, ONE)
+
+    def end_then_drop(queue: RunQueue, ticket: str) -> None:
+        assert finish(queue, claim)
+        drop(queue, ticket)
+
+    monkeypatch.setattr(RunQueue, "drop", end_then_drop)
+    assert scores(executor.completed(timeout=0)) == [0.5]
+
+
+def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make) -> None:
+    executor = begun(make(), "score")
+    for _ in range(9):
+        taken(executor)
+        silence(executor, ONE)
+        assert list(executor.completed(timeout=0)) == []
+    taken(executor)
+    silence(executor, ONE)
+    failure = only_failure(executor)
+    assert failure.kind == "killed" and f"lost 10 times with its job or worker: worker {ONE} gave no" in failure.error
+
+
+def test_as_many_runs_as_living_workers(make: Make) -> None:
+    executor = given(make(workers="auto"), *["score"] * 3)
+    assert (executor.slots, len(waiting(executor))) == (1, 1)
+    for worker in (ONE, TWO):
+        executor._open().give_sign(worker)
+    assert list(executor.completed(timeout=0)) == []
+    assert (executor.slots, len(waiting(executor))) == (2, 2)
+    silence(executor, TWO)
+    assert list(executor.completed(timeout=0)) == []
+    assert executor.slots == 1
+
+
+def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_over(
+    make: Make, directory: RunDirectory
+) -> None:
+    executor = begun(make(workers=3), *["score"] * 3)
+    queue, first, second = executor._open(), taken(executor), taken(executor, TWO)
+    executor.close()
+    assert executor.last_words.startswith("Workers go on with 2 run(s)")
+    assert (queue.waiting(), len(queue.taken())) == ([], 2)
+    (queue.directory(first.ticket) / "outcome.json").write_text("3.0")
+    assert finish(queue, first)
+    resumed = make(workers=3)
+    assert resumed.resume() == ""
+    assert (directory.evaluation(first.run) / "outcome.json").exists()  # from where the selection takes it over
+    begun(resumed, "score", first=int(second.run[-1]))
+    assert (queue.taken(), queue.waiting()) == ({second.ticket: second}, [])
+    assert finish(queue, second)
+    assert scores(resumed.completed()) == [0.5]
+    resumed.close()
+    assert not queue.is_open and not directory.queue.exists()
+
+
+def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) -> None:
+    executor = begun(make(), "score")
+    claim = taken(executor)
+    begun(make(time_limit=5), "score")
+    assert not executor._open().has(claim) and len(RunQueue.all_in(directory.queue)) == 1
+
+
+def test_a_deleted_queue_ends_the_selection(make: Make) -> None:
+    executor = begun(make(), "score")
+    executor._open().close()
+    with pytest.raises(FiestaError, match="was deleted"):
+        list(executor.completed())
+
+
+def test_no_time_is_no_silence(make: Make) -> None:
+    with pytest.raises(ConfigError, match="seconds_of_silence must be above 0"):
+        make(seconds_of_silence=0)
