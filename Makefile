@@ -18,9 +18,11 @@ export UV_SYSTEM_CERTS = 1
 export UV_NATIVE_TLS = 1
 CERTS := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem))
 
-TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
+PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
+TESTS := $(BIN)/python $(PYTEST)
+LIGHT := $(VENV)-light
 
-.PHONY: install select restaurants test check docs format requirements clean
+.PHONY: install select restaurants test test-light check docs format requirements clean
 
 install: $(INSTALLED)  ## install everything into .venv
 
@@ -34,6 +36,14 @@ restaurants: $(INSTALLED)  ## choose among eight models of the FIESTA paper; tra
 
 test: $(INSTALLED)  ## run the tests
 	$(TESTS)
+
+test-light: $(LIGHT)/installed  ## run the tests that need neither torch nor AllenNLP, in an install without them
+	$(LIGHT)/bin/python $(PYTEST)
+
+$(LIGHT)/installed: setup.py
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
 
 check: $(INSTALLED)  ## what CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .
@@ -69,4 +79,4 @@ requirements:  ## resolve setup.py, and AllenNLP without its pins, into requirem
 		--override overrides.txt --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file requirements.txt
 
 clean:
-	rm -rf $(VENV) runs build *.egg-info
+	rm -rf $(VENV) $(LIGHT) runs build *.egg-info

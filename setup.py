@@ -38,6 +38,7 @@ OF_ALLENNLP = [
     "wandb>=0.17,<0.20",
 ]
 TENSORBOARD = "tensorboardX>=2.5"
+TEST = ["hypothesis>=6.100", "psutil>=5.9", "pytest>=8.0", "pytest-xdist>=3.5"]
 
 setup(
     name="fiesta-allennlp",
@@ -71,11 +72,8 @@ setup(
         ],
         "dev": [
             "accelerate>=1.0,<1.1; python_version >= '3.11'",  # which the Trainer of Transformers needs
-            "hypothesis>=6.100",
+            *TEST,
             "mypy==1.18.2",
-            "psutil>=5.9",
-            "pytest>=8.0",
-            "pytest-xdist>=3.5",
             RAY,
             "ruff==0.14.5",
             "scikit-learn>=1.0.1",  # which trains the systems of a benchmark
@@ -86,6 +84,7 @@ setup(
         "ray": [RAY],
         "slurm": [SLURM],
         "tensorboard": [TENSORBOARD],
+        "test": TEST,
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},
     classifiers=[

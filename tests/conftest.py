@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
@@ -30,16 +31,30 @@ settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).parent.parent
 
+HAS_ALLENNLP = find_spec("allennlp") is not None
+NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "tensorboardX", "torch", "yaml"}
+"""In the light install, the files of tests that import one of them are skipped. A `conftest.py` imports none."""
+
 _FORK_SERVER: Any = forkserver._forkserver  # type: ignore[attr-defined]
 _ENSURE_RUNNING = _FORK_SERVER.ensure_running
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load AllenNLP, which takes seconds, but not where pytest-xdist only hands out tests to other processes."""
-    if hasattr(config, "workerinput") or config.getoption("dist", "no") == "no":
+    if HAS_ALLENNLP and (hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"):
         import fiesta_allennlp.plugin  # noqa: F401
 
         _FORK_SERVER.ensure_running = _start_with_allennlp
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report: Any = yield
+    cause = report.call.excinfo.value.__cause__ if report.failed else None
+    if not HAS_ALLENNLP and isinstance(cause, ImportError) and str(cause.name).split(".")[0] in NOT_LIGHT:
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"{cause.name} is not installed")
+        del report.call
+    return report
 
 
 def _start_with_allennlp() -> None:

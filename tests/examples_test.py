@@ -6,7 +6,6 @@ from runpy import run_path
 
 import pytest
 
-from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.settings import merge
@@ -34,6 +33,7 @@ def test_the_data_are_what_the_script_makes(tmp_path: Path) -> None:
 def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    preparing = pytest.importorskip("fiesta_allennlp.trainings.allennlp.preparing")
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.syspath_prepend(str(Path("examples") / "own_task"))
     configs = sorted(map(str, (Path("examples") / "own_task").glob("*.jsonnet")))
@@ -41,6 +41,6 @@ def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     import_module("own_task")
     candidates = load_candidates(merge(given))
     assert sorted(candidates) == ["few_votes", "votes"]
-    made = prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
+    made = preparing.prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
     assert (made.pool.group_by, made.pool.num_groups) == ("writer", 56)
     assert "accuracy" in made.metrics

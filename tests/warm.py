@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from multiprocessing import util
 from pathlib import Path
 from typing import Any, List, Optional, Sequence, Tuple
@@ -87,9 +88,10 @@ def _server() -> socket.socket:
 
 def serve(server: socket.socket) -> List[str]:
     """Fork for every command that is asked for. Returns the command's arguments in the process that is to be it."""
-    import allennlp.commands  # noqa: F401
+    if find_spec("allennlp"):
+        import allennlp.commands  # noqa: F401
 
-    import fiesta_allennlp.plugin  # noqa: F401
+        import fiesta_allennlp.plugin  # noqa: F401
 
     gc.freeze()  # else every command goes through all that was imported when it ends, which takes seconds
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the commands

@@ -28,12 +28,12 @@ def refuse_link(directory: Path) -> None:
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
     """Write every file of a report. Text comes first, so it is there where drawing fails."""
-    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all
+    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, draw_all, registered_figures
 
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:  # one with nothing to show is not drawn
+        for name in registered_figures():  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
                 (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
         _write(directory / "report.md", render_markdown(report))

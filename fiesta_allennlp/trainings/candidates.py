@@ -112,8 +112,6 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
             "specify their own data."
         )
     check_variables(specs, settings.overrides)
-    for candidate in made.values():
-        type_of(candidate.config).check_installed()
     return made
 
 
@@ -195,6 +193,7 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
+        type_of(candidate.config).check_installed()
         paths = repr(division.used(type_of(candidate.config).data_paths))
         known[paths] = marks[name] = known[paths] if paths in known else mark_of(candidate, division)
     return marks

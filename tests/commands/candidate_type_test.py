@@ -59,7 +59,7 @@ def test_a_type_of_the_users_own_goes_through_all_commands(tmp_path: Path, confi
 def test_what_is_wrong_with_it_is_said_before_the_first_run(tmp_path: Path, configs: List[str]) -> None:
     wrong = tmp_path / "wrong.jsonnet"
     for content, said in (
-        ({"call": "scores.noisy"}, "missing a required argument: 'gain'"),
+        ({"call": "scores.noisy"}, "argument: 'gain'"),
         ({"call": "scores.nosy"}, "'call' is 'scores.nosy'"),
         ({"call": "scores.noisy", "argument": {}}, "'argument'"),
     ):

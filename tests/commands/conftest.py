@@ -27,6 +27,7 @@ BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, 
 @pytest.fixture
 def trained(write_config: Callable[..., Path]) -> List[str]:
     """AllenNLP configs: one that learns the task well and one that does not learn."""
+    pytest.importorskip("allennlp")
     able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
     return [str(write_config("able", able)), str(write_config("blind", BLIND))]
 

@@ -15,7 +15,7 @@ from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from tests.commands.conftest import Call, history_of
-from tests.conftest import until
+from tests.conftest import HAS_ALLENNLP, until
 from tests.programs import program_config
 from tests.run_files import num_finished, scores_of
 from tests.warm import Command
@@ -57,6 +57,7 @@ def done() -> List[Any]:
 
 @pytest.fixture
 def undisturbed(done: List[Any], files: List[str], run: Path) -> Path:
+    pytest.importorskip("allennlp")
     if not done:
         options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
         directory = run.with_name("undisturbed")
@@ -194,6 +195,7 @@ def test_a_dry_run_checks_the_points_and_leaves_nothing(programs: List[str], sea
 def test_bad_input_is_refused_before_the_first_run(
     files: List[str], run: Path, search: Call, options: List[Any], said: str
 ) -> None:
+    said = said if HAS_ALLENNLP or not options else "AllenNLP is not installed"
     Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]} if not options else SPACE))
     assert said in search.refused(*files, "--pool", 5, "--configs", 5, "--metric", "accuracy", *options, "-s", run)
     assert not (run / "screening" / "store.sqlite").exists() and not (run / "store.sqlite").exists()

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp import report
 from fiesta_allennlp.listeners.progress import Progress
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
-from tests.conftest import until
+from tests.conftest import HAS_ALLENNLP, until
 from tests.listeners.tensorboard_test import scalars
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
@@ -49,6 +49,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
 
 
 def test_tensorboard_follows_a_selection_and_its_resumption(selections: Selections, run: Path) -> None:
+    pytest.importorskip("tensorboardX")
     selections.begin("--budget", 2, "--tensorboard")
     selections.resume("--budget", 4)
     assert len(list((run / "tensorboard").iterdir())) == 2
@@ -64,7 +65,8 @@ def test_tensorboard_follows_a_selection_and_its_resumption(selections: Selectio
 
 
 def start(*arguments: Any) -> Command:
-    return Command(["-m", "allennlp", "fiesta-select", *arguments, "--metric", "accuracy"])
+    typed = ["allennlp", "fiesta-select"] if HAS_ALLENNLP else ["fiesta_allennlp", "select"]
+    return Command(["-m", *typed, *arguments, "--metric", "accuracy"])
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

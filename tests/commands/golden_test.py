@@ -126,6 +126,7 @@ def test_a_replay_reads_the_store_as_it_is_now(runs: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["finished", "withdrawn"])
 def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str) -> None:
+    pytest.importorskip("allennlp")
     directory = recovered(runs, name)
     before = summary_of(RUNS / name / "selection.json")
     before["seed"] = before.pop("entropy")
@@ -165,6 +166,7 @@ def test_a_selection_by_a_posterior_of_an_earlier_version_goes_on_with_the_prese
 
 
 def test_an_interrupted_selection_goes_on_with_the_same_seeds(runs: Path) -> None:
+    pytest.importorskip("allennlp")
     directory = recovered(runs, "interrupted")
     before, after = rows_of(RUNS / "interrupted"), rows_of(directory)
     assert after[: len(before)] == before
@@ -185,6 +187,7 @@ def test_a_replay_gives_what_it_gave(runs: Path) -> None:
 @pytest.fixture
 def finished(runs: Path) -> Path:
     """A selection with what its checks left."""
+    pytest.importorskip("allennlp")
     for name in ("checks/able.log", "checks/old.log", "vectors/old-123.txt"):
         (runs / "finished" / name).parent.mkdir(exist_ok=True)
         (runs / "finished" / name).write_text("old")

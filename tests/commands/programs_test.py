@@ -20,6 +20,7 @@ Write = Callable[..., str]
 def test_programs_and_a_config_share_a_selection_and_its_report(
     selections: Selections, write_config: Callable[..., Path], run: Path
 ) -> None:
+    pytest.importorskip("allennlp")
     assert "able leads" in selections.begin(write_config("stock", BLIND), *EQUALLY, "--budget", 6)
     rows = scores_of(run)
     assert {name for name, _, _ in rows} == {"able", "blind", "stock"} and len(rows) == 6

@@ -63,6 +63,7 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(selection
 def test_a_directory_that_was_moved_goes_on_where_it_is(
     write_config: Callable[..., Path], reviews: Path, call: Call, run: Path, tmp_path: Path
 ) -> None:
+    pytest.importorskip("allennlp")
     (reviews / "vectors.txt").write_text("food 1 2 3 4\nand 3 4 5 6\ngreat 0 1 0 1\n")
     tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}

@@ -207,6 +207,7 @@ class Loading(Evaluator):
 def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     make: Make, directory: RunDirectory, reviews: Path
 ) -> None:
+    pytest.importorskip("allennlp")
     executor = make()
     executor.submit(Loading(str(reviews / "train.jsonl")), request(0))
     held = directory.evaluation("a-0") / "held"

@@ -2,11 +2,6 @@ import copy
 from pathlib import Path
 
 import pytest
-from allennlp.common import Params
-from allennlp.data import DatasetReader
-
-import fiesta_allennlp.tagging  # noqa: F401
-from tests.workbench import Workbench
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 
@@ -40,6 +35,12 @@ NAMES = ["crf_sequence_tagger", "softmax_sequence_tagger"]
 
 def made(convert_to="BIO"):
     """Taggers of the small file, whose tags are converted to this encoding, or stay IOB1."""
+    from allennlp.common import Params
+    from allennlp.data import DatasetReader
+
+    import fiesta_allennlp.tagging  # noqa: F401
+    from tests.workbench import Workbench
+
     reader = DatasetReader.from_params(Params(copy.deepcopy({**READER, "convert_to": convert_to})))
     models = {name: {"label_encoding": convert_to or "IOB1", **MODEL} for name in NAMES}
     return Workbench(reader, reader.read(FIXTURE), models)

@@ -1,9 +1,5 @@
 import pytest
 
-import fiesta_allennlp.tdsa  # noqa: F401
-from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
-from tests.workbench import Workbench
-
 EMBEDDER = {"text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}}}
 LSTM = {"type": "lstm", "input_size": 4, "hidden_size": 3}
 ENCODERS = {
@@ -25,6 +21,8 @@ CASES = [
 
 
 def instance(text, target, label=None, reader=None):
+    from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
+
     reader = reader or SemEvalTdsaReader()
     made = reader.text_to_instance(text, target, label=label)
     reader.apply_token_indexers(made)
@@ -33,5 +31,9 @@ def instance(text, target, label=None, reader=None):
 
 @pytest.fixture
 def workbench():
+    import fiesta_allennlp.tdsa  # noqa: F401
+    from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
+    from tests.workbench import Workbench
+
     reader = SemEvalTdsaReader()
     return Workbench(reader, [instance(*case) for case in CASES], MODELS)

@@ -4,27 +4,16 @@ import base64
 import io
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Mapping, Optional
+from typing import Any, ContextManager, Mapping
 
 from matplotlib import style
 from matplotlib.figure import Figure
 
 from fiesta_allennlp.files import replacing
+from fiesta_allennlp.reports.figures import runs, scores  # noqa: F401  # they register their figures
+from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
-from fiesta_allennlp.reports.figures.runs import draw_allocation, draw_best_so_far, draw_front, draw_path, path_facts
-from fiesta_allennlp.reports.figures.scores import draw_differences, draw_distributions
-from fiesta_allennlp.reports.formats import prose
 from fiesta_allennlp.reports.record import Report
-
-FIGURES: Dict[str, Callable[[Report], Optional[Figure]]] = {
-    "distributions": draw_distributions,
-    "differences": draw_differences,
-    "path": draw_path,
-    "allocation": draw_allocation,
-    "best_so_far": draw_best_so_far,
-    "pareto_front": draw_front,
-}
-"""The functions that draw a report, by figure in the order of a page. They return None if there is nothing to draw."""
 
 FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
 """The endings of a figure's files, each with what is written into the file. No file has a date."""
@@ -48,10 +37,11 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as the data URI of an SVG picture, its size in CSS pixels, and its caption, which is the alternative
-    text."""
+    """A figure as the data URI of an SVG picture, its section, its size in CSS pixels, and its caption, which is the
+    alternative text."""
 
     uri: str
+    section: str
     width: int
     height: int
     caption: str
@@ -63,14 +53,14 @@ def styled() -> ContextManager[None]:
 
 
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
-    """Draw every figure that has something to show, by name in the order of a page, and as PNG and PDF into a
+    """Draw every figure that has something to show, by name in the order of registration, and as PNG and PDF into a
     directory."""
     shown = best_candidates(report)
     with styled():
-        drawn = ((name, draw(shown)) for name, draw in FIGURES.items())
+        drawn = ((name, figure, figure.draw(shown)) for name, figure in registered_figures().items())
         return {
-            name: _picture(drawing, name, caption(name, report), directory)
-            for name, drawing in drawn
+            name: _picture(drawing, directory / name, figure.section, caption(figure, report))
+            for name, figure, drawing in drawn
             if drawing is not None
         }
 
@@ -84,21 +74,23 @@ def best_candidates(report: Report) -> Report:
     return replace(report, candidates=shown, comparisons=tuple(c for c in report.comparisons if c.second in names))
 
 
-def caption(name: str, report: Report) -> str:
-    """Return the caption of a figure, which is the alternative text as well."""
-    shown = best_candidates(report)
-    facts = path_facts(shown) if name == "path" else {}
-    return prose(f"caption_{name}", shown, num_candidates=len(report.candidates), **facts)
+def caption(figure: ReportFigure, report: Report) -> str:
+    """Return the caption of a figure, and how many candidates it leaves out."""
+    shown, number = best_candidates(report), len(report.candidates)
+    text = figure.caption(shown)
+    if figure.of_candidates and number > len(shown.candidates):
+        text += f" The figure shows the best {len(shown.candidates)} of {number} {report.words.candidates}."
+    return text
 
 
-def _picture(drawing: Figure, name: str, text: str, directory: Path) -> Picture:
+def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
     out = io.BytesIO()
     drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    directory.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     for ending, metadata in FIGURE_ENDINGS.items():
-        with replacing(directory / f"{name}{ending}") as part:
+        with replacing(path.with_name(f"{path.name}{ending}")) as part:
             drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
-    return Picture(uri, round(width), round(height), text)
+    return Picture(uri, section, round(width), round(height), text)

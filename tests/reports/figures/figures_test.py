@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import FIGURES, best_candidates, caption, draw_all, styled
+from fiesta_allennlp.reports.figures.drawing import best_candidates, draw_all, registered_figures, styled
 from fiesta_allennlp.reports.figures.runs import apart
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
@@ -25,7 +25,11 @@ REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
 
 def drawn(report: Report, name: str) -> Any:
     with styled():
-        return FIGURES[name](best_candidates(report))
+        return registered_figures()[name].draw(best_candidates(report))
+
+
+def caption(name: str, report: Report) -> str:
+    return drawing.caption(registered_figures()[name], report)
 
 
 def points(figure: Figure) -> List[float]:
@@ -99,7 +103,7 @@ def test_strokes_and_bars_count_the_trainings() -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
-    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in FIGURES)):
+    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in registered_figures())):
         with styled():
             figure.draw_without_rendering()
         box = figure.get_tightbbox()
@@ -119,8 +123,8 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = {name: FIGURES[name] for name in ("best_so_far", "pareto_front")}
-    monkeypatch.setattr(drawing, "FIGURES", few)
+    few = {name: registered_figures()[name] for name in ("best_so_far", "pareto_front")}
+    monkeypatch.setattr(drawing, "registered_figures", lambda: few)
     report = screened(second_objective=None)
     first = draw_all(report, tmp_path / "first")
     monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)

@@ -43,6 +43,7 @@ def test_the_estimate_is_compared_with_the_runs_that_followed(
 @pytest.mark.xdist_group("fork server")
 @pytest.mark.usefixtures("undrawn")
 def test_the_costs_of_a_report_of_the_overhead_and_of_a_step_are_measured(run_script: Callable[..., str]) -> None:
+    pytest.importorskip("allennlp")
     first, *_, sizes = run_script("report", "--candidates", 3, "--evaluations", 12).splitlines()
     assert first.startswith("3 candidates, 12 evaluations, ") and "in all" in sizes
     options = ("--evaluations", 2, "--workers", 1, "--executors", "processes")

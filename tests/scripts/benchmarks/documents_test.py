@@ -18,6 +18,7 @@ SIZE = 60
 @pytest.fixture
 def benchmark(run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The script with one cell: `a` is right on 9 of 10 items, `b` on 6 and `c` on 3."""
+    pytest.importorskip("allennlp")
     script = import_module("documents")
     rng, task = np.random.default_rng(3), tmp_path / "small"
     task.mkdir()
@@ -87,6 +88,7 @@ def test_synthetic_systems_have_abilities_of_their_own() -> None:
 
 
 def test_systems_are_trained_on_the_real_files(shared_data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
     script = import_module("document_systems")
     train, test = (dict(list(read().items())[:120]) for read in script.SOURCES["category"])
     answers = script.answer_all("category", train, test)

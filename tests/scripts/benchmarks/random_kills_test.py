@@ -67,6 +67,7 @@ def test_another_score_or_order_is_unequal_and_an_outcome_written_again_is_lost(
 
 @pytest.mark.xdist_group("fork server")
 def test_a_short_soak_samples_every_step(tmp_path: Path) -> None:
+    pytest.importorskip("allennlp")
     samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
     assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)

@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import pytest
-from allennlp.common import Params
-from allennlp.data import DatasetReader
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -29,6 +26,11 @@ def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = A
     return program_pool(config, group_by, data="d", division=division)
 
 
+def stock_pool(config: Dict[str, Any], **options: Any) -> Pool:
+    pool_reading = pytest.importorskip("fiesta_allennlp.trainings.allennlp.pool_reading")
+    return pool_reading.read_pool(config, None, **options)
+
+
 def rewrite(reviews: Path, change: Any, *, parts: Sequence[str] = ("train", "validation", "test")) -> None:
     """Change every record of the reviews by its position in its file."""
     for part in parts:
@@ -39,11 +41,12 @@ def rewrite(reviews: Path, change: Any, *, parts: Sequence[str] = ("train", "val
 
 @pytest.mark.parametrize("split_seed", [1, 2])
 def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split_seed: int) -> None:
+    common, data = pytest.importorskip("allennlp.common"), pytest.importorskip("allennlp.data")
     config, stock = program_config(reviews, ""), classifier_config(reviews)
     read = read_data(config["data"], program_paths(config), None)
     written = write_sets(read, reviews / "sets", split_seed=split_seed, division=AT_OFFICIAL_RATIOS)
     reader = {"type": "resplit", "reader": stock["dataset_reader"], "paths": official_paths(stock)}
-    resplit = DatasetReader.from_params(Params({**reader, "split_seed": split_seed}))
+    resplit = data.DatasetReader.from_params(common.Params({**reader, "split_seed": split_seed}))
     for part, path in written.items():
         texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
         assert [json.loads(line)["text"] for line in path.open()] == texts
@@ -78,7 +81,7 @@ def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
         rewrite(reviews, lambda k, row: {"label": rare.get(k, row["label"])}, parts=(part,))  # noqa: B023
     for pool, official in (
         (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
-        (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
+        (stock_pool(classifier_config(reviews)), stock_pool(classifier_config(reviews), division=OFFICIAL)),
     ):
         note, said = pool.notes[-1], official.notes[-1]
         assert "in a single record" in note and said.startswith("the training set lacks")
@@ -99,7 +102,7 @@ def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
     config = program_config(tmp_path, "", data={**files, "format": "jsonl"})
     stock = {**classifier_config(tmp_path), "validation_data_path": files["test"]}
     del stock["test_data_path"]
-    for pool in (pool_of(config), read_pool(stock, None)):
+    for pool in (pool_of(config), stock_pool(stock)):
         (note,) = pool.notes
         assert note.startswith("4 of 32 records have an exact copy that a split") and "--group-by" in note
     assert pool_of(config).notes[0].endswith("together with --group-by text.")
@@ -143,19 +146,19 @@ def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(t
     division = Division(ratios=(0.5, 0.25, 0.25))
     program = pool_of(program_config(tmp_path, "", data=data), division=division)
     assert program.num_groups == 4 and len(program.pairing) == 2
-    check_same_pool({"stock": read_pool(stock, None, data="d", division=division), "program": program})
+    check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
     reader["convert_to"] = "BIO"
     (tmp_path / "a.conll").write_text((tmp_path / "a.conll").read_text().replace("Eve I-PER", "Eve I-LOC"))
     with pytest.raises(ConfigError, match="instance i of the config's reader is not item i"):
-        check_same_pool({"stock": read_pool(stock, None, data="d", division=division), "program": program})
+        check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
 
 
 def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
     fewer = classifier_config(reviews)
     fewer["dataset_reader"]["max_instances"] = 30
     with pytest.raises(ConfigError, match="number of instances is .*train 30"):
-        check_same_pool({"stock": read_pool(fewer, None, data="d"), "program": pool_of(program_config(reviews, ""))})
-    stock = read_pool(classifier_config(reviews), None, data="d")
+        check_same_pool({"stock": stock_pool(fewer, data="d"), "program": pool_of(program_config(reviews, ""))})
+    stock = stock_pool(classifier_config(reviews), data="d")
     check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
     rewrite(reviews, lambda k, row: {"label": {"good": 1, "bad": 0}[row["label"]]})  # the same labels by other names
     check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})

@@ -1,0 +1,47 @@
+"""The figure of `examples/figure`, which comes from a package of the user's: without it, nothing of it is there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.reports.figures.base import SECTIONS, ReportFigure, registered_figures
+from fiesta_allennlp.reports.figures.drawing import Picture
+from fiesta_allennlp.reports.pages import render_html, render_markdown
+from tests.conftest import REPOSITORY
+from tests.reports.made_up import screened
+
+RUN = REPOSITORY / "tests" / "fixtures" / "runs" / "finished"
+
+
+def report(output: Path, *options: str) -> str:
+    """Return the page of a report that the command wrote."""
+    command = [sys.executable, "-m", "fiesta_allennlp", "report", str(RUN), "--output", str(output), *options]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY / "examples" / "figure")})
+    return (output / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_figure_from_a_package_is_in_its_section_and_in_the_files(tmp_path: Path) -> None:
+    page = report(tmp_path, "--include-package", "cost_figure")
+    section = next(part for part in page.split("</section>") if 'id="allocation"' in part)
+    assert len(re.findall("<figure>", section)) == 2 and len(re.findall("<figure>", page)) == 5
+    assert (tmp_path / "figures" / "cost.png").read_bytes().startswith(b"\x89PNG")
+    assert "(figures/cost.png)" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_each_section_takes_figures_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = {f"of_{name}": Picture("data:,", name, 1, 1, f"caption of {name}") for name in SECTIONS}
+    page, text = render_html(screened(), pictures), render_markdown(screened(), pictures)
+    for name in SECTIONS:
+        section = next(part for part in page.split("</section>") if f'id="{name}"' in part)
+        assert re.findall("<figcaption[^>]*>([^<]*)", section) == [f"caption of {name}"]
+        assert f"(figures/of_{name}.png)" in text
+    nowhere = type("Nowhere", (ReportFigure,), {"section": "appendix"})
+    monkeypatch.setitem(Registrable._registered[ReportFigure], "nowhere", nowhere)
+    with pytest.raises(ConfigError, match="figure 'nowhere': no section 'appendix'"):
+        registered_figures()
