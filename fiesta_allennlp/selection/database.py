@@ -49,6 +49,9 @@ NOT_A_STORE = (
 )
 """The errors of reading a database whose content this package did not write."""
 
+MOST_RUNS = 2**53
+"""Runs are numbered in order up to here, so that each has a next one."""
+
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('schema_version', '1');
@@ -219,6 +222,9 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     requests = {_key(row): record_of(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    orders = [row["reserved_order"] for row in rows] + [row["finished_order"] for row in (*finished, *failures)]
+    if unusable := [order for order in orders if not 0 <= value_of(order, int, "order") < MOST_RUNS]:
+        raise ValueError(f"a run is number {unusable[0]} in its order")
     rows_of_names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
     names = tuple(value_of(row["name"], str, "name") for row in rows_of_names)
     if unknown := {candidate for candidate, _ in requests}.difference(names):

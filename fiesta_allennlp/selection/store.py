@@ -34,6 +34,16 @@ NEXT_ORDER = (
 
 
 @dataclass(frozen=True)
+class Change:
+    """How an option was changed that chooses runs or stops the selection, and after how many runs."""
+
+    option: str
+    before: Any
+    now: Any
+    num_done: int
+
+
+@dataclass(frozen=True)
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
@@ -75,6 +85,10 @@ class StoreReader:
             values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
             meta = record_of(Meta, values)
             meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
+            for change in meta.changes:
+                record_of(Change, change)
+            if meta.seed is not None and int(meta.seed) < 0:
+                raise ValueError(f"the seed is {meta.seed}")
             if meta.settings is None:
                 return meta
             settings = by_present_names(meta.settings)
@@ -105,7 +119,8 @@ class StoreReader:
         if self._least_score is None:
             meta = self.meta()
             is_final = meta.kind == "trainings" and meta.settings is not None
-            self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
+            with understood(self._path):
+                self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
         return self._least_score
 
     def _known(self) -> History:
