@@ -25,6 +25,9 @@ from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version, registered
 
+COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
+"""The commands, by the kind of selection that they make."""
+
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 NEXT_ORDER = (
@@ -87,6 +90,8 @@ class StoreReader:
             meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
             for change in meta.changes:
                 record_of(Change, change)
+            if meta.kind not in COMMANDS:
+                raise LookupError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:
                 raise ValueError(f"the seed is {meta.seed}")
             if meta.settings is None:
