@@ -105,6 +105,7 @@ def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer
                 ("evaluations", "metric", ("x'ff'",)),
                 ("evaluations", "reserved_order", ("reserved_order || 'x'", "9223372036854775807 - reserved_order")),
                 ("evaluations", "finished_order", ("finished_order - 9",)),
+                ("evaluations", "replicate", ("9223372036854775807 - replicate",)),
                 ("meta", "value", ("'[1]'", "'many'", "'{}'")),
             ]
             for value in values
