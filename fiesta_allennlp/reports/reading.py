@@ -212,7 +212,8 @@ def read_directory(root: Path, *, min_score: Optional[float] = None) -> Reading:
 
 
 def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
-    settings = merge(stored.meta.settings or {})
+    with understood(stored.directory.store):
+        settings = merge(stored.meta.settings or {})
     least_score = LeastScore.of(stored.meta.settings or {}, min_score)
     metric = settings.scored_by
     with naming_packages(settings.include_package):
@@ -245,10 +246,10 @@ def _by_documents(stored: Stored) -> Reading:
             f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
             f"{command('documents')} -s {root} --recover. This repeats no query."
         )
-    settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
-    task = task_of(settings)
     with understood(stored.directory.store):
+        settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
         known = record_of(DocumentFacts, facts)
+    task = task_of(settings)
     choice = DocumentChoice.of(settings, task, known, stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
     read = _selection(
