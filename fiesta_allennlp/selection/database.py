@@ -225,7 +225,7 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
     numbers += [row["finished_order"] for row in (*finished, *failures)]
     if unusable := [number for number in numbers if not 0 <= value_of(number, int, "number") < MOST_RUNS]:
-        raise ValueError(f"a run has the number {unusable[0]}")
+        raise ConfigError(f"a run has the number {unusable[0]}")
     rows_of_names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
     names = tuple(value_of(row["name"], str, "name") for row in rows_of_names)
     if unknown := {candidate for candidate, _ in requests}.difference(names):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError, command
+from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.selection.database import (
@@ -91,9 +91,9 @@ class StoreReader:
             for change in meta.changes:
                 record_of(Change, change)
             if meta.kind not in COMMANDS:
-                raise LookupError(f"the kind of the selection is {meta.kind}")
+                raise ConfigError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:
-                raise ValueError(f"the seed is {meta.seed}")
+                raise ConfigError(f"the seed is {meta.seed}")
             if meta.settings is None:
                 return meta
             settings = by_present_names(meta.settings)
