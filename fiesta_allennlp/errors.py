@@ -10,7 +10,7 @@ import traceback
 import unicodedata
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Iterable, List, Sequence
+from typing import Dict, Iterable, List, Sequence
 
 from fiesta_allennlp.version import ALLENNLP
 
@@ -149,11 +149,21 @@ MOST_TOLD = 8
 
 
 def all_in_one(messages: Sequence[str], *, what: str) -> str:
-    """Combine messages into one: a single message unchanged, or their number and at most `MOST_TOLD` lines."""
+    """Combine messages into one: a single message unchanged, or their number and at most `MOST_TOLD` lines. Messages
+    that say the same of several names, each before a colon, share a line."""
     if len(messages) == 1:
         return messages[0]
-    more = [f"and {len(messages) - MOST_TOLD} more"] if len(messages) > MOST_TOLD else []
-    return "\n  ".join([f"{len(messages)} {what}:", *messages[:MOST_TOLD], *more])
+    named: Dict[str, List[str]] = {}
+    for message in messages:
+        name, colon, reason = message.partition(": ")
+        named.setdefault(reason if colon else message, []).extend([name] * bool(colon))
+    lines = [": ".join(filter(None, [_several(names, ", "), reason])) for reason, names in named.items()]
+    return "\n  ".join([f"{len(messages)} {what}:", _several(lines, "\n  ")])
+
+
+def _several(texts: Sequence[str], separator: str) -> str:
+    more = [f"and {len(texts) - MOST_TOLD} more"] if len(texts) > MOST_TOLD else []
+    return separator.join([*texts[:MOST_TOLD], *more])
 
 
 SPACY_MODELS = "/explosion/spacy-models/"

@@ -7,7 +7,6 @@ import dataclasses
 import importlib
 import inspect
 import json
-import math
 import pkgutil
 import sys
 import types
@@ -183,6 +182,7 @@ def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
 
 def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
     is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
-    if is_other or not isinstance(value, wanted) or (isinstance(value, float) and not math.isfinite(value)):
+    is_number = isinstance(value, (int, float)) and wanted == (int, float)
+    if is_other or not isinstance(value, wanted) or (is_number and not abs(value) <= sys.float_info.max):
         raise ConfigError(f"{key} must be {what} but got {shortened(json.dumps(value, default=str))}.")
     return value

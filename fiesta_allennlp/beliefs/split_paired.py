@@ -5,9 +5,14 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, compute_together
+from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
 from fiesta_allennlp.records import History
+
+MOST_CELLS = 10**7
+"""The most cells of a table of candidates and splits, which takes about a GB. Splits that no two candidates share are
+left out of a larger table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class SplitPaired(ScoreBelief):
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[StudentTPosterior]:
         every = [self.scores(history) for history in histories]
         varying = {
-            place: Standardised.of(scores, self._splits(histories[place]))
+            place: Standardised.of(scores, _worth_pairing(self._splits(histories[place])))
             for place, scores in enumerate(every)
             if np.ptp(np.concatenate(scores)) > 0
         }
@@ -71,7 +76,7 @@ class SplitPaired(ScoreBelief):
         scores = self.scores(history)
         if np.ptp(np.concatenate(scores)) == 0:
             return 0.0
-        standardised = Standardised.of(scores, self._splits(history))
+        standardised = Standardised.of(scores, _worth_pairing(self._splits(history)))
         return standardised.unit * effects_posterior(standardised.table).noise_sd
 
     def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
@@ -130,9 +135,23 @@ class LogitUnpaired(Unpaired):
     takes_logits = True
 
 
+def _worth_pairing(splits: List[np.ndarray]) -> List[np.ndarray]:
+    """The splits or, where the table would be too large although no two candidates share two, one split for all: their
+    effects are left out anyway."""
+    distinct, num_candidates = np.unique(np.concatenate([np.unique(own) for own in splits]), return_counts=True)
+    if len(splits) * len(distinct) <= MOST_CELLS or (num_candidates > 1).sum() > 1:
+        return splits
+    return [np.zeros_like(own) for own in splits]
+
+
 def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
     """Gather the scores of each candidate by split. Shapes: `(num_scores,)` for each candidate, both."""
     seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
+    if len(scores) * len(seeds) > MOST_CELLS:
+        raise ScoreError(
+            f"{len(scores)} candidates on {len(seeds)} splits are too many to pair: their product must not exceed "
+            f"{MOST_CELLS}. Leave out candidates, or use a belief that pairs no splits, such as student_t."
+        )
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])
     cells = rows * len(seeds) + columns.ravel()
     flat, shape = np.concatenate(scores), (len(scores), len(seeds))

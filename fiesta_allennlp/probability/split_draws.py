@@ -50,7 +50,9 @@ class EffectsPosterior:
         if np.isfinite(split_precision):
             split_precision *= rng.chisquare(self.split_df) / self.split_df
         joint = Joint(self.scores, 1 / variance, np.asarray(split_precision))
-        means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
+        means = rng.multivariate_normal(
+            joint.location, joint.covariance.rows(np.arange(len(variance))), check_valid="ignore", method="eigh"
+        )
         weights = self.scores.counts / variance[:, None]
         total = weights.sum(axis=0) + split_precision
         expected = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total

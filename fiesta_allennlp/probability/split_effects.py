@@ -6,7 +6,7 @@ Several selections among equally many candidates are fitted together, because Nu
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import List, Sequence
+from typing import Any, List, Sequence, Union
 
 import numpy as np
 
@@ -30,6 +30,11 @@ SMALLEST_DF = 1e-2
 SMALLEST = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
+
+
+MANY = 100
+"""With more candidates than this, and than splits, their covariance is kept as a sum of two parts: a full matrix of
+10,000 candidates takes 0.8 GB and minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +113,7 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     df = np.maximum(df, 1.0)
     found = []
     for place, location in enumerate(fit.location):
-        scale = np.sqrt(_as_independent(location, fit.covariance[place])) * factors[:, place]
+        scale = np.sqrt(_as_independent(location, _at(fit.covariance, place))) * factors[:, place]
         found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place]))
     return found
 
@@ -134,13 +139,16 @@ class Fit:
     the noise."""
 
     noise: CommonNoise
+    covariance: "Covariance"
 
     def __init__(self, scores: Scores) -> None:
         self.scores = scores
         self.sizes = scores.counts.sum(axis=-1)
-        ran = (scores.counts > 0).astype(int)
+        ran = (scores.counts > 0).astype(float)
         self.num_splits = ran.any(axis=-2).sum(axis=-1)
-        self.has_splits = (np.triu(ran @ ran.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
+        # Two candidates share two splits where two splits share two candidates: the smaller matrix says so.
+        rows = ran if ran.shape[-2] <= ran.shape[-1] else ran.swapaxes(-1, -2)
+        self.has_splits = (np.triu(rows @ rows.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
         means = scores.sums.sum(axis=-1) / self.sizes
         between = np.var(means, axis=-1)
         spread = _squares(scores, means[..., None]) / np.maximum(self.sizes - 1, 1)
@@ -164,16 +172,17 @@ class Fit:
     def only(self, kept: np.ndarray) -> "Fit":
         part = copy(self)
         arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        noise = CommonNoise(**{name: value[kept] for name, value in vars(self.noise).items()})
-        vars(part).update(arrays, scores=self.scores.only(kept), noise=noise)
+        records = {name: _at(getattr(self, name), kept) for name in ("noise", "covariance")}
+        vars(part).update(arrays, scores=self.scores.only(kept), **records)
         return part
 
     def put(self, places: np.ndarray, part: "Fit") -> None:
         """Take over what was found for the selections at these places."""
-        for name in ("location", "covariance", "used_precision", "squares", "df", "log_precision"):
+        for name in ("location", "used_precision", "squares", "df", "log_precision"):
             getattr(self, name)[places] = getattr(part, name)
-        for name, found in vars(part.noise).items():
-            getattr(self.noise, name)[places] = found
+        for record in ("noise", "covariance"):
+            for name, found in vars(getattr(part, record)).items():
+                getattr(getattr(self, record), name)[places] = found
 
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
@@ -203,6 +212,64 @@ class Fit:
         return result
 
 
+@dataclass(frozen=True, eq=False)
+class Full:
+    """The covariance of mu as a matrix. Shape: `(..., num_candidates, num_candidates)`."""
+
+    matrix: np.ndarray
+
+    @classmethod
+    def inverse(cls, own: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "Full":
+        """Invert diag(own) - shares weights^T. Shapes as for `Joint`."""
+        size = own.shape[-1]
+        information = -shares @ weights.swapaxes(-1, -2)
+        information[..., range(size), range(size)] += own
+        return cls(np.linalg.inv(information))
+
+    def times(self, other: np.ndarray) -> np.ndarray:
+        return self.matrix @ other
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return np.diagonal(self.matrix, axis1=-2, axis2=-1)
+
+    def rows(self, candidates: np.ndarray) -> np.ndarray:
+        return self.matrix[..., candidates, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Thin:
+    """The covariance of mu as diag(own) + left right, for many candidates on few splits (Woodbury, 1950).
+
+    Shapes: `(..., num_candidates)`, `(..., num_candidates, num_splits)` and `(..., num_splits, num_candidates)`.
+    """
+
+    own: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def inverse(cls, own: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "Thin":
+        """Invert diag(own) - shares weights^T. Shapes as for `Joint`."""
+        left, right = shares / own[..., None], (weights / own[..., None]).swapaxes(-1, -2)
+        return cls(1 / own, left, np.linalg.solve(np.eye(left.shape[-1]) - right @ shares, right))
+
+    def times(self, other: np.ndarray) -> np.ndarray:
+        return self.own[..., None] * other + self.left @ (self.right @ other)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return self.own + (self.left * self.right.swapaxes(-1, -2)).sum(axis=-1)
+
+    def rows(self, candidates: np.ndarray) -> np.ndarray:
+        rows = self.left[..., candidates, :] @ self.right
+        rows[..., range(len(candidates)), candidates] += self.own[..., candidates]
+        return rows
+
+
+Covariance = Union[Full, Thin]
+
+
 class Joint:
     """mu and b, jointly normal given the precisions of noise and b. A precision of 0 leaves b free; mu is free.
 
@@ -215,21 +282,22 @@ class Joint:
         weights = noise[..., None] * scores.counts
         split_total = weights.sum(axis=-2) + split[..., None] + scores.empty
         shares = weights / split_total[..., None, :]
-        own = weights.sum(axis=-1)
-        size = own.shape[-1]
-        # Shape: (..., num_candidates, num_candidates)
-        information = -shares @ weights.swapaxes(-1, -2)
-        information[..., range(size), range(size)] += own * (1 + HELD)
-        self.covariance = np.linalg.inv(information)
+        own = weights.sum(axis=-1) * (1 + HELD)
+        kind = Thin if own.shape[-1] > max(MANY, weights.shape[-1]) else Full
+        self.covariance: Covariance = kind.inverse(own, shares, weights)
         weighted = noise[..., None] * scores.sums
         total = weighted.sum(axis=-2)
-        self.location = _times(self.covariance, weighted.sum(axis=-1) - _times(shares, total))
+        self.location = self.covariance.times((weighted.sum(axis=-1) - _times(shares, total))[..., None])[..., 0]
         # Shape: (..., num_splits)
         self.split = (total - _times(weights.swapaxes(-1, -2), self.location)) / split_total
-        crossed = self.covariance @ shares
+        crossed = self.covariance.times(shares)
         self.split_variance = 1 / split_total + (shares * crossed).sum(axis=-2)
-        own_variance = np.diagonal(self.covariance, axis1=-2, axis2=-1)
-        self.fitted_variance = own_variance[..., None] + self.split_variance[..., None, :] - 2 * crossed
+        self.fitted_variance = self.covariance.diagonal[..., None] + self.split_variance[..., None, :] - 2 * crossed
+
+
+def _at(record: Any, places: Any) -> Any:
+    """The selections of a record of arrays at these places of the first axis."""
+    return type(record)(**{name: value[places] for name, value in vars(record).items()})
 
 
 def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -241,7 +309,7 @@ def _squares(scores: Scores, expected: np.ndarray) -> np.ndarray:
     return scores.within + (scores.counts * (scores.means - expected) ** 2).sum(axis=-1)
 
 
-def _as_independent(location: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def _as_independent(location: np.ndarray, covariance: Covariance) -> np.ndarray:
     """Variances v_i of independent variables whose differences to the leading candidate l have the right variances.
 
     V_ij = Var(mu_i - mu_j). v_l is the mean of Cov(mu_l - mu_i, mu_l - mu_j) over the three nearest rivals, and
@@ -249,19 +317,14 @@ def _as_independent(location: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     Shape: `(num_candidates,)`.
     """
     leader = int(np.argmax(location))
-    variance = np.diag(covariance)
-    difference = np.maximum(variance[leader] + variance - 2 * covariance[leader], 0)
+    variance, of_leader = covariance.diagonal, covariance.rows(np.array([leader]))[0]
+    difference = np.maximum(variance[leader] + variance - 2 * of_leader, 0)
     others = np.delete(np.arange(len(location)), leader)
     if len(others) == 1:
         return np.full(2, difference[others[0]] / 2)
     distance = (location[leader] - location[others]) / np.sqrt(np.maximum(difference[others], np.finfo(float).tiny))
     nearest = others[np.argsort(distance, kind="stable")[:3]]
-    shared = (
-        variance[leader]
-        - covariance[leader][nearest][:, None]
-        - covariance[leader][nearest]
-        + covariance[np.ix_(nearest, nearest)]
-    )
+    shared = variance[leader] - of_leader[nearest][:, None] - of_leader[nearest] + covariance.rows(nearest)[:, nearest]
     pairs = shared[np.triu_indices(len(nearest), 1)]
     own = np.clip(pairs.mean(), 0.05 * difference[nearest].min(), 0.95 * difference[others].min())
     result = difference - own

@@ -44,7 +44,8 @@ class Sheet:
 def text_of(path: Path) -> str:
     """Return the text of a table."""
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file. Pass a table of scores.")
+        found = "is a directory" if path.is_dir() else "no such file"
+        raise ConfigError(f"{path}: {found}. Pass a table of scores.")
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -85,7 +85,7 @@ class Row(NamedTuple):
 @dataclass(frozen=True)
 class Rows:
     """The rows of the table `name`. Without `has_splits`, all runs share one official split. If `is_independent`, each
-    run has a split of its own. `read_notes` say what was read."""
+    run has a split of its own. `read_notes` say what was read, with `tells_states` also how many runs have no score."""
 
     name: str
     rows: List[Row]
@@ -93,6 +93,7 @@ class Rows:
     minimise: bool = False
     read_notes: Tuple[str, ...] = ()
     is_independent: bool = False
+    tells_states: bool = False
 
     @property
     def is_paired(self) -> bool:

@@ -141,7 +141,7 @@ def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
     runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
     numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
     named = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
-    skipped = len(table.rows) - len(history.evaluations)
+    skipped = 0 if table.tells_states else len(table.rows) - len(history.evaluations)
     return ScoreTable(
         table.name,
         list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in named)),

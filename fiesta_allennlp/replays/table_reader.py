@@ -125,7 +125,15 @@ class _Reader:
             said = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
             notes[f"Runs by column '{read[0].called('state')}': {said}."] = None
         is_independent = self.settings.splits == INDEPENDENT
-        return Rows(name, rows, have == {False}, self._minimise(rows, read[0]), tuple(notes), is_independent)
+        return Rows(
+            name,
+            rows,
+            have == {False},
+            self._minimise(rows, read[0]),
+            tuple(notes),
+            is_independent,
+            tells_states=any(columns.at["state"] is not None for columns in read),
+        )
 
     # Which columns there are.
 
@@ -277,8 +285,11 @@ class _Reader:
 
     def _minimise(self, rows: Sequence[Row], first: _Columns) -> bool:
         """Return whether lower scores are better. Refuse different metrics, and an error without a direction."""
-        typed = {row.metric: row for row in rows if row.metric}
-        metrics = {Metric.of(metric): row for metric, row in typed.items()}
+        typed: Dict[str, Row] = {}
+        metrics: Dict[Metric, Row] = {}
+        for row in rows:
+            if row.metric and typed.setdefault(row.metric, row) is row:
+                metrics.setdefault(Metric.of(row.metric), row)
         if len({metric.name for metric in metrics}) > 1:
             (_, one), (_, other) = list(metrics.items())[:2]
             raise DataError(
@@ -294,13 +305,14 @@ class _Reader:
                 "metric for all rows."
             )
         called, score = first.called("score"), self.typed.get("score", "")
-        names = (next(iter(typed), ""), score if score[1:] == called else called)
-        if any(name.startswith("-") for name in names) or self.settings.minimise is not None:
-            return bool(self.settings.minimise) or any(name.startswith("-") for name in names)
-        for name in names:
+        places = {name: row.where for name, row in typed.items()}
+        places.setdefault(score if score[1:] == called else called, first.sheet.header)
+        if any(name.startswith("-") for name in places) or self.settings.minimise is not None:
+            return bool(self.settings.minimise) or any(name.startswith("-") for name in places)
+        for name, where in places.items():
             if known := error_in(name):
                 raise DataError(
-                    f"{first.sheet.header}: '{name}' has '{known}' in its name, so lower is usually better, but "
+                    f"{where}: '{name}' has '{known}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
         return False

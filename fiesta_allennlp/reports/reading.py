@@ -15,6 +15,7 @@ from fiesta_allennlp.registry import build, record_of
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
@@ -196,27 +197,34 @@ def only(history: History, names: Sequence[str]) -> History:
     )
 
 
-def read_directory(root: Path) -> Reading:
-    """Read the selection in a directory."""
+def read_directory(root: Path, *, min_score: Optional[float] = None) -> Reading:
+    """Read the selection in a directory, by default with its own score that runs must not miss."""
     with opened(root) as stored:
         if stored.meta.kind == SCREENING:
             raise ConfigError(
                 f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
             )
-        return _by_documents(stored) if stored.meta.kind == "documents" else _by_trainings(stored)
+        if stored.meta.kind != "documents":
+            return _by_trainings(stored, min_score)
+        if min_score is not None:
+            raise ConfigError(f"--min-score is for runs, but {root} asked systems about documents. Remove --min-score.")
+        return _by_documents(stored)
 
 
-def _by_trainings(stored: Stored) -> Reading:
-    settings = merge(stored.meta.settings or {})
+def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
+    with understood(stored.directory.store):
+        settings = merge(stored.meta.settings or {})
+    least_score = LeastScore.of(stored.meta.settings or {}, min_score)
     metric = settings.scored_by
     with naming_packages(settings.include_package):
         for candidate in stored.candidates:
             type_of(candidate.config)  # refuses one that is not registered
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
+    history = stored.history(max_failures=settings.max_failures, least_score=least_score)
     return replace(
-        _selection(stored, strategy, settings.strategy_params(), metric=metric, max_failures=settings.max_failures),
+        _selection(stored, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
-        min_score=settings.min_score,
+        min_score=least_score.score,
         asked_confidence=getattr(strategy, "confidence", None),
         num_parameters={name: each.num_parameters for name, each in stored.preparations.items()},
         splits=settings.splits,
@@ -238,13 +246,15 @@ def _by_documents(stored: Stored) -> Reading:
             f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
             f"{command('documents')} -s {root} --recover. This repeats no query."
         )
-    settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
-    task = task_of(settings)
     with understood(stored.directory.store):
+        settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
         known = record_of(DocumentFacts, facts)
+    task = task_of(settings)
     choice = DocumentChoice.of(settings, task, known, stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
-    read = _selection(stored, choice.strategy, params, metric=metric, max_failures=settings.max_failures)
+    read = _selection(
+        stored, stored.history(max_failures=settings.max_failures), choice.strategy, params, metric=metric
+    )
     charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))
     return replace(
         read,
@@ -256,13 +266,13 @@ def _by_documents(stored: Stored) -> Reading:
 
 
 def _selection(
-    stored: Stored, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric, max_failures: int
+    stored: Stored, history: History, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric
 ) -> Reading:
     """Read what all selections have in common."""
-    running, history = stored.running, stored.history(max_failures=max_failures)
+    running = stored.running
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     if decision.stopped_by is None and not running:
-        decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
+        decision = replace(decision, stopped_by=stored.stopped_by(history))
     rng = strategy_rng(int(stored.meta.seed or 0), len(history.evaluations))
     decision = replace(decision, plain_loop=strategy.plain_loop(history, rng))
     if decision.stopped_by in UNDECIDED:

@@ -11,7 +11,7 @@ from fiesta_allennlp.selection.settings import splits_option
 FOLLOWING = "Following"
 REPORT = "Report"
 
-OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "min_score", "belief")
+OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "belief")
 """The settings of a report that a selection has recorded."""
 
 

@@ -28,7 +28,7 @@ def read_source(path: Path, settings: ReportSettings, *, least_candidates: int =
     if not is_selection(path):
         return read_table(path, settings, least_candidates=least_candidates)
     refuse_table_options(settings, OF_REPORTED_TABLES, path)
-    return read_directory(path)
+    return read_directory(path, min_score=settings.min_score)
 
 
 def read_table(path: Path, settings: ReportSettings, content: Content = None, *, least_candidates: int = 2) -> Reading:

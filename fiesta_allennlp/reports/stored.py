@@ -10,6 +10,7 @@ from typing import Dict, Iterable, Iterator, Optional
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.names import NUMBER, values_in
+from fiesta_allennlp.records import History
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.store import StoreReader, reading
@@ -69,14 +70,16 @@ class Stored:
         log = self.directory.store_log
         return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
 
-    def stopped_by(self, num_evaluations: int) -> Optional[str]:
+    def stopped_by(self, history: History) -> Optional[str]:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
+        num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
         try:
             summary = json.loads(self.directory.selection_json.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            missed = (candidate.get("num_missed", 0) for candidate in summary.get("candidates", ()))
+            is_latest = summary.get("num_evaluations") + sum(missed) == num_scored
+            return str(summary["stopped_by"]) if is_latest else "interrupted"
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
             return "interrupted"
-        is_latest = summary.get("num_evaluations") == num_evaluations
-        return summary.get("stopped_by") if is_latest else "interrupted"
 
 
 @contextmanager

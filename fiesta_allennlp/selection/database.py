@@ -49,6 +49,9 @@ NOT_A_STORE = (
 )
 """The errors of reading a database whose content this package did not write."""
 
+MOST_RUNS = 2**53
+"""Runs are numbered in order up to here, so that each has a next one."""
+
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('schema_version', '1');
@@ -219,6 +222,10 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     requests = {_key(row): record_of(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
+    numbers += [row["finished_order"] for row in (*finished, *failures)]
+    if unusable := [number for number in numbers if not 0 <= value_of(number, int, "number") < MOST_RUNS]:
+        raise ConfigError(f"a run has the number {unusable[0]}")
     rows_of_names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
     names = tuple(value_of(row["name"], str, "name") for row in rows_of_names)
     if unknown := {candidate for candidate, _ in requests}.difference(names):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.selection.metrics import Metric
 
 
@@ -22,7 +23,7 @@ class LeastScore:
     def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "LeastScore":
         """Return that of the settings in a store, or this one instead."""
         minimise = Metric.of(settings.get("metric") or "").minimise
-        return cls(settings.get("min_score") if score is None else score, minimise)
+        return record_of(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
 
     def is_missed_by(self, score: float) -> bool:
         return self.score is not None and (score > self.score if self.minimise else score < self.score)

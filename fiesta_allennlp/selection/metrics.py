@@ -81,6 +81,9 @@ FRACTION, PERCENT = 1.0, 100.0
 APART = 10.0
 """The least factor between fractions and percentages. Losses around 1 are closer together."""
 
+FEWEST_EQUAL = 3
+"""Two scores of a metric with two decimals are often equal by chance."""
+
 
 def score_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return the notes on scores of two scales and on equal scores. `scores` are by candidate."""
@@ -103,10 +106,11 @@ def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
 
 
 def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return a note for each candidate with several scores that are all one number. `scores` are by candidate."""
+    """Return a note for each candidate whose scores are all one number, if it has `FEWEST_EQUAL`. `scores` are by
+    candidate."""
     return [
         f"All {len(each)} scores of {name} are {each[0]:g}. Check that its runs use their seed and split, and that the "
         "metric counts the whole set."
         for name, each in scores.items()
-        if len(each) > 1 and len(set(each)) == 1
+        if len(each) >= FEWEST_EQUAL and len(set(each)) == 1
     ]

@@ -20,12 +20,9 @@ from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, 
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import overlay
-from fiesta_allennlp.selection.store import Meta, RunStore, check_not_lost
+from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.strategies.margins import kept_margin, unfixed
-
-COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
-"""The commands, by the kind of selection that they make."""
 
 
 def run_selection(

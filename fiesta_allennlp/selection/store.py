@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError, command
+from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.registry import record_of
 from fiesta_allennlp.selection.database import (
@@ -25,12 +25,25 @@ from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version, registered
 
+COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
+"""The commands, by the kind of selection that they make."""
+
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 NEXT_ORDER = (
     "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
     " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
 )
+
+
+@dataclass(frozen=True)
+class Change:
+    """How an option was changed that chooses runs or stops the selection, and after how many runs."""
+
+    option: str
+    before: Any
+    now: Any
+    num_done: int
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,12 @@ class StoreReader:
             values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
             meta = record_of(Meta, values)
             meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
+            for change in meta.changes:
+                record_of(Change, change)
+            if meta.kind not in COMMANDS:
+                raise ConfigError(f"the kind of the selection is {meta.kind}")
+            if meta.seed is not None and int(meta.seed) < 0:
+                raise ConfigError(f"the seed is {meta.seed}")
             if meta.settings is None:
                 return meta
             settings = by_present_names(meta.settings)
@@ -105,7 +124,8 @@ class StoreReader:
         if self._least_score is None:
             meta = self.meta()
             is_final = meta.kind == "trainings" and meta.settings is not None
-            self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
+            with understood(self._path):
+                self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
         return self._least_score
 
     def _known(self) -> History:

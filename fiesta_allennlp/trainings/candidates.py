@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one, near, plainly
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.registry import value_of
+from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
@@ -19,6 +22,7 @@ from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candi
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.config_checks import check_parts
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
+from fiesta_allennlp.trainings.pool import preparation_of
 from fiesta_allennlp.trainings.programs.config import config_of_command
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -218,8 +222,10 @@ def _sources(stored: Mapping[str, Candidate]) -> str:
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     difference = first_difference(stored.config, given.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
-        before = stored.facts.get("files", {})
+    with understood(RunDirectory(root).store):
+        fingerprint = preparation_of(stored.facts).pool.data
+        before = value_of(stored.facts.get("files", {}), Mapping[str, str], "files")
+    if difference is None and data.fingerprint != fingerprint:
         now = {file.path: file.digest for file in data.files}
         changed = [path for path in before if now.get(path) != before[path]]
         difference = f"the content of {', '.join(changed) or 'its data files'}, so new scores would not be comparable"

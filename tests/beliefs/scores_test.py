@@ -64,7 +64,10 @@ def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
 
 
 @pytest.mark.parametrize("num_shared", [0, 1])
-def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(num_shared: int) -> None:
+@pytest.mark.parametrize("most_cells", [10**7, 10])
+def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(
+    monkeypatch: pytest.MonkeyPatch, num_shared: int, most_cells: int
+) -> None:
     together = drawn(3, split_sd=0.1)
     renamed = [
         e if e.request.replicate < num_shared else replace(e, request=replace(e.request, split_seed=100 + number))
@@ -72,8 +75,17 @@ def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(num_sha
     ]
     for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
         mine = belief.posterior(together).prob_best()
+        monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MOST_CELLS", most_cells)
         assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
+        monkeypatch.undo()
         assert not np.allclose(mine, paired.posterior(together).prob_best())
+
+
+def test_a_table_that_is_too_large_to_pair_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = drawn(3, split_sd=0.1)
+    monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MOST_CELLS", 10)
+    with pytest.raises(ScoreError, match="candidates on .* splits are too many to pair"):
+        SplitPaired().posterior(together)
 
 
 def test_a_single_shared_split_is_enough_for_an_answer() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores_of_all
+from fiesta_allennlp.probability.split_effects import Full, MeanScores, Scores, _as_independent, mean_scores_of_all
 from fiesta_allennlp.probability.student_t import prob_best, prob_best_of_all
 
 
@@ -101,8 +101,25 @@ def test_p_best_is_that_of_the_joint_normal() -> None:
         location = np.array([gap, 0.0, 0.05, -1.0, -1.5, -2.0, -2.0, -3.0])
         draws = rng.multivariate_normal(location, covariance, size=200000)
         joint = np.bincount(draws.argmax(axis=1), minlength=8) / len(draws)
-        scale = np.sqrt(_as_independent(location, covariance))
+        scale = np.sqrt(_as_independent(location, Full(covariance)))
         assert_allclose(prob_best(location, scale=scale, df=np.full(8, 1e5)), joint, atol=0.005)
+
+
+@pytest.mark.parametrize("split_sd", [0.0, 1.0, 10.0])
+def test_the_covariance_of_many_candidates_is_the_inverse_in_two_parts(
+    monkeypatch: pytest.MonkeyPatch, split_sd: float
+) -> None:
+    values = drawn(17, num_candidates=30, num_splits=5, split_sd=split_sd)
+    present = np.random.default_rng(18).random(values.shape) < 0.8
+    present[:, :2] = True
+    # Together, so that one is found before the other.
+    tables = [table(values / 20, present), table(values[::-1] / 40)]
+    full = mean_scores_of_all(tables)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MANY", 29)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.Full", None)
+    for one, other in zip(full, mean_scores_of_all(tables), strict=True):
+        for name, value in vars(one).items():
+            assert_allclose(getattr(other, name), value, rtol=1e-6, atol=1e-9)
 
 
 def test_constant_noise_free_tables_have_an_answer() -> None:

@@ -79,6 +79,7 @@ SHARED = HEADER + "a,s,1,.5\na,t,1,.6\nb,s,2,.5\nb,t,3,.4\n"
     [
         (SHARED, []),
         (SHARED + "b,u,4,\na,u,4,failed\n", ["Skipped 2 runs without a score."]),
+        ("state," + SHARED.replace("\n", "\n,").rstrip(",") + "failed,a,u,4,\n", ["Runs by column 'state': 4 fin"]),
         ("candidate,seed,score\na,1,.5\na,2,.6\nb,1,.4\n", ["The table has no split column"]),
         (HEADER + "a,1,1,.5\na,2,2,.6\nb,1,1,.4\n", ["Split equals seed in every row"]),
         (HEADER + "a,1,1,.5\na,2,1,.6\nb,3,1,.4\n", ["No two candidates have a split in common"]),

@@ -233,7 +233,12 @@ HEADER = "candidate,seed,score\n"
             "'eval_loss' has 'loss'.* --minimise",
         ),
         ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "'rmse' has 'rmse' in its name.* --no-minimise"),
-        ("candidate,seed,score,metric\na,0,1,f1\nb,0,1,acc\n", {}, "line 3: the metric is acc, but .*line 2 it is f1"),
+        (
+            "candidate,seed,score,metric\na,0,1,f1\na,1,1,f1\nb,0,1,acc\nb,1,1,acc\nc,0,1,rec\n",
+            {},
+            "line 4: the metric is acc, but .*line 2 it is f1",
+        ),
+        ("candidate,seed,score,metric\na,0,1,\nb,0,1,val_loss\nb,1,1,val_loss\n", {}, "line 3: 'val_loss' has 'loss'"),
         ("candidate,seed,score,task\na,0,1,x\na,0,1,y\n", {}, "differ in task. .* --where 'task=y'"),
         ("candidate,split,score\na,0,1\na,0,2\n", {}, "line 3: candidate 'a', split 0 already .*Add a seed column"),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),

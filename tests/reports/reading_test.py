@@ -49,6 +49,9 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
         (None, "interrupted"),
         ({"num_evaluations": 7, "stopped_by": "max_hours"}, "max_hours"),
         ({"num_evaluations": 5, "stopped_by": "max_hours"}, "interrupted"),
+        ({"num_evaluations": 5, "candidates": [{"num_missed": 2}], "stopped_by": "max_hours"}, "max_hours"),
+        ([], "interrupted"),
+        ({"num_evaluations": "7"}, "interrupted"),
     ],
 )
 def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_by: str) -> None:
@@ -60,6 +63,16 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
     assert (source.running, source.decision.stopped_by) == (False, stopped_by)
     assert contents(tmp_path) == before
     assert not RunDirectory(tmp_path).store_log.exists()
+
+
+def test_another_least_score_than_that_of_the_selection_judges_its_runs(tmp_path: Path) -> None:
+    write_selection(tmp_path, SCORES, meta=HERE).close()
+    stopped = {"num_evaluations": 7, "stopped_by": "max_hours"}
+    RunDirectory(tmp_path).selection_json.write_text(json.dumps(stopped))
+    source = read_directory(tmp_path, min_score=0.55)
+    assert [failure.request.name for failure in source.history.failures] == ["c-0"]
+    assert (source.min_score, source.decision.stopped_by) == (0.55, "max_hours")
+    assert (read_directory(tmp_path).min_score, len(read_directory(tmp_path).history.evaluations)) == (None, 7)
 
 
 def test_one_that_has_stopped_has_the_reason_of_its_strategy(tmp_path: Path) -> None:

@@ -59,5 +59,5 @@ def test_fractions_next_to_percentages_are_noted(scores: Dict[str, List[float]],
 
 
 def test_equal_scores_of_a_candidate_are_noted() -> None:
-    notes = constant_notes({"a": [0.0, 0.0, 0.0], "b": [0.5, 0.6], "c": [0.7], "d": []})
+    notes = constant_notes({"a": [0.0, 0.0, 0.0], "b": [0.5, 0.5, 0.6], "c": [0.7, 0.7], "d": []})
     assert len(notes) == 1 and "All 3 scores of a are 0." in notes[0]

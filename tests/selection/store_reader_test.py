@@ -83,6 +83,14 @@ def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer
         "CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",
         "INSERT INTO failures VALUES (99, 'a', 99, 99, 'error', '', 1.0, '', NULL)",
         "UPDATE candidates SET name = 'c' WHERE name = 'a'",
+        "UPDATE failures SET finished_order = 9223372036854775807",
+        "INSERT INTO meta VALUES ('changes', '[{}]')",
+        f"UPDATE meta SET value = '{'9' * 5000}' WHERE key = 'seed'",
+        "INSERT OR REPLACE INTO meta VALUES ('kind', '\"other\"')",
+        f"INSERT OR REPLACE INTO meta VALUES ('working_seconds', '1{'0' * 400}')",
+        """UPDATE meta SET value = '{"metric": 5}' WHERE key = 'settings'""",
+        """UPDATE meta SET value = '"-1"' WHERE key = 'seed'""",
+        """UPDATE meta SET value = '{"min_score": []}' WHERE key = 'settings'""",
         f"UPDATE meta SET value = {DEEP} WHERE key = 'settings'",
         *(
             f"UPDATE {table} SET {column} = {value}"
@@ -95,6 +103,9 @@ def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer
                 ("evaluations", "started_at", ("'yesterday'", "'9999-12-31T23:59:59'", DEEP)),
                 ("evaluations", "metrics", ("'[1]'", """'{"f1": "high"}'""", DEEP)),
                 ("evaluations", "metric", ("x'ff'",)),
+                ("evaluations", "reserved_order", ("reserved_order || 'x'", "9223372036854775807 - reserved_order")),
+                ("evaluations", "finished_order", ("finished_order - 9",)),
+                ("evaluations", "replicate", ("9223372036854775807 - replicate",)),
                 ("meta", "value", ("'[1]'", "'many'", "'{}'")),
             ]
             for value in values

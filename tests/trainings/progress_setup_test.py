@@ -76,4 +76,4 @@ def test_doubtful_scores_are_noted_once(tmp_path: Path) -> None:
         names.on_outcome(run)
         names.on_state(History(("a", "b"), tuple(runs[:number])), Decision(None))
     constant, scale = out.getvalue().splitlines()
-    assert "All 2 scores of b are 0.5" in constant and "percentages such as 81" in scale
+    assert "All 3 scores of b are 0.5" in constant and "percentages such as 81" in scale
