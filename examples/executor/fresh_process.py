@@ -16,7 +16,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.isolation.fork_server import Begun
-from fiesta_allennlp.isolation.process_tree import end_tree
+from fiesta_allennlp.isolation.process_tree import SESSION, end_tree, name_session
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 RUN = """import pickle, sys
@@ -26,7 +26,6 @@ process_tree.die_with_parent()
 work = pickle.load(sys.stdin.buffer)
 Path(sys.argv[1]).write_bytes(pickle.dumps(worker.evaluate_here(work)))
 """
-"""The program of a run."""
 
 
 @Executor.register("fresh_process")
@@ -42,12 +41,13 @@ class FreshProcessExecutor(QueueingExecutor):
 
     def close(self) -> None:
         self._queue.clear()
-        self._stop(self._running)
+        self.abandon([running.begun.request for running in self._running.values()])
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         (directory := self._directory.evaluation(request.name)).mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-c", RUN, directory / "outcome.pickle"]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        variables = {**os.environ, SESSION: name_session()}  # by which `end_tree` finds what the run has started
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, start_new_session=True)
         process.stdin.write(pickle.dumps(self._work(evaluator, request, directory)))
         process.stdin.close()
         self._running[process] = Running(evaluator, Begun.now(request))
