@@ -85,7 +85,7 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     assert sorted(run.rglob("*")) == before
     assert made.confidence == made.candidate("good").prob_within_margin
     assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
-    assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures")
+    assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
     assert made.decision[2] == "The runs took 36.0 s across all workers.", "nothing is decided, so nothing is compared"
     poor = made.candidate("poor")
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>") and poor.withdrawn

@@ -10,10 +10,12 @@ import pytest
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.replay import summarise_replay
+from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.version import __version__
 from tests.replays.replay_test import REPLAY
@@ -234,6 +236,30 @@ def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
     assert method(confidence=0.9, score="validation", **options) == own
     halving = ("sequential_halving", "", "unpaired", 0, 9, None, "official", ("train", "test"), "test")
     assert method(confidence=None, max_evaluations=None, budget=9, splits="official") == halving
+
+
+def test_a_budget_on_official_splits_says_what_it_left_and_who_is_ahead(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.9, 0.85, 0.85], "b": [0.6, 0.7, 0.65, 0.65], "c": [0.1, 0.2, 0.1, 0.2]}
+    choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
+    write_selection(tmp_path, scores, splits="official", budget=14, **choice).close()
+    told = " ".join(report(tmp_path).decision)
+    assert "Its mean is 0.2 ahead of b. 2 runs of the budget were left" in told
+    assert " ".join(report(tmp_path).decision[1:3]) in " ".join(status_of(tmp_path).sentences)
+    assert [candidate.name for candidate in report(tmp_path).ranked] == ["a", "b", "c"]
+
+
+def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}
+    choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
+    write_selection(tmp_path, scores, splits="official", budget=6, metric="-f1", **choice).close()
+    assert "after 6 runs of 2 candidates. Its mean is 0.2 ahead of a." in report(tmp_path).decision[0] + " "
+
+
+def test_rank_correlations_have_their_number_of_runs(selection: Report) -> None:
+    assert selection.development is not None
+    (name, number, rho), (best, of_best, _) = cells.development(selection, selection.development).rows
+    assert (name, number, rho, best) == ("all", "16", "0.610", "model_0")
+    assert of_best == str(len(selection.candidate("model_0").scores))
 
 
 def test_a_selection_by_documents_has_its_own_words() -> None:
