@@ -135,8 +135,8 @@ BOTH = "the {what} and its nearest rival have {least} {evaluations} each"
 STOPS: Described = {
     "bayesian": (REACHED, (FIESTA,)),
     "early_looks": (
-        f"{REACHED}, or more than that while it or its nearest rival has fewer than {{least}} {{evaluations}}. If a "
-        f"{{evaluation}} collapses, {BOTH}, and their skewed scores must not explain the lead",
+        f"{REACHED}, or more than that while it or its nearest rival has fewer than {{least}} {{evaluations}}; once a "
+        "{evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed scores do not explain",
         (SOFTWARE,),
     ),
     "rule_of_three": (f"{REACHED}, {BOTH}, and their skewed scores do not explain the lead", (SOFTWARE,)),

@@ -197,7 +197,7 @@ def _ahead_in_means(summary: Mapping[str, Any]) -> str:
 
 def _left_over(summary: Mapping[str, Any]) -> str:
     """Say why a budget was not spent whole; empty if it was, or if candidates dropped out."""
-    left = summary["strategy"].get("budget", 0) - summary["num_evaluations"]
+    left = summary.get("strategy", {}).get("budget", 0) - summary["num_evaluations"]
     if left <= 0 or summary["stopped_by"] != "budget" or any(c.withdrawn for c in summary["candidates"]):
         return ""
     verb = "was" if left == 1 else "were"
