@@ -144,7 +144,7 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
         notes=_notes(first, second),
         splits=first.splits if first.splits == second.splits else "",
         test_share=first.test_share if first.test_share == second.test_share else None,
-        scored=first.scored if first.scored == second.scored else "",
+        scored=first.scored if first.scored == second.scored else _doubtful(first, second),
         running=first.running or second.running,
         num_parameters={n: p for n, read in zip(names, sides, strict=True) for p in read.num_parameters.values()},
         stored=None,
@@ -163,6 +163,11 @@ def _common_metric(first: Reading, second: Reading, typed: Sequence[str]) -> Met
         f"--compare: {typed[0]} has scores of {one.text}, but {typed[1]} has scores of {two.text}. Compare candidates "
         "with the same metric."
     )
+
+
+def _doubtful(first: Reading, second: Reading) -> str:
+    """Return the set of scores where only one side knows it: the validation set, which needs a caveat, or none."""
+    return "validation" if "validation" in (first.scored, second.scored) else ""
 
 
 def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:

@@ -42,7 +42,7 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
     """Describe the limits of scores on official splits or on the validation set."""
     sentences = []
     if summary.get("splits") == OFFICIAL:
-        sentences.append("Only seeds varied, so P(best) is about new seeds on this one split, not about new data.")
+        sentences.append("P(best) is about new seeds on this one split, not about new data.")
     if summary.get("score") == "validation":
         sentences.append(
             "The scores are on the validation set, which a run may also use to choose its epoch or settings, so they "
