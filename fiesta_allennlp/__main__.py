@@ -19,9 +19,18 @@ if "__mp_main__" not in sys.modules and (__name__ == "__main__" or sys.argv[0].e
 import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
+from fiesta_allennlp.commands import COMMANDS, DOCS, add_command  # noqa: E402
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
+
+DESCRIPTION = """Find the best of several models in few runs.
+
+examples:
+  %(prog)s select 'bert=python train.py --arch bert {seed}' 'roberta=python train.py --arch roberta {seed}' \\
+      --splits official --metric accuracy -s runs/first
+  %(prog)s report runs/first
+  %(prog)s next scores.csv
+  %(prog)s select --help"""
 
 
 def main() -> None:
@@ -46,7 +55,12 @@ def _flush() -> None:
 
 def _parse() -> argparse.Namespace:
     program = "fiesta" if Path(sys.argv[0]).stem == "fiesta" else "python -m fiesta_allennlp"
-    parser = argparse.ArgumentParser(prog=program)
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=DESCRIPTION,
+        epilog=DOCS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():

@@ -16,7 +16,7 @@ from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplayS
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.replays.table import table_from
 from fiesta_allennlp.replays.table_reader import read_rows
-from fiesta_allennlp.reports.plan import PlanResult
+from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
@@ -148,7 +148,7 @@ def replay(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> ReplayResult:
-    """Repeat a selection over existing scores, and measure how many evaluations it takes and how often it is right.
+    """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
         scores: a table of scores, a preset, or a `ScoreSource`. A table is a file; a list of files; a mapping from
@@ -176,7 +176,7 @@ def plan(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> PlanResult:
-    """Simulate a selection, and estimate how many runs it will need and how often it will be right.
+    """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
     Args:
         source: the directory of a selection, or the file of a table of scores. Omit it to describe the problem with
@@ -206,7 +206,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     named, content = table_settings(settings, scores, "scores")
-    return ask(NextSettings(**overlay(named, of=NextSettings)), content)
+    return ShownNextRuns(**vars(ask(NextSettings(**overlay(named, of=NextSettings)), content)))
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:

@@ -42,7 +42,7 @@ def section(name: str, parser: argparse.ArgumentParser, explained: Dict[Tuple[st
     `explained` maps each row so far to the command that has it, and gets the rows of this command.
     """
     yield f"\n## `fiesta {name}`\n"
-    yield with_code(plain(parser.description))
+    yield with_code(plain(COMMANDS[name].description))
     shared: Dict[str, List[str]] = {}
     for group in parser._action_groups:
         own = []

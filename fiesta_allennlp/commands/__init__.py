@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 from functools import partial
 from typing import Any, Dict
 
@@ -35,14 +34,18 @@ COMMANDS: Dict[str, FiestaCommand] = {
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
+DOCS = "Guides, with a quickstart and questions and answers: docs/index.md of the repository."
+"""The end of every help."""
+
+
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
     """Add the parser of one command, which is `called` so below `program`. It refuses unknown arguments with a hint."""
     command = COMMANDS[name]
     parser = commands.add_parser(
         called,
         help=command.help,
-        description=command.description,
-        epilog=command.examples,
+        description=f"{command.description}\n\n{command.examples}",
+        epilog=DOCS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.allow_abbrev = False
@@ -56,6 +59,10 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
     parser.error = refuse
     command.add_arguments(parser)
+    given = (
+        f"[{action.metavar} ...]" if action.nargs else action.metavar for action in parser._get_positional_actions()
+    )
+    parser.usage = " ".join(["%(prog)s", *filter(None, map(str, given)), "[options]"])
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
     parse = parser.parse_known_args
@@ -63,7 +70,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     def parse_all(*given: Any, **more: Any) -> Any:
         args, unknown = parse(*given, **more)
         if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()))
+            hint = did_you_mean(unknown[0].partition("=")[0], list(parser._option_string_actions))
             refuse(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return args, unknown
 

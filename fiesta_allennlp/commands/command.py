@@ -29,8 +29,7 @@ class FiestaCommand:
 
     Attributes:
         help: the line about it in the list of commands.
-        description: the beginning of its own help.
-        examples: the end of its own help.
+        description, examples: the beginning of its own help.
         settings: the place of the class of its settings, which is imported when it is used. Empty if it has none.
         trains: whether it starts runs, which inherit the environment.
         given: the settings that are positional arguments, each with argparse's number of values.

@@ -86,7 +86,7 @@ class Simulating(FiestaCommand):
 
 class PlanCommand(Simulating):
     help = "estimate how many runs a selection needs"
-    description = """Simulate a selection to estimate how many runs and hours it needs and how often it is right.
+    description = """Simulate a selection to estimate how many runs and hours it needs and how often it picks the best.
 Describe the problem with numbers or with a pilot: the directory of a finished, interrupted or running
 selection, or a table of scores. The command trains nothing, locks nothing and changes nothing."""
     examples = """examples:

@@ -208,10 +208,10 @@ interrupted search."""
 
 
 class DocumentsCommand(Selecting):
-    help = "find the best of several trained systems"
+    help = "find the best of several trained systems by querying them"
     description = """Query trained systems about documents in random order until one of them is the best with the
-target confidence. Every answer is kept and reused, so you pay for it only once. --recover resumes an
-interrupted selection with its original options."""
+target confidence. Nothing is trained. Every answer is kept and reused, so you pay for it only once. --recover
+resumes an interrupted selection with its original options."""
     examples = """examples:
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""

@@ -129,7 +129,7 @@ class Progress:
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
             if decision.lacking:
-                self._remaining = f"; {decision.lacking[0]} runs again before a winner is named"
+                self._remaining = self._waits(history, decision)
             else:
                 self._remaining = self._estimate(history)
             for found in self._collapsed(history):
@@ -138,6 +138,14 @@ class Progress:
                     self._say(f"Note: {found['text']}")
         self._history, self._decision = history, decision
         self._tell()
+
+    def _waits(self, history: History, decision: Decision) -> str:
+        """Return the runs that are missing before a probable winner is named."""
+        done = {name: history.num_finished(name) for name in decision.lacking}
+        needs = (
+            f"{name} {done[name]} of at least {done[name] + n} runs" for name, n in Counter(decision.lacking).items()
+        )
+        return f"; before a winner is named: {', '.join(needs)}"
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""

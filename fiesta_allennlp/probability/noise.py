@@ -11,7 +11,7 @@ from numpy.polynomial import legendre
 from scipy.special import digamma, gammaln, zeta
 
 SIMILARITY = (4.0, 256.0)
-"""How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
+"""How many observations the common scale is worth for the variance of an outlying and of an ordinary candidate."""
 
 NUM_SCALES = 24
 """Grid points over the logarithm of the common variance, where its posterior is."""
@@ -21,7 +21,7 @@ NUM_WIDE = 48
 
 _SHARES, _SHARE_WEIGHTS = (each / 2 for each in legendre.leggauss(4))
 _SHARES = _SHARES + 0.5
-"""Gauss-Legendre nodes over the share of odd candidates, which is uniform from 0 to 1."""
+"""Gauss-Legendre nodes over the share of outlying candidates, which is uniform from 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class CommonNoise:
 class NoisePosterior:
     """Posterior of the noise variances sigma_i^2: a mixture of two classes for each candidate.
 
-    Candidate i is odd with the probability `weight[0, ..., i]` and ordinary with `weight[1, ..., i]`. `log_mean` and
-    `log_variance` are the moments of log sigma_i^2 given its class. Shapes: `(2, ..., num_candidates)`.
+    Candidate i is outlying with the probability `weight[0, ..., i]` and ordinary with `weight[1, ..., i]`. `log_mean`
+    and `log_variance` are the moments of log sigma_i^2 given its class. Shapes: `(2, ..., num_candidates)`.
     """
 
     weight: np.ndarray
@@ -89,8 +89,8 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -
     """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
-    ordinary candidate, whose noise is that of the others, or 1 for an odd one, whose own runs decide. log s^2 is
-    uniform, and so is the share q of odd candidates. With class c and A_ci = d_c s^2 + squares_i::
+    ordinary candidate, whose noise is that of the others, or 1 for an outlying one, whose own runs decide. log s^2 is
+    uniform, and so is the share q of outlying candidates. With class c and A_ci = d_c s^2 + squares_i::
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)
 
@@ -151,17 +151,17 @@ def _class_weights(log_likelihood: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     Shapes: `(num_classes, ..., num_scales, num_candidates)` and `(..., num_scales)`.
     """
     largest = log_likelihood.max(axis=0)
-    odd, ordinary = np.exp(log_likelihood - largest)
+    outlying, ordinary = np.exp(log_likelihood - largest)
     # Shape: (num_shares, ..., num_scales, num_candidates)
-    shares = _SHARES.reshape(-1, *(1 for _ in odd.shape))
-    either = shares * odd + (1 - shares) * ordinary
+    shares = _SHARES.reshape(-1, *(1 for _ in outlying.shape))
+    either = shares * outlying + (1 - shares) * ordinary
     log_either = largest.sum(axis=-1)
     log_either = log_either - log_either.max(axis=-1, keepdims=True)
     joint = either.prod(axis=-1) * np.exp(log_either) * _SHARE_WEIGHTS.reshape(-1, *(1 for _ in log_either.shape))
     joint /= joint.sum(axis=(0, -1), keepdims=True)
     grid = joint.sum(axis=0)
     for_each = joint[..., None] / either
-    weight = np.stack([odd * (shares * for_each).sum(axis=0), ordinary * ((1 - shares) * for_each).sum(axis=0)])
+    weight = np.stack([outlying * (shares * for_each).sum(axis=0), ordinary * ((1 - shares) * for_each).sum(axis=0)])
     return np.maximum(weight, np.finfo(float).tiny), grid
 
 

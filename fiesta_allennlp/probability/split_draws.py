@@ -24,7 +24,7 @@ class Effects:
 class EffectsPosterior:
     """The posterior of `mean_scores_of_all` to draw from: given the variances, mu and b are jointly normal.
 
-    A candidate has odd noise with the probability `odd`, shape `(num_candidates,)`. Given its class, its noise variance
+    A candidate is outlying with the probability `outlying`, shape `(num_candidates,)`. Given that, its noise variance
     is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary candidates
     are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared with
     `split_df` and `1 / split_precision`; it is 0 where no two candidates share two splits.
@@ -32,7 +32,7 @@ class EffectsPosterior:
 
     scores: Scores
     location: np.ndarray
-    odd: np.ndarray
+    outlying: np.ndarray
     noise_df: np.ndarray
     noise_variance: np.ndarray
     split_df: float
@@ -60,10 +60,10 @@ class EffectsPosterior:
         return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
 
     def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
-        is_odd, own = rng.random((2, len(self.odd)))
-        is_odd = is_odd < self.odd
-        df, variance = (np.where(is_odd, *each) for each in (self.noise_df, self.noise_variance))
-        return df * variance / chdtri(df, np.where(is_odd, own, rng.random()))
+        is_outlying, own = rng.random((2, len(self.outlying)))
+        is_outlying = is_outlying < self.outlying
+        df, variance = (np.where(is_outlying, *each) for each in (self.noise_df, self.noise_variance))
+        return df * variance / chdtri(df, np.where(is_outlying, own, rng.random()))
 
 
 def effects_posterior(scores: Scores) -> EffectsPosterior:
@@ -74,7 +74,7 @@ def effects_posterior(scores: Scores) -> EffectsPosterior:
     return EffectsPosterior(
         scores=scores,
         location=fit.location[0],
-        odd=noise.weight[0, 0],
+        outlying=noise.weight[0, 0],
         noise_df=np.maximum(df[:, 0], 1.0),
         noise_variance=variance[:, 0],
         split_df=max(scores.counts.shape[1] - 1.0, 1.0),

@@ -48,7 +48,7 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
     if refused.size:
         raise ScoreError(
             f"a logit requires scores from 0 to 1 but candidate '{candidate}' has {refused[0]}. Report the metric as a "
-            "fraction, or use a belief without logit."
+            "fraction, or use a posterior without logit."
         )
     clipped = np.clip(scores, LOGIT_CLIP, 1 - LOGIT_CLIP)
     return np.log(clipped) - np.log1p(-clipped)

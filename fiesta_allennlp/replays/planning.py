@@ -45,8 +45,9 @@ class Outlook:
     """The outcome of the simulated selections of one kind.
 
     `mean_runs` and `runs` count all, those of a pilot included. `mean_seconds` and `seconds` are those of the further
-    runs, divided by the workers. `correct`, with its 95% Wilson interval, is the share that recommended a best
-    candidate, or one within the margin of it, and `inconclusive` the share that stopped undecided.
+    runs, divided by the workers. `picked` is the share that named a best candidate, or one within the margin of it,
+    `wrong` the share that named another one, and `inconclusive` the share that stopped undecided. They add up to 1.
+    `correct` is `picked` and those inconclusive ones whose leader is a best candidate. Intervals are Wilson's, of 95%.
     """
 
     repetitions: int
@@ -57,6 +58,10 @@ class Outlook:
     correct: float
     correct_interval: Tuple[float, float]
     inconclusive: float
+    picked: float
+    picked_interval: Tuple[float, float]
+    wrong: float
+    wrong_interval: Tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,8 @@ class Forecast:
 
     `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
     allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
-    None in the last two. `limit` is the most runs of the default. `settings` has the seed filled in. `seconds` is
-    wall-clock time.
+    None in the last two. `limit` is the most runs of the default, and `margin` its
+    margin. `settings` has the seed filled in. `seconds` is wall-clock time.
     """
 
     settings: PlanSettings
@@ -78,6 +83,11 @@ class Forecast:
     seconds: float
     equal: Optional[Outlook] = None
     halving: Optional[Outlook] = None
+    margin: float = 0.0
+
+    def has_wrong_answers(self, margin: float) -> bool:
+        """Return whether a winner can be wrong with this margin. It cannot if all candidates are within it."""
+        return self.settings.source is not None or margin < (self.settings.gap or 0.0)
 
     @property
     def interrupted(self) -> bool:
@@ -124,6 +134,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
         seconds=time.monotonic() - start,
         equal=others.get("equal"),
         halving=others.get("halving"),
+        margin=margin,
     )
 
 
@@ -191,19 +202,29 @@ def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
     return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
 
 
+def _wilson(count: int, number: int) -> Tuple[float, float]:
+    low, high = wilson_interval(count, number)
+    return low, high
+
+
 def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
     number = len(found)
     runs = np.array([repetition.num_evaluations for repetition in found])
     seconds = np.array([repetition.seconds for repetition in found]) / workers
-    num_correct = sum(repetition.correct for repetition in found)
-    low, high = wilson_interval(num_correct, number)
+    correct, picked, wrong = (
+        sum(getattr(repetition, name) for repetition in found) for name in ("correct", "picked", "wrong")
+    )
     return Outlook(
         repetitions=number,
         mean_runs=float(runs.mean()),
         runs=Quantiles.of(runs),
         mean_seconds=float(seconds.mean()),
         seconds=Quantiles.of(seconds),
-        correct=num_correct / number,
-        correct_interval=(low, high),
-        inconclusive=sum(repetition.stopped_by == "max_evaluations" for repetition in found) / number,
+        correct=correct / number,
+        correct_interval=_wilson(correct, number),
+        inconclusive=sum(repetition.is_undecided for repetition in found) / number,
+        picked=picked / number,
+        picked_interval=_wilson(picked, number),
+        wrong=wrong / number,
+        wrong_interval=_wilson(wrong, number),
     )

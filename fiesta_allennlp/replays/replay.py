@@ -47,6 +47,20 @@ class Repetition:
     num_rounds: int
     seconds: float = 0.0
 
+    @property
+    def is_undecided(self) -> bool:
+        return self.stopped_by == "max_evaluations"
+
+    @property
+    def picked(self) -> bool:
+        """True if it named a candidate that is the best within the margin."""
+        return self.correct and not self.is_undecided
+
+    @property
+    def wrong(self) -> bool:
+        """True if it ended otherwise, and not undecided."""
+        return not self.correct and not self.is_undecided
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -217,14 +231,13 @@ QUANTILES = (5, 25, 50, 75, 95)
 
 
 def summarise_replay(replay: Replay) -> Dict[str, Any]:
-    """Return the content of `fiesta replay --output`. `correct` and `wrong` are shares of all repetitions: the first
-    whatever made them stop, the second of those that did not stop at `max_evaluations`."""
+    """Return the content of `fiesta replay --output`. `picked`, `wrong` and `undecided` are shares of all repetitions
+    and add up to 1. `correct` also counts undecided ones whose leader is the best."""
     settings, repetitions = replay.settings, replay.repetitions
     number = len(repetitions)
     evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
     num_correct = sum(repetition.correct for repetition in repetitions)
-    undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
-    wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
+    num_picked = sum(repetition.picked for repetition in repetitions)
     strategy, recommended = settings.strategy_params(), Counter(repetition.best for repetition in repetitions)
     return {
         "repetitions": number,
@@ -232,8 +245,10 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
         "correct": num_correct / number,
         "correct_interval": wilson_interval(num_correct, number),
-        "wrong": sum(wrong) / number,
-        "undecided": sum(undecided) / number,
+        "picked": num_picked / number,
+        "picked_interval": wilson_interval(num_picked, number),
+        "wrong": sum(repetition.wrong for repetition in repetitions) / number,
+        "undecided": sum(repetition.is_undecided for repetition in repetitions) / number,
         "evaluations": {
             "min": int(evaluations.min()),
             "mean": float(evaluations.mean()),

@@ -41,7 +41,7 @@ def _scores(digits: int) -> "Columns[CandidateReport]":
 
 
 WORK: "Columns[CandidateReport]" = (
-    ("failures", lambda c: c.failures_text or "0"),
+    ("failed", lambda c: c.failures_text or "0"),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
     ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
 )
@@ -49,7 +49,7 @@ WORK: "Columns[CandidateReport]" = (
 QUERIES: "Columns[CandidateReport]" = (
     ("queries", lambda c: MISSING if c.asked is None or c.asked.num_queries is None else str(c.asked.num_queries)),
     ("cost", lambda c: MISSING if c.asked is None or c.asked.cost is None else f"{c.asked.cost:g}"),
-    ("failures", lambda c: str(c.failures)),
+    ("failed", lambda c: str(c.failures)),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
 )
 
@@ -76,7 +76,7 @@ def short_candidates(report: Report) -> Cells:
     """Return n, mean, sd and P(best) of every candidate, which fits a column of a paper."""
     kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
     if any(candidate.num_missed for candidate in report.candidates):
-        kept = (*kept, "failures")
+        kept = (*kept, "failed")
     table = candidates(report)
     places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
     return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
@@ -111,10 +111,13 @@ def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:
     return Cells(["comparison", "names another candidate"], [line for line in lines if line[1] != MISSING])
 
 
-def development(found: Development) -> Cells:
-    rows = [[f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]]
-    rows += [[name, number_text(value, 3)] for name, value in found.by_candidate.items()]
-    return Cells(["of", "Spearman's rho"], rows)
+def development(report: Report, found: Development) -> Cells:
+    """Return Spearman's rho with its number of runs, of all candidates together and of each."""
+    rows = [["all", str(found.num_evaluations), number_text(found.overall, 3)]]
+    for name, value in found.by_candidate.items():
+        number = sum(score is not None for score in report.candidate(name).development_scores)
+        rows.append([name, str(number), number_text(value, 3)])
+    return Cells(["of", "n", "Spearman's rho"], rows)
 
 
 FINALISTS: "Columns[Finalist]" = (

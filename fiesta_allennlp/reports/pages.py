@@ -5,7 +5,7 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
@@ -14,6 +14,7 @@ from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_row
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.strategies.stopping_rules import RuleOfThree
 from fiesta_allennlp.version import __version__
 
 PLACE = "figures"
@@ -104,37 +105,97 @@ CITED_AS = {
 }
 """How a text refers to each work of `works.bib`, by the key of its entry."""
 
-RULES: Dict[str, Tuple[str, Tuple[str, ...]]] = {
-    "top_two": ("Top-two sampling", (RUSSO, JOURDAN)),
-    "ttts": ("Top-two Thompson sampling", (RUSSO,)),
+Described = Mapping[str, Tuple[str, Tuple[str, ...]]]
+"""By registered name: how a text names a part of the method, and the works that it comes from."""
+
+RULES: Described = {
+    "top_two": ("top-two sampling", (RUSSO, JOURDAN)),
+    "ttts": ("top-two Thompson sampling", (RUSSO,)),
     "thompson": ("Thompson sampling", ()),
-    "bts": ("Batch Thompson sampling", ()),
-    "sequential_halving": ("Sequential halving", (KARNIN,)),
-    "non_adaptive_fc": ("Equal allocation", ()),
-    "non_adaptive_fb": ("Equal allocation", ()),
+    "bts": ("batch Thompson sampling", ()),
+    "sequential_halving": ("sequential halving", (KARNIN, FIESTA)),
+    "non_adaptive_fc": ("equal allocation", ()),
+    "non_adaptive_fb": ("equal allocation", ()),
 }
-"""By registered name: the sampling rule at the beginning of a sentence, and its papers."""
+
+POSTERIORS: Described = {
+    "split_paired": ("split_paired, a Bayesian model that pairs scores on shared splits", (SOFTWARE,)),
+    "unpaired": ("unpaired, a Bayesian model that learns the noise from all scores", (SOFTWARE,)),
+    "student_t": ("independent normal models of the scores", (FIESTA,)),
+    "logit_split_paired": ("logit_split_paired, a Bayesian model that pairs logits on shared splits", (SOFTWARE,)),
+    "logit_unpaired": ("logit_unpaired, a Bayesian model that learns the noise of logits", (SOFTWARE,)),
+    "logit_student_t": ("independent normal models of the logits", (FIESTA,)),
+    "paired_measure": ("paired_measure, a Bayesian model that pairs systems on shared documents", (SOFTWARE,)),
+    "dirichlet_f_measure": ("a Dirichlet model of the counts behind the F-measure", (HAFFARI,)),
+}
+
+REACHED = "{p_best} of one {what} reaches {target}"
+BOTH = "the {what} and its nearest rival have {least} {evaluations} each"
+
+STOPS: Described = {
+    "bayesian": (REACHED, (FIESTA,)),
+    "early_looks": (
+        f"{REACHED}, or more than that while it or its nearest rival has fewer than {{least}} {{evaluations}}; once a "
+        "{evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed scores do not explain",
+        (SOFTWARE,),
+    ),
+    "rule_of_three": (f"{REACHED}, {BOTH}, and their skewed scores do not explain the lead", (SOFTWARE,)),
+    "glr": ("anytime-valid likelihood ratio tests put one {what} above all others at level {target}", (SOFTWARE,)),
+    "enough_documents": (f"{REACHED} and {BOTH}", (SOFTWARE,)),
+}
 
 
 def paragraph(report: Report) -> str:
-    """Return a paragraph to copy; empty while there is nothing to report, and for a table of scores."""
-    if report.best is None or report.running or not report.strategy or report.stopped_by in (None, "failures"):
+    """Return a paragraph to copy; empty while there is nothing to report, and for two candidates of a report."""
+    is_over = report.stopped_by not in (None, "failures") if report.strategy else not report.is_pair
+    if report.best is None or report.running or not is_over:
         return ""
-    rule, _ = RULES.get(report.strategy, (f"The sampling rule {report.strategy}", ()))
-    cited = [CITED_AS[key] for key in _keys(report)]
-    return prose("paragraph", report, rule=rule, cited=cited, notes=changes(report.changes, report.words))
+    rule, posterior, stop = (_cited(*part) for part in _method(report))
+    like = {FIESTA: ", as in FIESTA (Moss et al., 2019)", HAFFARI: ", as in Haffari et al. (2017)"}
+    as_in = "".join(like[key] for key in _like(report))
+    about = {"rule": rule, "posterior": posterior, "stop": stop, "as_in": as_in, "software": CITED_AS[SOFTWARE]}
+    return prose("paragraph", report, **about, notes=changes(report.changes, report.words))
 
 
 def bibtex(report: Report) -> str:
     """Return the BibTeX entries of the works that `paragraph` cites."""
     works = (TEMPLATES / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
     by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
-    return "\n\n".join(by_key[key] for key in (*_keys(report), *_about_new_data(report)))
+    of_method = [key for _, keys in _method(report) for key in keys]
+    keys = dict.fromkeys([SOFTWARE, *_like(report), *of_method, *_about_new_data(report)])
+    return "\n\n".join(by_key[key] for key in keys)
 
 
-def _keys(report: Report) -> List[str]:
-    _, works = RULES.get(report.strategy, ("", ()))
-    return [FIESTA, *works, *([HAFFARI] if report.by_documents else []), SOFTWARE]
+def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
+    """Return the sampling rule, the posterior and the stopping rule as a text names them, each with its works."""
+    names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": report.stop}
+    texts = (RULES, POSTERIORS, STOPS)
+    rule, posterior, (stop, works) = (
+        described.get(name, (f"{kind} {name}" if name else "", ()))
+        for described, (kind, name) in zip(texts, names.items(), strict=True)
+    )
+    target = report.asked_confidence or 0.0
+    about = {
+        "p_best": f"P(within {report.margin:g} of the best)" if report.margin else "P(best)",
+        "target": target,
+        "least": RuleOfThree().least_runs(target) if target else 0,
+        "what": report.words.candidate if report.by_documents else "model",
+        "evaluation": report.words.evaluation,
+        "evaluations": report.words.evaluations,
+    }
+    if report.stop and report.stop not in STOPS:
+        stop = f"{stop} is met at {target}"
+    return [rule, posterior, (stop.format(**about), works)]
+
+
+def _cited(text: str, works: Sequence[str]) -> str:
+    return f"{text} ({'; '.join(CITED_AS[key] for key in works)})" if works else text
+
+
+def _like(report: Report) -> List[str]:
+    """Return the work that chose runs as this selection did, one after the other; none for other ways."""
+    is_adaptive = report.strategy and report.budget is None and report.strategy != "non_adaptive_fc"
+    return [HAFFARI if report.by_documents else FIESTA] if is_adaptive else []
 
 
 def _about_new_data(report: Report) -> List[str]:

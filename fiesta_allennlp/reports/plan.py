@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,9 +11,9 @@ from rich.table import Table
 from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.replays.next_runs import NextRuns
-from fiesta_allennlp.replays.planning import FEWEST, Forecast, forecast
+from fiesta_allennlp.replays.planning import FEWEST, Forecast, Outlook, forecast
 from fiesta_allennlp.replays.settings import PlanSettings
-from fiesta_allennlp.reports.formats import Lines, Shown, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import collapsed_in, decimals_of, loss_text, number_text, summarise_candidate
 from fiesta_allennlp.strategies.margins import Margin
 
@@ -58,26 +58,40 @@ class PlanResult(Shown, Forecast):
 
 
 def outlook_table(found: Forecast) -> Table:
-    more = "hours more" if found.problem.num_done else "hours"
+    more = "hours\nmore" if found.problem.num_done else "hours"
     hours = (more,) if found.problem.knows_seconds else ()
-    table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
+    shares = ("picked\nbest", "wrong\nwinner", "no\nwinner")
+    table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours, *shares))
     params = found.problem.choice.strategy_params()
     asked = Margin.of(params.get("margin", 0.0))
     margin = f", margin {asked.text}" if asked.is_above_0 else ""
-    larger = {f"  margin {value:g}": outlook for value, outlook in found.margins.items()}
-    others = {"equal allocation": found.equal, f"budget of {found.budget}": found.halving}
-    for name, outlook in {params["type"] + margin: found.default, **larger, **others}.items():
+    rows: List[Tuple[str, float, Optional[Outlook]]] = [(params["type"] + margin, found.margin, found.default)]
+    rows += [(f"  margin {value:g}", value, outlook) for value, outlook in found.margins.items()]
+    rows += [
+        ("equal allocation", found.margin, found.equal),
+        (f"budget of {found.budget}", found.margin, found.halving),
+    ]
+    for name, within, outlook in rows:
         if outlook is not None:
+            told = found.has_wrong_answers(within)
             table.add_row(
                 name,
                 f"{outlook.mean_runs:.0f}",
                 f"{outlook.runs.median:.0f}",
                 f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",
                 *((f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()),
-                f"{outlook.correct:.0%}",
+                *(f"{share:.0%}" if told else MISSING for share in (outlook.picked, outlook.wrong)),
                 f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
             )
     return table
+
+
+@dataclass(frozen=True, repr=False)
+class ShownNextRuns(Shown, NextRuns):
+    """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
+
+    def shown(self) -> Lines:
+        return [next_table(self), *next_in_words(self)]
 
 
 def next_content(found: NextRuns) -> Dict[str, Any]:

@@ -22,6 +22,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, naming_p
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.pool import scored_on
 from fiesta_allennlp.trainings.settings import Settings, merge
@@ -66,8 +67,12 @@ class Origin:
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
         min_score: the score that runs must not miss; None for no such score.
-        scored: the set that the runs are scored on.
+        scored: the set that the runs are scored on. Empty where only you or the programs know it.
+        sets: the data sets of a selection. Empty where only you or the programs know the data.
         strategy: the registered name of the sampling rule, empty for a table.
+        stop: the registered name of the stopping rule, empty without one.
+        num_starts: the runs that every candidate began with.
+        budget: the number of runs to spend. None without one.
         values: the values of numbered candidates.
     """
 
@@ -79,8 +84,12 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     min_score: Optional[float] = None
-    scored: str = "test"
+    scored: str = ""
+    sets: Tuple[str, ...] = ()
     strategy: str = ""
+    stop: str = ""
+    num_starts: int = 0
+    budget: Optional[int] = None
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -168,7 +177,8 @@ class Reading(Origin):
         about = {
             "metric": self.metric.typed,
             "splits": self.splits,
-            "score": self.scored,
+            "strategy": self.params,
+            "score": self.scored or "test",
             "min_score": self.min_score,
             "scored_on": self.scored_on,
         }
@@ -215,7 +225,7 @@ def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
     with understood(stored.directory.store):
         settings = merge(stored.meta.settings or {})
     least_score = LeastScore.of(stored.meta.settings or {}, min_score)
-    metric = settings.scored_by
+    metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
     with naming_packages(settings.include_package):
         for candidate in stored.candidates:
             type_of(candidate.config)  # refuses one that is not registered
@@ -225,11 +235,11 @@ def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
         _selection(stored, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
         min_score=least_score.score,
-        asked_confidence=getattr(strategy, "confidence", None),
         num_parameters={name: each.num_parameters for name, each in stored.preparations.items()},
         splits=settings.splits,
-        scored=settings.score,
-        scored_on=scored_on(stored.preparations[stored.names[0]].pool.official, settings.division),
+        scored=settings.score if sets or settings.score == "validation" else "",
+        sets=sets,
+        scored_on=scored_on(sets, settings.division),
         values=stored.values(stored.names),
         test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )
@@ -259,7 +269,6 @@ def _by_documents(stored: Stored) -> Reading:
     return replace(
         read,
         settings=settings,
-        asked_confidence=getattr(choice.strategy.strategy, "confidence", None),
         documents=choice.summary(read.history, read.decision, seed=str(stored.meta.seed), charges=charges),
         words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
     )
@@ -278,6 +287,7 @@ def _selection(
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     scores = {name: history.scores(name).tolist() for name in history.candidates}
+    inner = getattr(strategy, "strategy", strategy)
     return Reading(
         name=str(stored.directory.root),
         notes=tuple(score_notes(scores)),
@@ -288,6 +298,10 @@ def _selection(
         belief=build(Belief, params["belief"]),
         belief_name=params["belief"]["type"],
         strategy=params["type"],
+        stop=params.get("stop", {"type": str(StoppingRule.default)})["type"] if hasattr(inner, "stop") else "",
+        num_starts=getattr(inner, "num_starts", 0),
+        budget=getattr(inner, "budget", None),
+        asked_confidence=getattr(inner, "confidence", None),
         params=params,
         changes=stored.meta.changes,
         adaptive=True,

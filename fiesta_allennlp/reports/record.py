@@ -64,7 +64,8 @@ class Report(Shown, Origin):
     `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in order of
     finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked
     for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first
-    stage of a search whose second stage is this selection.
+    stage of a search whose second stage is this selection. `missed_target` is the target confidence that a table
+    has not reached, and `is_pair` is true for a report on two candidates that you named.
 
     A selection by documents has no comparisons, `single_score` or `development`.
     """
@@ -88,6 +89,8 @@ class Report(Shown, Origin):
     minimise: bool = False
     checklist: Checklist = ()
     screening: Optional[ScreeningReport] = None
+    missed_target: Optional[float] = None
+    is_pair: bool = False
 
     @classmethod
     def of(cls, read: Reading, *, pair: bool = False) -> "Report":
@@ -126,6 +129,8 @@ class Report(Shown, Origin):
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
+            missed_target=read.table_target,
+            is_pair=pair,
             **{**origin, "notes": notes},
             **about_runs,
         )
@@ -150,12 +155,10 @@ class Report(Shown, Origin):
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
-        """The candidates by falling P(best), then by the better mean; `best` comes first, and those that are out come
-        last."""
+        """The candidates by the better mean; `best` comes first, and those that are out come last."""
 
-        def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
-            prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
-            return candidate.name != self.best, candidate.withdrawn, -prob_best, -self._directed_mean(candidate)
+        def place(candidate: CandidateReport) -> Tuple[bool, bool, float]:
+            return candidate.name != self.best, candidate.withdrawn, -self._directed_mean(candidate)
 
         return tuple(sorted(self.candidates, key=place))
 
@@ -168,13 +171,13 @@ class Report(Shown, Origin):
     @property
     def is_undecided(self) -> bool:
         """True if `best` only leads."""
-        return self.running or self.stopped_by in UNDECIDED
+        return self.running or self.stopped_by in UNDECIDED or self.missed_target is not None
 
     @property
     def rival(self) -> Optional[CandidateReport]:
         """The other candidate of the best mean that took part to the end, None if there is none."""
-        others = [c for c in self.ranked if c.name != self.best and not c.withdrawn and c.mean is not None]
-        return max(others, key=self._directed_mean, default=None)
+        others = (c for c in self.ranked if c.name != self.best and not c.withdrawn and c.mean is not None)
+        return next(others, None)
 
     def _directed_mean(self, candidate: CandidateReport) -> float:
         mean = candidate.asked.measure if candidate.asked is not None else candidate.mean

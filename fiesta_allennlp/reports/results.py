@@ -165,9 +165,9 @@ class ReplayedCandidate:
 class ReplayResult(Shown):
     """The result of all repetitions of a replay.
 
-    `best` has the highest true mean. `correct`, with its 95% Wilson interval, `wrong` and `undecided` are shares of
-    the repetitions. `num_evaluations` and `num_rounds` have one entry for each repetition. `summary` is the content of
-    `fiesta-replay --output`.
+    `best` has the highest true mean. `picked`, `wrong` and `undecided` are shares of the repetitions that add up to 1.
+    `correct`, with its 95% Wilson interval, also counts undecided ones whose leader is the best. `num_evaluations` and
+    `num_rounds` have one entry for each repetition. `summary` is the content of `fiesta-replay --output`.
     """
 
     repetitions: int
@@ -175,6 +175,7 @@ class ReplayResult(Shown):
     best: str
     correct: float
     correct_interval: Tuple[float, float]
+    picked: float
     wrong: float
     undecided: float
     mean_evaluations: float

@@ -126,7 +126,7 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
     sides = (first, second)
     typed = [f"{read.name}:{read.history.candidates[0]}" for read in sides]
     metric = _common_metric(first, second, typed)
-    if first.scored != second.scored and first.is_selection and second.is_selection:
+    if first.scored and second.scored and first.scored != second.scored:
         scored = [f"{name} has scores on the {read.scored} set" for name, read in zip(typed, sides, strict=True)]
         raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on the same kind of set.")
     names = [*first.history.candidates, *second.history.candidates]
@@ -144,7 +144,7 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
         notes=_notes(first, second),
         splits=first.splits if first.splits == second.splits else "",
         test_share=first.test_share if first.test_share == second.test_share else None,
-        scored=first.scored if first.is_selection else second.scored,
+        scored=first.scored if first.scored == second.scored else _doubtful(first, second),
         running=first.running or second.running,
         num_parameters={n: p for n, read in zip(names, sides, strict=True) for p in read.num_parameters.values()},
         stored=None,
@@ -163,6 +163,11 @@ def _common_metric(first: Reading, second: Reading, typed: Sequence[str]) -> Met
         f"--compare: {typed[0]} has scores of {one.text}, but {typed[1]} has scores of {two.text}. Compare candidates "
         "with the same metric."
     )
+
+
+def _doubtful(first: Reading, second: Reading) -> str:
+    """Return the set of scores where only one side knows it: the validation set, which needs a caveat, or none."""
+    return "validation" if "validation" in (first.scored, second.scored) else ""
 
 
 def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:

@@ -18,7 +18,13 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.reading import Reading, read_directory
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import selection_table
-from fiesta_allennlp.reports.words import collapsed_in_words, failures_in_words, in_words, running_in_words
+from fiesta_allennlp.reports.words import (
+    collapsed_in_words,
+    failures_in_words,
+    in_words,
+    running_in_words,
+    scope_in_words,
+)
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MOST_SHOWN = 5
@@ -63,7 +69,8 @@ def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
 def _of_selection(source: Reading) -> Status:
     summary, history = source.summary(), source.history
     told = running_in_words(summary) if source.running else in_words(summary)
-    told_of_runs = (*failures_in_words(summary), told, *collapsed_in_words(summary))
+    about_scores = (summary.get("scored_on"), scope_in_words(summary))
+    told_of_runs = (*failures_in_words(summary), told, *collapsed_in_words(summary), *about_scores)
     sentences = tuple(filter(None, (*told_of_runs, *source.legend, _last_finished(history))))
     pending = Counter(request.candidate for request in history.pending)
     table = selection_table(summary, pending, heading="running" if source.running else "pending")

@@ -1,6 +1,7 @@
 """The tables of results and dry runs on the terminal."""
 
 import re
+import sys
 from typing import Any, Mapping, Optional, Sequence
 
 from rich.markup import escape
@@ -15,11 +16,11 @@ from fiesta_allennlp.selection.summary import count_text, decimals_of, number_te
 
 
 def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
-    """Show the candidates of a selection. `pending` are the numbers of their unfinished runs, below `heading`."""
+    """Show the candidates of a selection in the given order. `pending` are the numbers of unfinished runs, below
+    `heading`."""
     if "documents" in summary:
         return documents_table(summary)
-    title = f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}"
-    table = candidate_table(title, under_way=(heading,) if pending else ())
+    table = candidate_table(Metric.of(summary["metric"]).text, under_way=(heading,) if pending else ())
     digits = decimals_of(summary["candidates"])
     for candidate in summary["candidates"]:
         add_candidate(table, candidate, digits, under_way=(pending.get(candidate.name, 0),) if pending else ())
@@ -45,7 +46,7 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
-    table = number_table("candidate", ("true mean", "recommended"))
+    table = number_table("candidate", ("true mean", "picked"))
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
         table.add_row(escape(candidate["name"]), number_text(candidate["true_mean"]), share)
@@ -105,5 +106,6 @@ def documents_plan_shown(plan: Any) -> Lines:
 def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
     stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
     options = join_pairs({key: value for key, value in {**strategy, **stop}.items() if key not in ("type", "belief")})
+    commands = {name: typed.replace(sys.executable, "python") for name, typed in getattr(plan, "commands", {}).items()}
     about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
-    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, **about)]
+    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **about)]

@@ -42,10 +42,7 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
     """Describe the limits of scores on official splits or on the validation set."""
     sentences = []
     if summary.get("splits") == OFFICIAL:
-        sentences.append(
-            "Every run used the same official sets, and only seeds varied. P(best) is therefore about new seeds on "
-            "this one split, not about new data."
-        )
+        sentences.append("P(best) is about new seeds on this one split, not about new data.")
     if summary.get("score") == "validation":
         sentences.append(
             "The scores are on the validation set, which a run may also use to choose its epoch or settings, so they "
@@ -97,7 +94,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
     confidence = summary["confidence"]
     if not summary.get("is_decided", True):
         sure = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        return f"{best} leads{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}"
+        return f"{best} leads{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}{_left_over(summary)}"
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if summary["margin"] and confidence is not None:
@@ -138,7 +135,7 @@ def metric_text(summary: Mapping[str, Any]) -> str:
 
 
 def _done(summary: Mapping[str, Any]) -> str:
-    """Count the work, as in `4 runs of 3 candidates and 1 failure`."""
+    """Count the work, as in `4 runs of 3 candidates and 1 failed run`."""
     candidates = summary["candidates"]
     if "documents" in summary:
         number = sum(system.num_documents for system in candidates)
@@ -146,7 +143,7 @@ def _done(summary: Mapping[str, Any]) -> str:
     else:
         done = f"{count_text(summary['num_evaluations'], 'run')} of {len(candidates)} candidates"
     failures = summary["num_failures"]
-    return f"{done} and {count_text(failures, 'failure')}" if failures else done
+    return f"{done} and {count_text(failures, 'failed run')}" if failures else done
 
 
 def leaning(summary: Mapping[str, Any]) -> str:
@@ -179,12 +176,32 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     """State the lead of the winner on shared splits, which the means do not show."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
-        return ""
+        return _ahead_in_means(summary)
     both, by = f"the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
     if not ahead["has_better_mean"]:
         return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
     return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
+
+
+def _ahead_in_means(summary: Mapping[str, Any]) -> str:
+    """State the lead of the winner where runs share no splits; empty if it does not lead."""
+    sign = Metric.of(summary["metric"]).sign
+    means = {c.name: sign * c.mean for c in summary["candidates"] if not c.withdrawn and c.mean is not None}
+    best = means.pop(summary["best"], None)
+    rival = max(means, key=means.__getitem__, default=None)
+    if "documents" in summary or best is None or rival is None or best <= means[rival]:
+        return ""
+    return f" Its mean is {best - means[rival]:.2g} ahead of {rival}."
+
+
+def _left_over(summary: Mapping[str, Any]) -> str:
+    """Say why a budget was not spent whole; empty if it was, or if candidates dropped out."""
+    left = summary.get("strategy", {}).get("budget", 0) - summary["num_evaluations"]
+    if left <= 0 or summary["stopped_by"] != "budget" or any(c.withdrawn for c in summary["candidates"]):
+        return ""
+    verb = "was" if left == 1 else "were"
+    return f" {count_text(left, 'run')} of the budget {verb} left, because a round gives its candidates equally many."
 
 
 def spent_in_words(summary: Mapping[str, Any]) -> str:

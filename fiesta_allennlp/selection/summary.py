@@ -185,7 +185,7 @@ def collapsed_in(history: History, *, minimise: bool) -> List[Dict[str, Any]]:
         listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
         text = (
             f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) "
-            "of a mean cannot see failures that are rarer. Use --min-score to count such runs as failed, or report "
+            "of a mean cannot see collapsed runs that are rarer. Use --min-score to count them as failed, or report "
             "the share."
         )
         entries.append({"candidate": name, "num_runs": number, "scores": scores, "sds": sds, "text": text})

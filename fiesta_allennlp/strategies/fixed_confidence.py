@@ -80,17 +80,17 @@ class FixedConfidence(Strategy):
         margin = self.typed_margin
         if margin.is_above_0 and not self.belief.has_margin:
             raise ConfigError(
-                f"margin must be 0 with the belief {type(self.belief).__name__}, which models logits of scores, but is "
-                f"{margin.text}. Choose another belief or remove the margin."
+                f"margin must be 0 with the posterior {type(self.belief).__name__}, which models logits of scores, but "
+                f"is {margin.text}. Choose another posterior or remove the margin."
             )
         if margin.share is not None and self.belief.needs_counts:
             raise ConfigError(
-                f"margin must be a number with the belief {type(self.belief).__name__}, which knows no run-to-run sd, "
-                f"but is {margin.text}."
+                f"margin must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
+                f"sd, but is {margin.text}."
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
-                f"num_starts must be at least {self.belief.min_evaluations} with the belief "
+                f"num_starts must be at least {self.belief.min_evaluations} with the posterior "
                 f"{type(self.belief).__name__} but is {self.num_starts}."
             )
         self._check_limit(*self.bounds(len(candidates)))

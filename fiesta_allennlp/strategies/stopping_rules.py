@@ -85,24 +85,25 @@ def runs_to_see_one(confidence: float) -> int:
 
 @StoppingRule.register("rule_of_three")
 class RuleOfThree(BayesianStop):
-    """Stops as `bayesian` does, if neither unseen failures nor skewed scores could explain the lead.
+    """Stops as `bayesian` does, if neither unseen collapsed runs nor skewed scores could explain the
+    lead.
 
     The winner and its nearest rival both need n runs, with delta = 1 - confidence::
 
         n >= ln(1 / delta) / 0.25
 
-    After n runs without a failure, failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of
-    three: 3 / n at .95). More frequent ones have shown themselves by then: the rule asks for 7 runs at .8, 12 at .95
+    After n runs of which none collapsed, such runs are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule
+    of three: 3 / n at .95). More frequent ones have shown themselves by then: the rule asks for 7 runs at .8, 12 at .95
     and 19 at .99.
 
-    Failures that have shown skew the scores, and the mean of a few such scores tends to be too high. Let d be the lead
-    of the winner over its nearest rival, plus the margin, and s and g the standard deviation and the skewness of this
-    estimate. If g is below 0, the rule also asks for (Hall, 1992)::
+    Collapsed runs that have shown skew the scores, and the mean of a few such scores tends to be too high. Let d be the
+    lead of the winner over its nearest rival, plus the margin, and s and g the standard deviation and the skewness of
+    this estimate. If g is below 0, the rule also asks for (Hall, 1992)::
 
         Phi(t + g t^2 / 3 + g^2 t^3 / 27 + g / 6) >= confidence,   t = d / s
 
-    Until then, the two candidates run again. Use the rule if runs fail to converge at times: it takes about a quarter
-    more runs than `early_looks`, and names fewer candidates that have not failed yet.
+    Until then, the two candidates run again. Use the rule if runs collapse at times: it takes about a quarter
+    more runs than `early_looks`, and names fewer candidates that have not collapsed yet.
     """
 
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
@@ -142,8 +143,8 @@ class EarlyLooks(BayesianStop):
     different candidates need little more than their starting runs.
 
     Once a run of any candidate has collapsed (`fiesta_allennlp.probability.collapsed`), others may collapse too, and
-    the rule also asks for what `rule_of_three` does. No rule can know of failures that no run has shown. If yours fail
-    at times, use `rule_of_three` from the start.
+    the rule also asks for what `rule_of_three` does. No rule can know of collapses that no run has shown. If yours
+    collapse at times, use `rule_of_three` from the start.
 
     The rule gives up where the runs that the limit leaves reach the confidence with a probability below 0.1, see
     `predictive_power`.

@@ -6,7 +6,21 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Collection,
+    DefaultDict,
+    Dict,
+    FrozenSet,
+    Hashable,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.registry import record_of
@@ -71,10 +85,12 @@ def vectors_are_there(preparation: Preparation) -> bool:
     return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
 
-def scored_on(official: Mapping[str, int], division: Division) -> str:
-    """Describe in one line what the runs of a selection are scored on."""
+def scored_on(official: Collection[str], division: Division) -> str:
+    """Describe in one line what the runs of a selection are scored on. `official` names the sets, if they are known."""
     if not official:
-        varies = "Only seeds vary" if division.is_official else "Each program makes its own splits"
+        varies = (
+            "Only seeds vary" if division.is_official else "Programs split their data themselves, by the split seed"
+        )
         return f"{varies}; only the programs know which data their scores are about."
     if division.is_official:
         return f"Runs are scored on the official {division.scored} set; only seeds vary."

@@ -49,7 +49,7 @@ class Number:
 
 
 NUMBERS = (
-    Number("degrees of freedom, odd", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
+    Number("degrees of freedom, outlying", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
     Number("degrees of freedom, ordinary", "probability.noise", "SIMILARITY", (128.0, 512.0), 1),
     Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.125, 0.5)),
     Number("hopeless below", "strategies.stopping_rules", "HOPELESS", (0.05, 0.2)),

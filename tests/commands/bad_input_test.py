@@ -1,10 +1,12 @@
 """What is wrong is said in one message that names it, with exit status 2, before anything is trained."""
 
+import argparse
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
+from fiesta_allennlp.commands import COMMANDS, DOCS, add_command
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
@@ -101,3 +103,10 @@ def test_a_missing_data_file_and_vectors_of_another_width(
         assert place in said
     (root / "v.txt").write_text("food 1 2\nand 3 4\n")
     refused(r"'three'.*'embedding_dim' is 4 .*v.txt", *ACCURACY, candidates=[three, write_config("four")])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_before_options_and_ends_in_the_guides(name: str) -> None:
+    parser = add_command(argparse.ArgumentParser(prog="fiesta").add_subparsers(), name, called=name, program="fiesta")
+    text = parser.format_help()
+    assert 0 < text.index(f"examples:\n  fiesta {name}") < text.index("options:\n") < text.index(DOCS)

@@ -35,7 +35,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     output = tmp_path / "out.json"
     options = ["--budget", 6, "--batch-size", 2, "--evaluations-per-split", 2, "--candidates", "high, low"]
     text = replay.done(table, *QUICK, *options, "--output", output)
-    assert "4 repetitions of sequential_halving" in text and "Correct: 100.0%" in text
+    assert "4 repetitions of sequential_halving" in text and "Picked the best: 100.0%" in text
     summary = json.loads(output.read_text())
     assert (summary["repetitions"], summary["best"], summary["correct"], summary["seed"]) == (4, "high", 1.0, "5")
     assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")

@@ -25,7 +25,7 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
         progress.on_state(History(("able", "blind"), (outcome,) * number), Decision(best="able", lacking=lacking))
     first, second = file.getvalue().splitlines()
     assert first.endswith(" in 1.0 s; about 9 more runs")
-    assert second.endswith(" in 1.0 s; blind runs again before a winner is named")
+    assert second.endswith(" in 1.0 s; before a winner is named: blind 0 of at least 1 runs, able 2 of at least 3 runs")
 
 
 def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:

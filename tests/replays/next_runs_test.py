@@ -124,3 +124,11 @@ def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest
     with joblib.parallel_config(backend="threading"):
         runpy.run_path(str(script))["main"](tmp_path / "s.csv")
     assert capsys.readouterr().out.startswith("bert is the best with probability ")
+
+
+def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> None:
+    found = next_runs(write(tmp_path / "s.csv", OFFICIAL), workers=2)
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["candidate", "runs", "pending", "failed", "mean", "sd", "P(best)"]
+    assert [f"  {run.candidate}, seed {run.seed}" for run in found.runs] == lines[-2:]
+    assert "--workers" in lines[-3] or "ask again" in lines[-3]

@@ -46,6 +46,28 @@ def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_g
     assert "inconclusive within 60 runs (--max-evaluations)" in repr(found)
     found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
+    rows = [row.split() for row in repr(found).splitlines()[3:7]]
+    assert [row.count("-") for row in rows] == [2] * 4, "no winner can be wrong"
+
+
+def test_shares_of_winners_leave_inconclusive_ends_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four selections, two are inconclusive: one led by the best. One winner of the two is wrong."""
+    ends = [("max_evaluations", True), ("max_evaluations", False), ("confidence", True), ("confidence", False)]
+
+    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+        return [
+            Repetition("a", *ends[number], num_evaluations=(6, 7, 8, 90)[number], num_rounds=6)
+            for number in repetitions
+        ]
+
+    monkeypatch.setattr(Replayer, "run_all", run_all)
+    found = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
+    outlook = found.default
+    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
+    assert outlook.picked_interval == outlook.wrong_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
+    row = repr(found).splitlines()[3].split()
+    assert row == ["top_two", "28", "7", "6", "to", "90", "25%", "25%", "50%"]
+    assert found.margins[0.01] and "-" in repr(found).splitlines()[4], "a margin of the gap: no winner is wrong"
 
 
 def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
@@ -142,7 +164,7 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     assert (first.default, first.halving) == (again.default, again.halving)
     given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
     assert (given.budget, given.halving.mean_runs) == (8, 8)
-    assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
+    assert "so " + str(round(given.default.runs.median) - 6) + " more" in repr(given)
     with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
         plan(table, budget=6)
 

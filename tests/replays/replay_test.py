@@ -140,6 +140,7 @@ def test_a_summary_worked_by_hand() -> None:
     summary = summarise_replay(REPLAY)
     assert (summary["repetitions"], summary["best"], summary["interrupted"]) == (4, "b", False)
     assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
+    assert (summary["picked"], summary["picked_interval"]) == (0.25, pytest.approx([0.0456, 0.6994], abs=1e-4))
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
     assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
     quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}

@@ -53,6 +53,12 @@ def made_up(
         stopped_by="confidence",
         adaptive=True,
         belief="split_paired",
+        strategy="top_two",
+        stop="early_looks",
+        num_starts=3,
+        splits="shared",
+        scored="test",
+        sets=("train", "validation", "test"),
         seconds=100.0 * len(done),
         path=path,
         order=tuple(evaluation.request.candidate for evaluation in done),
@@ -142,7 +148,8 @@ def of_table() -> Report:
     alone = replace(third, split_seeds=tuple(100 + seed for seed in third.split_seeds))
     compared = (report.comparisons[0], compare(first, alone))
     table = replace(report, candidates=(first, second, alone), comparisons=compared, order=(), path=())
-    return replace(table, stopped_by=None, adaptive=False)
+    about: Dict[str, Any] = {"strategy": "", "stop": "", "splits": "", "scored": "", "sets": ()}
+    return replace(table, stopped_by=None, adaptive=False, **about)
 
 
 def by_documents(num_systems: int = 6) -> Report:
@@ -153,6 +160,11 @@ def by_documents(num_systems: int = 6) -> Report:
         "comparisons": (),
         "single_score": None,
         "development": None,
+        "belief": "paired_measure",
+        "stop": "enough_documents",
+        "splits": "",
+        "scored": "",
+        "sets": (),
     }
     return replace(report, candidates=systems, words=DOCUMENTS, notes=(), **about_runs)
 

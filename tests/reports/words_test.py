@@ -3,20 +3,24 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.replay import summarise_replay
+from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
+from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.version import __version__
 from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import made_up
+from tests.selections import write_selection
 
 
 def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemSummary:
@@ -69,15 +73,13 @@ def selection() -> Report:
         for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
     ]
     difference = Comparison("model_0", "model_1", False, (0.02, 0.04), 0.03, (0.01, 0.05))
-    made = replace(made, strategy="top_two", splits="shared", notes=())
-    return replace(made, candidates=tuple(candidates), comparisons=(difference,))
+    return replace(made, notes=(), candidates=tuple(candidates), comparisons=(difference,))
 
 
 def test_the_paragraph_of_a_decision(selection: Report) -> None:
     text = paragraph(selection)
     for fact in (
-        f"(Moss et al., 2019; Russo, 2016; Jourdan et al., 2022; fiesta-allennlp {__version__})",
-        "After 16 runs, model_0 was selected, with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs)",
+        "After 16 runs, model_0 was selected with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs)",
         "model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits",
     ):
         assert fact in text
@@ -92,18 +94,174 @@ def test_new_data_are_told_beside_p_best(selection: Report) -> None:
     assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
 
 
-@pytest.mark.parametrize("change", [{"running": True}, {"strategy": ""}, {"stopped_by": "failures"}, {"best": None}])
+TABLE = {"strategy": "", "stop": "", "splits": "", "sets": (), "scored": "", "stopped_by": None}
+
+
+@pytest.mark.parametrize(
+    "change", [{"running": True}, {"stopped_by": "failures"}, {"best": None}, {**TABLE, "is_pair": True}]
+)
 def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
     assert paragraph(replace(selection, **change)) == ""
 
 
-def test_every_cited_work_has_its_entry(selection: Report) -> None:
-    for strategy, number in (("top_two", 4), ("ttts", 3), ("sequential_halving", 3), ("a_rule_of_ones_own", 2)):
-        entries = re.findall(r"^@\w+\{", bibtex(replace(selection, strategy=strategy)), re.MULTILINE)
-        cited = re.search(r"\(([^()]*fiesta-allennlp [^()]*)\)", paragraph(replace(selection, strategy=strategy)))
-        assert cited is not None and len(cited.group(1).split("; ")) == number == len(entries)
+OWN = f"(fiesta-allennlp {__version__})"
+HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_by": "budget", "asked_confidence": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "facts", "absent"),
+    [
+        (
+            {},
+            (
+                "After 3 runs of each, top-two sampling (Russo, 2016; Jourdan et al., 2022)",
+                "FIESTA (Moss et al., 2019)",
+            ),
+            (),
+        ),
+        (
+            {},
+            ("reaches 0.95, or more than that while it or its nearest rival has fewer than 12 runs", OWN),
+            ("budget",),
+        ),
+        ({"asked_confidence": 0.8}, ("reaches 0.8", "fewer than 7 runs"), ()),
+        (
+            {"stop": "rule_of_three"},
+            ("reaches 0.95, the model and its nearest rival have 12 runs each",),
+            ("more than",),
+        ),
+        ({"stop": "bayesian"}, ("once P(best) of one model reaches 0.95 (Moss et al., 2019)",), ("12 runs",)),
+        (
+            {"stop": "glr"},
+            (f"likelihood ratio tests put one model above all others at level 0.95 {OWN}",),
+            ("reaches",),
+        ),
+        ({"stop": "mine"}, ("the stopping rule mine is met at 0.95",), ()),
+        ({"margin": 0.01}, ("P(within 0.01 of the best) of one model reaches 0.95", "with P(within 0.01"), ()),
+        ({"minimise": True}, ("probability of the lowest mean",), ()),
+        ({"belief": "split_paired"}, (f"split_paired, a Bayesian model that pairs scores on shared splits {OWN}",), ()),
+        ({"belief": "student_t"}, ("independent normal models of the scores (Moss et al., 2019)",), ("split_paired",)),
+        ({"belief": "mine"}, ("comes from the posterior mine.",), ()),
+        ({"strategy": "ttts"}, ("top-two Thompson sampling (Russo, 2016)",), ("Jourdan",)),
+        ({"strategy": "mine"}, ("the sampling rule mine chose which model",), ("Russo",)),
+        ({"strategy": "non_adaptive_fc"}, ("Every model ran equally often.",), ("chose which", "Moss")),
+        (
+            HALVING,
+            (
+                "Sequential halving (Karnin et al., 2013; Moss et al., 2019) divided a budget of 20 runs",
+                "the best mean and was",
+            ),
+            ("reaches", "0.95 ", "chose which"),
+        ),
+        ({}, ("on the test sets of random splits of all the data, official test set included. Run k",), ()),
+        ({"scored": "validation"}, ("on the validation sets of random splits.",), ("test set",)),
+        ({"splits": "independent"}, ("Every run used its own split",), ("Run k",)),
+        (
+            {"splits": "official"},
+            ("on the official test set. All runs of a model differed only in", "new seeds on this"),
+            ("Run k",),
+        ),
+        ({"sets": (), "scored": ""}, ("Each program split its data itself, by a seed that run k",), ("test set",)),
+        ({"sets": (), "scored": "", "splits": "independent"}, ("by a seed that was new in every run",), ("test set",)),
+        (
+            {"sets": (), "scored": "", "splits": "official"},
+            ("Each program loaded its data itself",),
+            ("test set", "official"),
+        ),
+        ({"sets": (), "scored": "validation"}, ("in terms of macro_f1 on validation sets.",), ("test set",)),
+        (
+            {"stopped_by": "max_evaluations"},
+            ("inconclusive after 16 runs, when the limit left too few",),
+            ("selected", "was the best"),
+        ),
+        (
+            {"stopped_by": "max_hours"},
+            ("inconclusive after 16 runs, when the time limit was reached; model_0 led",),
+            ("selected",),
+        ),
+        (
+            TABLE,
+            ("Over 16 runs, model_0 was the best with P(best)", "how the runs were chosen"),
+            ("test set", "top-two", "reaches"),
+        ),
+        (
+            {**TABLE, "missed_target": 0.95},
+            ("inconclusive at the target 0.95; model_0 leads",),
+            ("was the best", "selected"),
+        ),
+        ({**TABLE, "splits": "official"}, ("All runs of a model differed only in their random seeds",), ("program",)),
+    ],
+)
+def test_the_paragraph_describes_what_was_run(
+    selection: Report, change: Dict[str, Any], facts: Tuple[str, ...], absent: Tuple[str, ...]
+) -> None:
+    text = paragraph(replace(selection, **change))
+    assert all(fact in text for fact in facts), text
+    assert not any(fact in text for fact in absent), text
+
+
+def test_those_that_left_are_named(selection: Report) -> None:
+    first, second = selection.candidates
+    out = {"withdrawn": True, "prob_best": None}
+    removed = replace(selection, candidates=(first, replace(second, removed=True, **out)))
+    assert "model_1 left before the end, removed by us." in paragraph(removed)
+    failed = replace(selection, candidates=(first, replace(second, **out)))
+    assert "model_1 dropped out after failed runs." in paragraph(failed) and "runner-up" not in paragraph(failed)
+
+
+def test_every_cited_work_has_its_entry_and_every_entry_is_cited(selection: Report) -> None:
+    years = {"moss": "Moss et al.", "russo": "Russo,", "jourdan": "Jourdan et al.", "karnin": "Karnin et al."}
+    years.update({"haffari": "Haffari et al.", "fiesta": "fiesta-allennlp"})
+    documents = {"words": DOCUMENTS, "belief": "dirichlet_f_measure", "stop": "enough_documents"}
+    for change in ({}, {"strategy": "ttts", "belief": "student_t", "stop": "bayesian"}, HALVING, documents, TABLE):
+        made = replace(selection, **change)
+        keys = {key.split("-")[0] for key in re.findall(r"^@\w+\{([^,]+)", bibtex(made), re.MULTILINE)}
+        assert keys == {key for key, text in years.items() if text in paragraph(made)}
+
+
+def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.9, 0.85, 0.86], "b": [0.6, 0.7, 0.62]}
+    facts = ("strategy", "stop", "belief", "num_starts", "budget", "asked_confidence", "splits", "sets", "scored")
+
+    def method(**options: Any) -> Tuple[Any, ...]:
+        root = tmp_path / str(len(list(tmp_path.iterdir())))
+        write_selection(root, scores, **options).close()
+        made = report(root)
+        return tuple(getattr(made, fact) for fact in facts)
+
+    shared = ("shared", ("train", "test"), "test")
+    assert method(confidence=0.9) == ("top_two", "early_looks", "split_paired", 3, None, 0.9, *shared)
+    own = ("ttts", "bayesian", "student_t", 3, None, 0.9, "independent", ("train", "test"), "validation")
+    options = {"strategy": "ttts", "stop": "bayesian", "belief": "student_t", "splits": "independent"}
+    assert method(confidence=0.9, score="validation", **options) == own
+    halving = ("sequential_halving", "", "unpaired", 0, 9, None, "official", ("train", "test"), "test")
+    assert method(confidence=None, max_evaluations=None, budget=9, splits="official") == halving
+
+
+def test_a_budget_on_official_splits_says_what_it_left_and_who_is_ahead(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.9, 0.85, 0.85], "b": [0.6, 0.7, 0.65, 0.65], "c": [0.1, 0.2, 0.1, 0.2]}
+    choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
+    write_selection(tmp_path, scores, splits="official", budget=14, **choice).close()
+    told = " ".join(report(tmp_path).decision)
+    assert "Its mean is 0.2 ahead of b. 2 runs of the budget were left" in told
+    assert " ".join(report(tmp_path).decision[1:3]) in " ".join(status_of(tmp_path).sentences)
+    assert [candidate.name for candidate in report(tmp_path).ranked] == ["a", "b", "c"]
+
+
+def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}
+    choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
+    write_selection(tmp_path, scores, splits="official", budget=6, metric="-f1", **choice).close()
+    assert "after 6 runs of 2 candidates. Its mean is 0.2 ahead of a." in report(tmp_path).decision[0] + " "
+
+
+def test_rank_correlations_have_their_number_of_runs(selection: Report) -> None:
+    assert selection.development is not None
+    (name, number, rho), (best, of_best, _) = cells.development(selection, selection.development).rows
+    assert (name, number, rho, best) == ("all", "16", "0.610", "model_0")
+    assert of_best == str(len(selection.candidate("model_0").scores))
 
 
 def test_a_selection_by_documents_has_its_own_words() -> None:
     text = paragraph(report(RUNS / "documents"))
-    assert "systems (a, c, b)" in text and "Haffari et al., 2017" in text and "on 48 documents" in text
+    assert "systems (a, c, b)" in text and "Haffari et al. (2017)" in text and "on 48 documents" in text

@@ -29,7 +29,7 @@ class Distributions(ReportFigure):
             return None
         figure, axes = parts.new_axes(parts.height_of(len(candidates)))
         limits = parts.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
-        parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}")
+        parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
         for row, candidate in enumerate(candidates):
             _draw_scores(axes, candidate, row, colour=parts.colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
@@ -43,7 +43,7 @@ class Distributions(ReportFigure):
 
     def caption(self, report: Report) -> str:
         return (
-            f"Each point is the {report.scored} score of one run. The shape around three or more points is their "
+            f"Each point is the {f'{report.scored} score'.lstrip()} of one run. The shape around three or more points is their "
             "density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow marks an "
             "interval that continues."
         )
@@ -87,7 +87,7 @@ class Differences(ReportFigure):
         means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
         limits = parts.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
         first = parts.labels(report)[comparisons[0].first]
-        parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
+        parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}".replace(",  ", ", "))
         axes.axvline(0, color="black", linewidth=0.8, zorder=1)
         if report.margin:
             axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
