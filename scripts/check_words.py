@@ -49,9 +49,9 @@ MOST_WORDS: Dict[str, int] = {
     "report.md": 850,
     "reviewers.md": 560,
     "searching.md": 780,
-    "select.md": 1420,
+    "select.md": 1440,
     "splits.md": 850,
-    "tables.md": 560,
+    "tables.md": 570,
 }
 """The most words of a page, code and tables left out."""
 

@@ -43,9 +43,9 @@ class Distributions(ReportFigure):
 
     def caption(self, report: Report) -> str:
         return (
-            f"Each point is the {f'{report.scored} score'.lstrip()} of one run. The shape around three or more points is their "
-            "density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow marks an "
-            "interval that continues."
+            f"Each point is the {f'{report.scored} score'.lstrip()} of one run. The shape around three or more points "
+            "is their density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow "
+            "marks an interval that continues."
         )
 
 
