@@ -20,7 +20,9 @@ def test_the_candidates_are_right_and_all_scripts_are_used(monkeypatch: pytest.M
     candidates = load_candidates(merge({"candidates": configs, "metric": "accuracy"}))
     scripts = {code for one in candidates.values() for code in type_of(one.config).code}
     assert len(candidates) == len(configs) == 4
-    others = {str(EXAMPLES / name) for name in ("make_data.py", "random_scores.py")}  # the pages run the second one
+    others = {
+        str(EXAMPLES / f"{name}.py") for name in ("make_data", "random_scores", "digits")
+    }  # the pages run the latter
     assert scripts == {str(path) for path in EXAMPLES.glob("*.py")} - others
 
 

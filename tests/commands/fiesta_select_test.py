@@ -149,7 +149,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     output = selections_of_trained.begin(*one, "--dry-run", "--split-ratios", "0.5,0.2,0.3")
     assert "train 20, validation 8, test 12" in output
     output = selections_of_trained.begin(*one, "--split-ratios", "0.7,0.3", "--score", "validation")
-    assert "validation accuracy" in output
+    assert "scored on the validation sets" in output
     rows = rows_of(run)
     assert [row["score"] for row in rows] == [row["metric:best_validation_accuracy"] for row in rows]
     assert "metric:test_accuracy" not in rows[0]
