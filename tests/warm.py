@@ -149,6 +149,9 @@ def _fork_fork_servers() -> None:
         server = os.fork()
         if server:
             return server
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):  # no program that is started inherits a handler
+                signal.signal(number, signal.SIG_DFL)
         try:
             kept = sorted({0, 1, 2, *files})
             for last, following in zip(kept, [*kept[1:], MOST_FILES], strict=True):

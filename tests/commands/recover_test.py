@@ -186,7 +186,7 @@ def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selectio
     second = start(*given, "-s", run, "--seed", 77, "--budget", 4)
     output, _ = first.communicate()
     assert first.returncode == 2 and "was deleted, moved or replaced" in output, output
-    assert "Traceback" not in output and output.count("error:") == 1
+    assert "Traceback" not in output and output.count("error:") == 1, output
     output, _ = second.communicate()
     assert second.returncode == 0, output
     call.done(*given, "--metric", "accuracy", "-s", run.with_name("whole"), "--seed", 77, "--budget", 4)
