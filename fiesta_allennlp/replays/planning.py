@@ -202,11 +202,6 @@ def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
     return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
 
 
-def _wilson(count: int, number: int) -> Tuple[float, float]:
-    low, high = wilson_interval(count, number)
-    return low, high
-
-
 def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
     number = len(found)
     runs = np.array([repetition.num_evaluations for repetition in found])
@@ -221,10 +216,10 @@ def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
         mean_seconds=float(seconds.mean()),
         seconds=Quantiles.of(seconds),
         correct=correct / number,
-        correct_interval=_wilson(correct, number),
+        correct_interval=wilson_interval(correct, number),
         inconclusive=sum(repetition.is_undecided for repetition in found) / number,
         picked=picked / number,
-        picked_interval=_wilson(picked, number),
+        picked_interval=wilson_interval(picked, number),
         wrong=wrong / number,
-        wrong_interval=_wilson(wrong, number),
+        wrong_interval=wilson_interval(wrong, number),
     )

@@ -278,7 +278,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     }
 
 
-def wilson_interval(count: int, number: int) -> List[float]:
+def wilson_interval(count: int, number: int) -> Tuple[float, float]:
     """Wilson's 95% interval of a share, its lower and its upper end.
 
     With p = count / number and z the normal quantile of 0.975::
@@ -289,4 +289,4 @@ def wilson_interval(count: int, number: int) -> List[float]:
     middle = share + z**2 / (2 * number)
     half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
     low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
-    return [0.0 if count == 0 else low, 1.0 if count == number else high]
+    return 0.0 if count == 0 else low, 1.0 if count == number else high

@@ -195,7 +195,6 @@ class ReplayResult(Shown):
             raise KeyboardInterrupt
         summary = summarise_replay(made)
         own = {
-            "correct_interval": tuple(summary["correct_interval"]),
             "mean_evaluations": summary["evaluations"]["mean"],
             "num_evaluations": tuple(repetition.num_evaluations for repetition in made.repetitions),
             "num_rounds": tuple(repetition.num_rounds for repetition in made.repetitions),
