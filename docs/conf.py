@@ -19,7 +19,7 @@ from allennlp.commands.subcommand import Subcommand  # noqa: E402
 from allennlp.common import Registrable as OfAllenNLP  # noqa: E402
 
 import fiesta_allennlp.plugin  # noqa: E402, F401
-from fiesta_allennlp.registry import Registrable  # noqa: E402
+from fiesta_allennlp.core.registry import Registrable  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
 
 project = "fiesta_allennlp"

@@ -7,9 +7,7 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-import fiesta_allennlp.modules
-import fiesta_allennlp.tagging
-import fiesta_allennlp.tdsa
+import fiesta_allennlp.models
 import fiesta_allennlp.trainings.allennlp.evaluator
 import fiesta_allennlp.trainings.allennlp.resplit
 from fiesta_allennlp.commands import COMMANDS, add_command

@@ -21,10 +21,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.replays.replay import wilson_interval
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.table import table_from
-from fiesta_allennlp.replays.table_reader import read_rows
+from fiesta_allennlp.tables.replay import wilson_interval
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.reports.results import ReplayResult
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -15,12 +15,12 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.replays.replay import wilson_interval
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import restrict
-from fiesta_allennlp.replays.table import table_from
-from fiesta_allennlp.replays.table_reader import read_rows
 from fiesta_allennlp.reports.results import SelectionResult
+from fiesta_allennlp.tables.replay import wilson_interval
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.sources import restrict
+from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

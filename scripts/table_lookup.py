@@ -9,9 +9,9 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 import numpy as np
 from scipy.special import gammaln
 
+from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
-from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.metrics import Metric
 
 OBJECTIVES = ("dev_bleu", "dev_gpu_time", "dev_ppl", "num_updates", "gpu_memory", "num_param")

@@ -26,7 +26,7 @@ from typing import Any, Dict
 from allennlp.common import Params
 
 from fiesta_allennlp import select
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.selection.jsonnet import with_overrides
 
 FIXTURES = "test_fixtures"

@@ -6,15 +6,16 @@ from typing import Dict, Iterator, List, Set, Tuple
 
 PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 
-GROUND = {"counts", "directory", "errors", "files", "names", "records", "registry", "seeding"}
-GROUND |= {"splits", "version"}
+GROUND = {"core", "version"}
 CHOOSING = GROUND | {"probability", "beliefs", "strategies"}
 WORKING = GROUND | {"isolation", "executors"}
 CORE = CHOOSING | WORKING | {"selection", "listeners"}
-FAMILIES = {"trainings", "documents", "replays", "searches"}
+FAMILIES = {"trainings", "documents", "tables", "searches"}
 
 ALLOWED: Dict[str, Set[str]] = {
-    **dict.fromkeys(GROUND, GROUND),
+    "core": GROUND,
+    "errors": GROUND,
+    "records": GROUND,
     "probability": GROUND,
     "beliefs": GROUND | {"probability"},
     "strategies": GROUND | {"probability", "beliefs"},
@@ -25,23 +26,21 @@ ALLOWED: Dict[str, Set[str]] = {
     "listeners": CHOOSING | WORKING | {"selection"},
     "trainings": CORE,
     "documents": CORE,
-    "replays": CORE,
+    "tables": CORE,
     "searches": CORE | {"trainings"},
     "reports": CORE | FAMILIES,
     "commands": CORE | FAMILIES | {"reports"},
-    "modules": GROUND,
-    "tdsa": GROUND | {"modules"},
-    "tagging": GROUND | {"modules"},
+    "models": GROUND,
     "library": CORE | FAMILIES | {"reports", "commands", "plugin"},
 }
 """By module or folder. Families do not know each other, except that a search is made of trainings. Nothing below
-`commands` imports `reports`, and nothing but `plugin` imports `tdsa` and `tagging`. `plugin`, `__main__` and `__init__`
-may import anything."""
+`commands` imports `reports`, and nothing but `plugin` imports `models`. `errors` and `records` are for callers alone.
+`plugin`, `__main__` and `__init__` may import anything."""
 
-WITH_TORCH = ("modules", "tdsa", "tagging", "trainings/allennlp")
+WITH_TORCH = ("models", "trainings/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""
 
-TOP = ("plugin", "__main__", "__init__")
+TOP = ("plugin", "__main__", "__init__", "version")
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:

@@ -9,11 +9,11 @@ import pytest
 from pebble import ProcessExpired
 
 from fiesta_allennlp import choose_system, replay, select
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation.fork_server import NO_GUARD, plain_cause
-from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.tables.sources import PRESETS
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
 from tests.run_files import summary_of

@@ -13,7 +13,7 @@ import pytest
 
 from fiesta_allennlp.__main__ import main
 from fiesta_allennlp.commands import COMMANDS
-from fiesta_allennlp.errors import NO_ALLENNLP
+from fiesta_allennlp.core.errors import NO_ALLENNLP
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
 

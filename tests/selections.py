@@ -4,9 +4,9 @@ import platform
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Candidate, Evaluation, Failure
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings

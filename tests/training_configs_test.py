@@ -12,9 +12,9 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
+from fiesta_allennlp.models.tagging.encodings import spans_of
+from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, set_defaults
-from fiesta_allennlp.tagging.encodings import spans_of
-from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"

@@ -15,7 +15,7 @@ from allennlp.models import Model
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.core.errors import DataError
 
 
 class Workbench:

@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Mapping, Optional
 
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.errors import ConfigError, describe, not_keys
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import CandidateType
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.isolation.fork_server import Begun

@@ -3,9 +3,9 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.errors import ScoreError
-from fiesta_allennlp.records import History
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.errors import ScoreError
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import Registrable
 
 
 class Posterior(ABC):

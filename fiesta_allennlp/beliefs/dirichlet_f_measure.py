@@ -6,12 +6,12 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.beliefs.paired_measure import BINARY, check_beta, checked_counts
-from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import weighted_draws
 from fiesta_allennlp.probability.expected_loss import expected_loss_of_draws
 from fiesta_allennlp.probability.rates import RatesModel, log_sum_exp
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
-from fiesta_allennlp.records import History
 
 LEAST_SAMPLES = 64
 KEPT = 1024

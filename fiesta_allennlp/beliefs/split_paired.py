@@ -5,10 +5,10 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, compute_together
-from fiesta_allennlp.errors import ScoreError
+from fiesta_allennlp.core.errors import ScoreError
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
-from fiesta_allennlp.records import History
 
 MOST_CELLS = 10**7
 """The most cells of a table of candidates and splits, which takes about a GB. Splits that no two candidates share are

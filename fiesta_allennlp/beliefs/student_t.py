@@ -4,11 +4,11 @@ from typing import Dict, List, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
-from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import LARGEST_SCORE, History
 from fiesta_allennlp.probability import logit, prob_best
 from fiesta_allennlp.probability.expected_loss import expected_loss
 from fiesta_allennlp.probability.student_t import prob_best_of_all
-from fiesta_allennlp.records import LARGEST_SCORE, History
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from fiesta_allennlp.commands.reading import (
 )
 from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
 from fiesta_allennlp.commands.working import WorkerCommand
-from fiesta_allennlp.errors import PREFIX, did_you_mean
+from fiesta_allennlp.core.errors import PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),

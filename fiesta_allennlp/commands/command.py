@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, List, Optional, Tuple
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +68,7 @@ class FiestaCommand:
 
     def checked(self, args: argparse.Namespace) -> Any:
         """Return the settings that were typed, and import the user's packages."""
-        from fiesta_allennlp.registry import import_package
+        from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.selection.options import typed_options
 
         settings = imported(self.settings)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
 from fiesta_allennlp.commands.selecting import directory_of
-from fiesta_allennlp.directory import RunDirectory, at_work_words
-from fiesta_allennlp.errors import ConfigError, command
-from fiesta_allennlp.files import not_through_links
+from fiesta_allennlp.core.directory import RunDirectory, at_work_words
+from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.files import not_through_links
 
 if TYPE_CHECKING:
     from rich.console import Console

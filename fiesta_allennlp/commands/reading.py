@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import replacing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +92,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
     examples = """examples:
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
-    settings = "fiesta_allennlp.replays.settings.PlanSettings"
+    settings = "fiesta_allennlp.tables.settings.PlanSettings"
     given = (("source", "?"), ("files", "*"))
     result = "fiesta_allennlp.reports.plan.PlanResult"
 
@@ -104,7 +104,7 @@ and how often it finds the best candidate."""
     examples = """examples:
   %(prog)s scores.csv --confidence 0.9
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
-    settings = "fiesta_allennlp.replays.settings.ReplaySettings"
+    settings = "fiesta_allennlp.tables.settings.ReplaySettings"
     given = (("scores", None), ("files", "*"))
     result = "fiesta_allennlp.reports.results.ReplayResult"
 
@@ -117,7 +117,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
   %(prog)s scores.csv --workers 4
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
   %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
-    settings = "fiesta_allennlp.replays.settings.NextSettings"
+    settings = "fiesta_allennlp.tables.settings.NextSettings"
     given = (("scores", None), ("files", "*"))
 
     def add_files(self, groups: Dict[str, Any]) -> None:
@@ -134,8 +134,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 1 if too many runs failed."""
         settings = self.checked(args)
-        from fiesta_allennlp.replays.next_runs import next_runs
         from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
+        from fiesta_allennlp.tables.next_runs import next_runs
 
         found = next_runs(settings)
         if args.format == "json":

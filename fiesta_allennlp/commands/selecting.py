@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, command
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -169,7 +169,7 @@ selection with its original options."""
         from fiesta_allennlp.trainings.settings import Settings, merge
 
         settings = merge(typed_settings(args, Settings))
-        from fiesta_allennlp.records import Failure
+        from fiesta_allennlp.core.records import Failure
         from fiesta_allennlp.reports.tables import trial_table
         from fiesta_allennlp.trainings.select import trial
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
 
 Charge = Tuple[int, float]

@@ -9,15 +9,15 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.settings import ABOUT_MEASURES, OF_THE_PAPER, DocumentSettings
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import CredibleMargin, Decision, History
-from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import document_order
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import CandidateSummary, summarise
 from fiesta_allennlp.strategies import FixedConfidence, Strategy

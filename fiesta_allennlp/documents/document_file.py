@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.files import read_lines, shortened
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.files import read_lines, shortened
 
 FIELDS = ("id", "items", "label", "tags", "spans")
 """The names that have a meaning. Every other field is passed on to the systems unchanged."""

@@ -9,12 +9,12 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 import numpy as np
 
+from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.documents.answers import Answer, AnswerStore
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.base import STOPPED, System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.records import Evaluation, Request
 
 
 class Station:

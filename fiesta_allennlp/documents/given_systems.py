@@ -7,15 +7,15 @@ from typing import Any, Dict, Iterator, Mapping, Sequence
 
 from joblib import cpu_count
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, plainly
+from fiesta_allennlp.core.names import check_names, split_name
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
-from fiesta_allennlp.names import check_names, split_name
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 
 ARCHIVE_ENDING = ".tar.gz"

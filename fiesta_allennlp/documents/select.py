@@ -8,7 +8,9 @@ from typing import Any, Dict, Iterator, Mapping
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
@@ -16,10 +18,8 @@ from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
 from fiesta_allennlp.documents.given_systems import build_systems, given_systems, open_systems
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
-from fiesta_allennlp.counts import COUNT_PREFIX as COUNT
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.records import History
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.counts import COUNT_PREFIX as COUNT
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import Registrable
 
 UNKNOWN = "?"
 """Stands for a predicted label that is not a gold label of any document."""

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Iterator, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.records import Evaluation, Outcome, Request
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.records import Evaluation, Outcome, Request
+from fiesta_allennlp.core.registry import Registrable
 
 
 class Evaluator(ABC):

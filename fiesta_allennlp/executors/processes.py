@@ -6,12 +6,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from joblib import cpu_count
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_for_parent
-from fiesta_allennlp.records import Outcome, Request
 
 MOST_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""

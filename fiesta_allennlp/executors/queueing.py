@@ -10,13 +10,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import delete, replacing, shorten_log
+from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.files import delete, replacing, shorten_log
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
-from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 

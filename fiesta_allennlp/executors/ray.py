@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.files import PART
+from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
-from fiesta_allennlp.files import PART
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.isolation.worker import NO_ROOM
-from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Union
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.version import __version__
 
 logger = logging.getLogger(__name__)

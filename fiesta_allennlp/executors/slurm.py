@@ -3,8 +3,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional, Union
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
@@ -12,7 +13,6 @@ from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, ch
 from fiesta_allennlp.executors.slurm_jobs import Loss, SlurmJobs, end_jobs, import_submitit
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.records import Failure, Request
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.errors import ConfigError, describe
+from fiesta_allennlp.core.errors import ConfigError, describe
 
 SECONDS_TO_ANSWER = 60.0
 """Limits one question to Slurm, which takes its time when it has much to do."""

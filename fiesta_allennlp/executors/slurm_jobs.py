@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue

@@ -3,11 +3,11 @@ import threading
 import time
 from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError, describe
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError, describe
+from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import SECONDS_TO_STOP, Begun
-from fiesta_allennlp.records import Outcome, Request
 
 Task = Tuple[Evaluator, Request]
 

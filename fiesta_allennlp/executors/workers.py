@@ -3,8 +3,8 @@ import time
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Optional
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, command
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor

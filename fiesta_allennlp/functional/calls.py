@@ -22,9 +22,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.probability import logit
-from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.strategies import (
     BatchThompson,
     BayesianStop,

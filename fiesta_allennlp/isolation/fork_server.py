@@ -22,10 +22,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
-from fiesta_allennlp.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
 from fiesta_allennlp.isolation.worker import Work, evaluate_here
-from fiesta_allennlp.records import Failure, Outcome, Request
 
 NO_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
 MISSING_GUARD = (

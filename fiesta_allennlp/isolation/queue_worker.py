@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator, Optional, Tuple
 
+from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.records import Failure, Outcome
 
 SECONDS_TO_BE_TOLD = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
 

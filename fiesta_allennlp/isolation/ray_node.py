@@ -17,10 +17,10 @@ from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from filelock import FileLock, Timeout
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.isolation.fork_server import make, start_fork_server
 from fiesta_allennlp.isolation.worker import Work
-from fiesta_allennlp.records import Failure, Outcome
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.files import PART, read_own, replacing
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import PART, read_own, replacing
 
 if TYPE_CHECKING:
+    from fiesta_allennlp.core.records import Outcome, Request
     from fiesta_allennlp.isolation.worker import Work
-    from fiesta_allennlp.records import Outcome, Request
 
 # The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
 # life.

@@ -16,7 +16,7 @@ from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import (
+from fiesta_allennlp.core.errors import (
     DataChangedError,
     FiestaError,
     ForeignError,
@@ -27,10 +27,10 @@ from fiesta_allennlp.errors import (
     ReaderError,
     explained,
 )
-from fiesta_allennlp.files import not_through_links, shorten_log
+from fiesta_allennlp.core.files import not_through_links, shorten_log
+from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
-from fiesta_allennlp.records import Failure, Outcome, Request
-from fiesta_allennlp.registry import import_package
 
 LAST = -1000
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -5,9 +5,9 @@ import os
 import subprocess
 from typing import Sequence
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.files import not_through_links
-from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import not_through_links
+from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Request
 
 logger = logging.getLogger(__name__)
 

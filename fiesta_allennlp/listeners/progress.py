@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaining, Request
+from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,

@@ -11,7 +11,7 @@ from typing import IO, Any, Iterator, TextIO, cast
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.errors import LAYOUT, visible
+from fiesta_allennlp.core.errors import LAYOUT, visible
 
 COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 """The beginning of a command to be copied into a shell."""

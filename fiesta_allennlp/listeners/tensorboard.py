@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.selection.loop import Listener
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from typing import Dict, List
 
 import numpy as np
 
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.core.records import Evaluation, History
 
 FAR = 6.0
 """Robust sds below the median from which on a run of many has collapsed."""

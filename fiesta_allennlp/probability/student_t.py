@@ -17,7 +17,7 @@ from typing import List
 import numpy as np
 from scipy.special import gammaln, stdtr, stdtrit
 
-from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability.panels import Panels, graded_panels
 
 LOGIT_CLIP = 1e-6

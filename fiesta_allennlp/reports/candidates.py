@@ -7,8 +7,8 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtrit
 
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.selection.summary import CandidateSummary
 

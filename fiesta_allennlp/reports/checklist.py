@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
+from fiesta_allennlp.core.files import digest_of
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.stored import Stored

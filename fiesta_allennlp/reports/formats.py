@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from rich.table import Table
 
-from fiesta_allennlp.errors import LAYOUT, visible
+from fiesta_allennlp.core.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.selection.summary import (
     LEAST_DECIMALS,

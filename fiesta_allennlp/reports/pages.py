@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import replacing, to_csv
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import replacing, to_csv
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_rows
 from fiesta_allennlp.reports.record import Report

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fiesta_allennlp.core.records import UNDECIDED
 from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
-from fiesta_allennlp.records import UNDECIDED
-from fiesta_allennlp.replays.next_runs import NextRuns
-from fiesta_allennlp.replays.planning import FEWEST, Forecast, Outlook, forecast
-from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
 from fiesta_allennlp.selection.summary import collapsed_in, decimals_of, loss_text, number_text, summarise_candidate
 from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.tables.next_runs import NextRuns
+from fiesta_allennlp.tables.planning import FEWEST, Forecast, Outlook, forecast
+from fiesta_allennlp.tables.settings import PlanSettings
 
 
 @dataclass(frozen=True, repr=False)

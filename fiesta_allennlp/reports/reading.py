@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError, StoreError, command, did_you_mean, visible
-from fiesta_allennlp.names import legend
-from fiesta_allennlp.records import UNDECIDED, Decision, History
-from fiesta_allennlp.registry import build, record_of
+from fiesta_allennlp.core.errors import ConfigError, StoreError, command, did_you_mean, visible
+from fiesta_allennlp.core.names import legend
+from fiesta_allennlp.core.records import UNDECIDED, Decision, History
+from fiesta_allennlp.core.registry import build, record_of
+from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric, score_notes
@@ -29,7 +29,7 @@ from fiesta_allennlp.trainings.settings import Settings, merge
 
 if TYPE_CHECKING:
     from fiesta_allennlp.documents.settings import DocumentSettings
-    from fiesta_allennlp.replays.table import ScoreTable
+    from fiesta_allennlp.tables.table import ScoreTable
 
 SCREENING = "screening"
 """The kind of a search's first stage."""

@@ -9,9 +9,9 @@ import numpy as np
 from rich.markup import escape
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import UNDECIDED, History
 from fiesta_allennlp.listeners.progress import number_table
-from fiesta_allennlp.records import UNDECIDED, History
 from fiesta_allennlp.reports.candidates import (
     CandidateReport,
     Development,

@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 from typing import Any, Optional, Sequence, Union
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.replays.forms import Content
-from fiesta_allennlp.replays.settings import table_settings
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_pair, read_source, read_table
 from fiesta_allennlp.selection.options import as_tuple, check_names
+from fiesta_allennlp.tables.forms import Content
+from fiesta_allennlp.tables.settings import table_settings
 
 Pathlike = Union[str, Path]
 

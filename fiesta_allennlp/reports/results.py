@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.files import from_csv
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.listeners.progress import repetition_bar
-from fiesta_allennlp.replays.replay import replay, summarise_replay
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.formats import Lines, Shown
 from fiesta_allennlp.reports.tables import replay_table, selection_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.tables.replay import replay, summarise_replay
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.sources import ScoreSource
 
 Result = TypeVar("Result", bound="SelectionResult")
 

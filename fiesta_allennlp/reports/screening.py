@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.names import legend
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.names import legend
+from fiesta_allennlp.core.seeding import second_seed
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
-from fiesta_allennlp.seeding import second_seed
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import CandidateSummary

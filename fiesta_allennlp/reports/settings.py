@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.replays.settings import OF_TABLES, SCORES, TableSettings
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.selection.settings import splits_option
+from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
 REPORT = "Report"

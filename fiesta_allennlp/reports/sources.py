@@ -5,14 +5,9 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError, command
-from fiesta_allennlp.records import Decision, History, Request
-from fiesta_allennlp.registry import build
-from fiesta_allennlp.replays.forms import Content
-from fiesta_allennlp.replays.settings import NextSettings, done_note
-from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.replays.table import is_selection, refuse_table_options, table_from
-from fiesta_allennlp.replays.table_reader import read_rows
+from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.records import Decision, History, Request
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.settings import OF_REPORTED_TABLES, ReportSettings
 from fiesta_allennlp.reports.stored import OF_FILES
@@ -21,6 +16,11 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, registered
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.tables.forms import Content
+from fiesta_allennlp.tables.settings import NextSettings, done_note
+from fiesta_allennlp.tables.sources import METRIC
+from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
+from fiesta_allennlp.tables.table_reader import read_rows
 
 
 def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> Reading:

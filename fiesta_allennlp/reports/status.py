@@ -9,12 +9,12 @@ from typing import Iterator, Optional, Tuple
 
 from rich.table import Table
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import command
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import command
+from fiesta_allennlp.core.names import legend
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.listeners.progress import number_table
-from fiesta_allennlp.names import legend
-from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.reading import Reading, read_directory
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import selection_table

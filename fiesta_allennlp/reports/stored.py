@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, Optional
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.names import NUMBER, values_in
-from fiesta_allennlp.records import History
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.store import StoreReader, reading

@@ -7,9 +7,9 @@ from typing import Any, Mapping, Optional, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.errors import command
+from fiesta_allennlp.core.errors import command
+from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
-from fiesta_allennlp.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, decimals_of, number_text

@@ -6,8 +6,8 @@
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.errors import command
-from fiesta_allennlp.records import UNDECIDED
+from fiesta_allennlp.core.errors import command
+from fiesta_allennlp.core.records import UNDECIDED
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag

@@ -5,7 +5,7 @@ from typing import List, Set
 
 import numpy as np
 
-from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.core.records import Decision, Evaluation, History
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.strategies.base import Strategy

@@ -9,17 +9,17 @@ from typing import Any, ContextManager, Dict, Iterator, List, Mapping
 import numpy as np
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, all_in_one
+from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.names import NUMBER, values_in
-from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
-from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.metrics import Metric, check_sign

@@ -10,12 +10,12 @@ from typing import Any, Mapping, Optional, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, command
-from fiesta_allennlp.names import values_in
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, command
+from fiesta_allennlp.core.names import values_in
+from fiesta_allennlp.core.seeding import fresh_seed, second_seed
 from fiesta_allennlp.searches.screening import SCREENING, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
-from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection

@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError, command
+from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.settings import CLUSTER, RAY, SCORING, SLURM, Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import no_constant, shortened
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import no_constant, shortened
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
 DIGITS = 3

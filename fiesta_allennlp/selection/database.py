@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.errors import ConfigError, StoreError, describe
-from fiesta_allennlp.files import replacing, shortened
-from fiesta_allennlp.records import Evaluation, Failure, History, Request
-from fiesta_allennlp.registry import record_of, value_of
+from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.core.files import replacing, shortened
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.registry import record_of, value_of
 
 Outcome = TypeVar("Outcome", Evaluation, Failure)
 

@@ -12,8 +12,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.files import digest_of
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.files import digest_of
 from fiesta_allennlp.version import __version__
 
 PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")

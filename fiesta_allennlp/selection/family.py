@@ -6,8 +6,8 @@ from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Sequen
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.selection.loop import LoopParts, Selection
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import Meta, RunStore

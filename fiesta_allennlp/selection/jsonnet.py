@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 

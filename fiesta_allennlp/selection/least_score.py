@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional
 
-from fiesta_allennlp.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.registry import record_of
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.core.registry import record_of
 from fiesta_allennlp.selection.metrics import Metric
 
 

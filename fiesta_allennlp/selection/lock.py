@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.files import not_through_links
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.files import not_through_links
 
 SECONDS_FOR_READERS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""

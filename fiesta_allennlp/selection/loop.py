@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set, Tuple
 
-from fiesta_allennlp.directory import RunDirectory, at_work_words
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.core.directory import RunDirectory, at_work_words
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import UNDECIDED, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
-from fiesta_allennlp.seeding import make_request, strategy_rng
 from fiesta_allennlp.selection.retries import PAUSES, Retries, check_goes_on, is_to_be_tried_again
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.errors import ConfigError, FiestaError
-from fiesta_allennlp.files import shortened
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.files import shortened
 
 ERRORS = re.compile("loss|logloss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
 """Matches parts of the names of metrics for which lower is better."""
@@ -66,7 +66,7 @@ def check_sign(typed: str) -> None:
 def usable(score: float, told: str) -> float:
     """Return a comparable score. Raise a `FiestaError` that begins with `told` if it is not finite, or above
     `LARGEST_SCORE`."""
-    from fiesta_allennlp.records import LARGEST_SCORE  # imports NumPy, which --help does without
+    from fiesta_allennlp.core.records import LARGEST_SCORE  # imports NumPy, which --help does without
 
     if not isinstance(score, int) and not math.isfinite(score):
         raise FiestaError(f"{told} = {score}, which is not a finite number.")

@@ -11,8 +11,8 @@ import typing
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.registry import value_of
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.registry import value_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Mapping, Sequence
 
-from fiesta_allennlp.errors import DataError, StoreError
-from fiesta_allennlp.records import Failure, History, Request
+from fiesta_allennlp.core.errors import DataError, StoreError
+from fiesta_allennlp.core.records import Failure, History, Request
 
 PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""

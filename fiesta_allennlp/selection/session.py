@@ -9,11 +9,11 @@ from typing import Any, Dict, Generic, Iterator, List, Mapping
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, command
-from fiesta_allennlp.files import delete
-from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.seeding import fresh_seed
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, command
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.records import Decision, History
+from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily

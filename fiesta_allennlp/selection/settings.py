@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, Union
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import distinct
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import distinct
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
     as_tuple,

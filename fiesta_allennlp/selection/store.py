@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, command
-from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.registry import record_of
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, command
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.registry import record_of
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,

@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.registry import build, import_package
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy

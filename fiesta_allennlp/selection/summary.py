@@ -10,9 +10,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.files import replacing, to_csv
+from fiesta_allennlp.core.files import replacing, to_csv
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
-from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
 REMOVED = "you removed it with --allow-removed; its runs are kept but do not count"

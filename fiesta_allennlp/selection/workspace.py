@@ -7,10 +7,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import LAYOUT, StoreError, visible
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import LAYOUT, StoreError, visible
+from fiesta_allennlp.core.files import delete, not_through_links
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
-from fiesta_allennlp.files import delete, not_through_links
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
 

@@ -7,9 +7,9 @@ from typing import Collection, FrozenSet, List, Mapping, Optional, Sequence, Tup
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.core.registry import Registrable
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""

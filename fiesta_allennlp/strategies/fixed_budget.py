@@ -7,8 +7,8 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Decision, History
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, in_turn, loss_of
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.margins import Margin
 from fiesta_allennlp.strategies.remaining import plain_loop

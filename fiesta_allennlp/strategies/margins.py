@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 
 IN_SDS = re.compile(r"\s*(?P<share>[^\s=]+?)\s*sd\s*(=\s*(?P<number>\S+)\s*)?")

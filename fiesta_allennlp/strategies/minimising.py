@@ -4,7 +4,7 @@ from typing import Collection, List, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Strategy
 
 

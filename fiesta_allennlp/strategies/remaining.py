@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fiesta_allennlp.beliefs.base import Posterior
-from fiesta_allennlp.records import Remaining
+from fiesta_allennlp.core.records import Remaining
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 
 NUM_DRAWS, LEAST_DRAWS = 200, 20

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.probability.collapsed import collapsed_runs
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
-from fiesta_allennlp.records import History
-from fiesta_allennlp.registry import Registrable
 from fiesta_allennlp.strategies.base import Look, in_turn
 
 HIGHEST_RATE = 0.25

@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History, Remaining
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.remaining import remaining, transportation_cost

@@ -9,13 +9,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.directory import OUTCOME
-from fiesta_allennlp.errors import FiestaError, MetricError
+from fiesta_allennlp.core.directory import OUTCOME
+from fiesta_allennlp.core.errors import FiestaError, MetricError
+from fiesta_allennlp.core.files import replacing
+from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.files import replacing
-from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 from fiesta_allennlp.trainings.programs.metrics import names_of, numbers_in, score_in

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
-from fiesta_allennlp.errors import NO_ALLENNLP, ConfigError
+from fiesta_allennlp.core.errors import NO_ALLENNLP, ConfigError
+from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.registry import Registrable
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import words_of
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
     Config,

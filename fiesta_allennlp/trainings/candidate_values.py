@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import distinct, no_constant, read_lines, shortened
-from fiesta_allennlp.names import NOT_IN_NAMES, split_name
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import distinct, no_constant, read_lines, shortened
+from fiesta_allennlp.core.names import NOT_IN_NAMES, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE, read_jsonnet
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 

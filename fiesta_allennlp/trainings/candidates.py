@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, all_in_one, near, plainly
-from fiesta_allennlp.names import check_distinct, check_names
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.registry import value_of
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, all_in_one, near, plainly
+from fiesta_allennlp.core.names import check_distinct, check_names
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.registry import value_of
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_place
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference

@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Request
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 
 Config = Dict[str, Any]
 

@@ -4,9 +4,9 @@ import json
 from itertools import combinations
 from typing import Any, Callable, Mapping, Optional
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.splits import PARTS, Division
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import PARTS, Division
 from fiesta_allennlp.trainings.config import Config, leaves_of
 from fiesta_allennlp.trainings.data_files import DataMark, files_behind
 

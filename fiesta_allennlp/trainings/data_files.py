@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import DataChangedError
-from fiesta_allennlp.files import CHUNK, digest_of
+from fiesta_allennlp.core.errors import DataChangedError
+from fiesta_allennlp.core.files import CHUNK, digest_of
 from fiesta_allennlp.trainings.config import leaves_of, moved
 
 logger = logging.getLogger(__name__)

@@ -22,9 +22,9 @@ from typing import (
     Tuple,
 )
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.registry import record_of
-from fiesta_allennlp.splits import Division, group_targets, split_pool
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.registry import record_of
+from fiesta_allennlp.core.splits import Division, group_targets, split_pool
 
 
 @dataclass(frozen=True)

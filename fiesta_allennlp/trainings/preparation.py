@@ -7,8 +7,8 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import (
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import (
     ConfigError,
     FiestaError,
     ForeignError,
@@ -20,14 +20,14 @@ from fiesta_allennlp.errors import (
     did_you_mean,
     plainly,
 )
+from fiesta_allennlp.core.records import Candidate, Evaluation, Request
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
-from fiesta_allennlp.records import Candidate, Evaluation, Request
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.strategy_building import importing
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of

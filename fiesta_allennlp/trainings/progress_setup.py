@@ -9,16 +9,16 @@ from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
-from fiesta_allennlp.files import delete
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
-from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
 from fiesta_allennlp.selection.summary import collapsed_in

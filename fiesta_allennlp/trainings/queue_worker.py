@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, command
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__

@@ -10,13 +10,13 @@ from typing import Any, ContextManager, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY
-from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
-from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import rehearsed, run_selection

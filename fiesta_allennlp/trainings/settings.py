@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.files import distinct
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.files import distinct
+from fiesta_allennlp.core.splits import PARTS, Division, check_ratios
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import check_values, flag, option, options_of
 from fiesta_allennlp.selection.settings import (
@@ -22,7 +23,6 @@ from fiesta_allennlp.selection.settings import (
     registered,
     splits_option,
 )
-from fiesta_allennlp.splits import PARTS, Division, check_ratios
 from fiesta_allennlp.trainings.programs.data import is_in_blocks
 
 SCORING = "Data and scoring"

@@ -4,12 +4,12 @@ import inspect
 import os
 from typing import List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors import processes, ray, slurm, workers  # noqa: F401, registered when imported
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.environment import DEVICES, is_gpu, visible_gpus
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.trainings.candidate_types import type_of

@@ -20,9 +20,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show, with_tables
 from families import SETS
 
-from fiesta_allennlp.replays.replay import Repetition, prepare_replay, wilson_interval
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import ScoreSource
+from fiesta_allennlp.tables.replay import Repetition, prepare_replay, wilson_interval
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.sources import ScoreSource
 
 ROOT = Path(__file__).parent.parent.parent
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"

@@ -8,8 +8,8 @@ from typing import Callable, Iterable, List, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.core.seeding import make_request
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"

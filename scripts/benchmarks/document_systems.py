@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 
 DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 POSTS = 10

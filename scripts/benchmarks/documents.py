@@ -27,16 +27,16 @@ from power_analysis import FixedSize, fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.beliefs import PairedMeasure
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Evaluation, History, Request
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import DOCUMENTS, PreparedDocuments
 from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.records import Evaluation, History, Request
-from fiesta_allennlp.replays.replay import best_within, wilson_interval
-from fiesta_allennlp.replays.side_by_side import prepare_belief, side_by_side
-from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.family import Resumed
+from fiesta_allennlp.tables.replay import best_within, wilson_interval
+from fiesta_allennlp.tables.side_by_side import prepare_belief, side_by_side
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
 SIDE_BY_SIDE = 100

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.replays.sources import NOISE_SD, SPLIT_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
+from fiesta_allennlp.tables.sources import NOISE_SD, SPLIT_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from common import show
 from ray_nodes import RayNodes, ray_nodes
 from slurm_node import SlurmNode, slurm_node
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
 
 Nodes = Union[RayNodes, SlurmNode]

@@ -24,10 +24,10 @@ import numpy as np
 from calibration import CONFIDENCE, FINAL_RULE, ROOT, append, rule_commit
 from common import SHARED_DATA, make_parser, print_table, share, show, with_tables
 
-from fiesta_allennlp.replays.replay import Replayer, prepare_replay, wilson_interval
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import side_by_side
-from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.side_by_side import side_by_side
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"

@@ -30,9 +30,9 @@ from common import make_parser, print_table, show
 from random_kills import CLUSTERS, TARGETS, kill_many
 from selections import Nothing, Silent, run_selection
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Outcome
 from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.records import Outcome
 
 CANDIDATES = ("first", "second", "third", "fourth")
 

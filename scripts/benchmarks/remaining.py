@@ -12,8 +12,8 @@ import numpy as np
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table
 from families import TUNING
 
-from fiesta_allennlp.replays.replay import Replayer, prepare_replay
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.tables.replay import Replayer, prepare_replay
+from fiesta_allennlp.tables.settings import ReplaySettings
 
 HEADINGS = ("problem", "runs so far", "selections", "runs left, mean", "estimate, mean", "below", "within", "above")
 SEED = 20190803

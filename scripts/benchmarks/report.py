@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from common import made_up, make_parser
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.reports.pages import write_report
 from fiesta_allennlp.reports.report import report
 from tests.selections import write_selection

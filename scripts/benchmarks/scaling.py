@@ -33,10 +33,10 @@ import psutil
 from common import make_parser, print_table
 from selections import Nothing, Silent, prepared_trainings, run_selection
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Outcome
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Outcome
-from fiesta_allennlp.registry import build
 
 EXECUTORS = ("processes", "ray")
 OVERHEAD = ("executor", "ms each", "first 100 after the start", "last 100", "wanted", "ms of the processor")

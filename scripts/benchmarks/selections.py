@@ -9,10 +9,10 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy

@@ -10,8 +10,8 @@ from typing import Iterator, List
 import numpy as np
 from common import made_up, make_parser, print_table
 
-from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.records import Evaluation, History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.selection.strategy_building import build_strategy
 

@@ -16,7 +16,7 @@ import numpy as np
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, mean_and_error, print_table
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.replays.sources import ScorePreset
+from fiesta_allennlp.tables.sources import ScorePreset
 
 HEADINGS = ("candidates", "splits", "stop", "trainings, mean", "median", "decided", "wrong winner")
 SEED = 1

@@ -14,9 +14,9 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_table, share
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.results import ReplayResult
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.sources import ScoreSource
 
 SEED = 20190801
 """The same for all rows, so that every strategy meets the same scores."""

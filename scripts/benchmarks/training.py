@@ -24,12 +24,12 @@ from common import make_parser, print_table, show
 from selections import prepared_trainings
 from sklearn.metrics import f1_score
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.splits import Split, group_targets, split_pool
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.splits import Split, group_targets, split_pool
-from fiesta_allennlp.tdsa.semeval_tdsa import WordTokenizer, read_sentences
+from fiesta_allennlp.models.tdsa.semeval_tdsa import WordTokenizer, read_sentences
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 
 DIM = 50

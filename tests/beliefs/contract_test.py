@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.registry import build
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.registry import build
 from tests.strategies.histories import THREE_EACH, history
 
 

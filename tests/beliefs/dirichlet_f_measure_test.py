@@ -9,9 +9,9 @@ from scipy.stats import kstest
 
 from fiesta_allennlp.beliefs import Belief, DirichletFMeasure
 from fiesta_allennlp.beliefs.dirichlet_f_measure import log_odds
-from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.registry import build
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import Evaluation, History
+from fiesta_allennlp.core.registry import build
 from tests.strategies.histories import evaluation
 
 BINARY = ("tp", "fp", "fn", "tn")

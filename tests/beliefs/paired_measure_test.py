@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from fiesta_allennlp.beliefs import Belief, PairedMeasure
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.tasks import Classification
-from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.records import History
-from fiesta_allennlp.registry import build
 from tests.beliefs.dirichlet_f_measure_test import BINARY, counted
 
 LABELS = ("x", "y", "z")

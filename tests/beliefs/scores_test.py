@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import Belief, LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT
-from fiesta_allennlp.errors import ScoreError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.core.errors import ScoreError
+from fiesta_allennlp.core.records import History
 from tests.strategies.histories import evaluation, history, request
 
 

@@ -10,8 +10,8 @@ from typing import Any, Callable, List, Tuple
 import pytest
 
 from fiesta_allennlp.commands import add_command
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import History
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.store import reading
 from tests.programs import program_config
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Tuple
 import pytest
 
 from fiesta_allennlp.commands import detaching
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from tests.commands.conftest import Call
 from tests.conftest import until
 from tests.executors.light import is_running

@@ -11,7 +11,7 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp.commands.command import EXIT_NO_DECISION
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from tests.commands.conftest import Call, history_of

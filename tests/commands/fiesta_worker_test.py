@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set
 import psutil
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for, worker_name
 from fiesta_allennlp.version import __version__

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.workspace import clear, has_begun
 from tests.commands.conftest import Call

@@ -15,13 +15,13 @@ from rich.console import Console
 
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
+from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.select import select_system
-from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import Sampling
-from fiesta_allennlp.replays.table import open_scores
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.summary import number_text
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.sources import Sampling
+from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.trainings import preparation
 from tests.run_files import rows_of
 

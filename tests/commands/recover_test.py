@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from fiesta_allennlp import select
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading

@@ -7,8 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.replays.replay import Repetition, Replayer
-from fiesta_allennlp.replays.side_by_side import LARGEST_CHUNK
+from fiesta_allennlp.tables.replay import Repetition, Replayer
+from fiesta_allennlp.tables.side_by_side import LARGEST_CHUNK
 from tests.commands.conftest import Call
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]

@@ -8,8 +8,8 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.documents.answers import Answer, AnswerStore, read_charges
-from fiesta_allennlp.errors import StoreError
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
 QUESTION = {"text": "a", "number": 1}

@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.documents.document_file import field_names, read_documents
 from fiesta_allennlp.documents.tasks import Classification, Spans
-from fiesta_allennlp.errors import ConfigError, DataError
 
 A, B = {"id": "a", "text": "one", "label": "x"}, {"id": "b", "text": "two", "label": "y"}
 

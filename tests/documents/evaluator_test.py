@@ -8,12 +8,12 @@ from typing import Any, Callable, Iterator, List
 import numpy as np
 import pytest
 
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.documents.answers import AnswerStore
 from fiesta_allennlp.documents.document_file import Document, Item
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
 from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered
 from fiesta_allennlp.documents.tasks import Classification, Spans, Task
-from fiesta_allennlp.records import Request
 
 
 class Scripted(System):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.choice import LimitedDocuments
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
 from tests.strategies.histories import history as of_scores
 

@@ -6,8 +6,8 @@ from typing import Dict
 import numpy as np
 import pytest
 
+from fiesta_allennlp.core.records import Decision
 from fiesta_allennlp.documents.choice import EnoughDocuments
-from fiesta_allennlp.records import Decision
 from fiesta_allennlp.strategies.base import Look
 from tests.strategies.histories import history
 

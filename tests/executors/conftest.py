@@ -3,9 +3,9 @@ from typing import Any, Callable, Iterable, Iterator, List, TypeVar
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from tests.conftest import until
 from tests.executors.light import Light, is_running, request
 

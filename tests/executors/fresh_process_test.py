@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.isolation.process_tree import name_session
 from tests.conftest import REPOSITORY
 from tests.executors.conftest import Build, failure_of, given, pids_in, until_ended

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
+from fiesta_allennlp.core.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
+from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.seeding import make_request
 
 SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
 """The options of a whole selection, whose scores are the same wherever it runs."""

@@ -15,12 +15,12 @@ from typing import Callable, Optional
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ForeignError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ForeignError
+from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Evaluation, Request
 from tests.conftest import REPOSITORY, until
 from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.executors.light import Light, is_running, request
@@ -36,7 +36,7 @@ def make(build: Build) -> Make:
 PARENT = """
 import sys
 from pathlib import Path
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from tests.executors.light import Light, request
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.executors.ray import RayExecutor, connect
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select

@@ -9,14 +9,14 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors import slurm_commands, slurm_jobs
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
 from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left
 from fiesta_allennlp.isolation.run_queue import RunQueue
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
 from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended

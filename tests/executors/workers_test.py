@@ -7,11 +7,11 @@ from typing import Callable, List
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.executors.workers import WorkersExecutor
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.records import Evaluation
 from tests.executors.conftest import Build, begun, given, only_failure, scores
 from tests.executors.light import request
 

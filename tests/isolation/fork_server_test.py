@@ -13,7 +13,7 @@ from typing import Any, List
 import psutil
 import pytest
 
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.fork_server import OWNER, PRELOAD, in_process, marked_temp_dir
 from tests.conftest import REPOSITORY, still_runs, until
@@ -131,7 +131,7 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
 
 def test_the_environment_of_the_calling_python_is_as_before() -> None:
     before = dict(os.environ)
-    call = in_process(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.names"]))
+    call = in_process(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]))
     inside = call().result()
     assert dict(os.environ) == before
     assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())

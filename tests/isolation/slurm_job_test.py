@@ -7,11 +7,11 @@ from typing import List, Optional
 
 import pytest
 
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.records import Evaluation, Failure
 from fiesta_allennlp.isolation.queue_worker import num_killed_for_memory, with_memory
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
-from fiesta_allennlp.records import Evaluation, Failure
 from tests.executors.light import request
 
 

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:

@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
 from fiesta_allennlp.listeners.tensorboard import Scalars, tensorboard
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
 from tests.strategies.histories import failing
 
 LENGTH, CHECKSUM = 8, 4

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.probability.collapsed import collapsed, collapsed_runs, sds_below
-from fiesta_allennlp.records import Evaluation, History, Request
 
 
 def history_of(**scores):

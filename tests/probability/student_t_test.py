@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
 from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_all
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal, prob_best, sample
 
 EVEN = (np.arange(2048) + 0.5) / 2048

@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import compare
 from fiesta_allennlp.reports.reading import DOCUMENTS

@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.checklist import checklist_of
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.report import report

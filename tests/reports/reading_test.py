@@ -7,10 +7,10 @@ from typing import Any, Dict
 import pytest
 
 from fiesta_allennlp.beliefs import SplitPaired
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.registry import import_package
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError
+from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.reading import read_directory
 from fiesta_allennlp.selection.store import RunStore

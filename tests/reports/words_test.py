@@ -9,7 +9,6 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
@@ -17,10 +16,11 @@ from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.tables.replay import summarise_replay
 from fiesta_allennlp.version import __version__
-from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
+from tests.tables.replay_test import REPLAY
 
 
 def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemSummary:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
 from fiesta_allennlp.searches.search_settings import SearchSettings, Shares, shared_out
 from fiesta_allennlp.searches.searchers import GpEhvi, Points, Random, Searcher

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.searches.space import Choices, Numbers, Space, given_pool, read_space
 
 

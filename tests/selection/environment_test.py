@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selection import environment as module
 from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 

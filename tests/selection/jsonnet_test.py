@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.jsonnet import evaluating_together, read_jsonnet
 
 

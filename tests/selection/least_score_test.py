@@ -7,9 +7,9 @@ from typing import Any, Dict, List
 import pytest
 
 from fiesta_allennlp import next_runs, plan, replay
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.records import Decision, Evaluation, Request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.core.records import Decision, Evaluation, Request
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.store import RunStore

@@ -6,10 +6,10 @@ from typing import Callable
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.lock import Lock, is_locked
 from fiesta_allennlp.selection.store import RunStore
 

@@ -14,12 +14,12 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory, at_work_words
-from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.core.directory import RunDirectory, at_work_words
+from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import make_request, strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore

@@ -2,7 +2,7 @@ from typing import Dict, List, Optional
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric, check_sign, constant_notes, scale_notes
 from fiesta_allennlp.selection.options import words_of
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.database import VERSION, understood
 from fiesta_allennlp.selection.store import RunStore, reading
 from tests.selections import METRIC, write_selection

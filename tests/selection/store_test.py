@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Candidate, Evaluation, Failure, History
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 
 

@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import in_words, selection_in_words
-from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     decimals_of,

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selection.workspace import check_nobody_elses
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.strategies import StoppingRule, Strategy
 from tests.strategies.histories import THREE_EACH, evaluation, failing, failure, history, request
 from tests.strategies.simulation import ON_COUNTS, Simulation, built

@@ -3,8 +3,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import CredibleMargin
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import CredibleMargin
 from fiesta_allennlp.strategies import FixedConfidence
 from fiesta_allennlp.strategies.fixed_confidence import rounded_up
 from tests.strategies.histories import THREE_EACH, history

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from tests.strategies.histories import history
 from tests.strategies.simulation import Simulation, built
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Dict, List, Mapping, Sequence
 
-from fiesta_allennlp.records import Evaluation, Failure, History, Request
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.seeding import make_request
 
 THREE_EACH = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65], "c": [0.40, 0.45, 0.41]}
 """Two candidates that are nearly equal and one that is clearly behind."""

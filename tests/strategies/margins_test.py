@@ -8,8 +8,8 @@ import pytest
 from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.margins import Margin, kept_margin, unfixed
 from fiesta_allennlp.strategies.minimising import Minimising

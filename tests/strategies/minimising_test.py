@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ScoreError
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.core.errors import ScoreError
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.minimising import Minimising
 from tests.strategies.histories import THREE_EACH, history

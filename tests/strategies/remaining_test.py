@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
+from fiesta_allennlp.core.records import Remaining
 from fiesta_allennlp.listeners.progress import remaining_text
-from fiesta_allennlp.records import Remaining
 from fiesta_allennlp.strategies.minimising import Minimising
 from fiesta_allennlp.strategies.remaining import plain_loop, remaining
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, RuleOfThree

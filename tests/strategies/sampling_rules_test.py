@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Decision, History
 from fiesta_allennlp.strategies import BatchThompson, Thompson, TopTwo, TopTwoThompson
 from fiesta_allennlp.strategies.base import Look, believed
 from fiesta_allennlp.strategies.thompson import draw

@@ -6,9 +6,9 @@ from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.records import Decision, Failure, History, Request
-from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import candidate_key
+from fiesta_allennlp.core.records import Decision, Failure, History, Request
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
 from fiesta_allennlp.strategies.minimising import unwrapped
 from tests.strategies.histories import evaluation, failing, request

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.beliefs import StudentTPosterior
+from fiesta_allennlp.core.records import Decision, Evaluation, History
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
-from fiesta_allennlp.records import Decision, Evaluation, History
-from fiesta_allennlp.registry import build
-from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
 from fiesta_allennlp.strategies.base import Look
 from fiesta_allennlp.strategies.stopping_rules import (

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as some
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.names import NOT_IN_NAMES
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.names import NOT_IN_NAMES
 from fiesta_allennlp.trainings.candidate_values import MOST_BYTES, Point, read_point
 
 JSON = some.recursive(

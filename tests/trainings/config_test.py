@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
-from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import candidate_of
 from fiesta_allennlp.trainings.config import (

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from fiesta_allennlp.errors import DataChangedError
+from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.trainings.data_files import files_behind, mark_data, unchanged
 
 

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, given_points, read_candidates, read_place
 from fiesta_allennlp.trainings.candidates import equal_candidates, load_candidates
 from fiesta_allennlp.trainings.config import Config

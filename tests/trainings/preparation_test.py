@@ -10,9 +10,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import BasicClassifier, Model
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, DataError, ModelError
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.splits import Division
+from fiesta_allennlp.core.errors import ConfigError, DataError, ModelError
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths

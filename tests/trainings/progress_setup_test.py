@@ -6,9 +6,9 @@ from typing import Any, List, Optional, Set, Tuple
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Decision, Evaluation, History
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Decision, Evaluation, History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings

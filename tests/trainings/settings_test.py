@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as some
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.selection import environment
 from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options, typed_options
 from fiesta_allennlp.selection.settings import settings_from_file
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import StoppingRule
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.trainings.candidate_values import read_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge

@@ -20,7 +20,7 @@ def main() -> None:
     try:
         predictor = load(options)
     except (Exception, SystemExit) as error:
-        from fiesta_allennlp.errors import plainly
+        from fiesta_allennlp.core.errors import plainly
 
         sys.stdin.readline()
         _say({"error": f"cannot load the archive {options['path']}: {plainly(error)}"}, answers)
@@ -36,7 +36,7 @@ def load(options: Mapping[str, Any]) -> Any:
     from allennlp.common.plugins import import_plugins
     from allennlp.predictors import Predictor
 
-    from fiesta_allennlp.registry import import_package
+    from fiesta_allennlp.core.registry import import_package
 
     torch.set_num_threads(options["num_threads"])
     import_plugins()

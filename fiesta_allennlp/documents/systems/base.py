@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, did_you_mean
-from fiesta_allennlp.files import shortened
-from fiesta_allennlp.registry import Registrable
 
 EACH = ("document", "item")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import digest_of, shortened
 from fiesta_allennlp.documents.systems.base import STOPPED, Died, System, Unanswered, Workplace
 from fiesta_allennlp.documents.systems.line_process import LineProcess
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import digest_of, shortened
 
 
 @dataclass(kw_only=True, eq=False)

@@ -12,9 +12,9 @@ import requests
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import ReadTimeoutError
 
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import shortened
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""

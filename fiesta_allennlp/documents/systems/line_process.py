@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import List, Optional, Sequence
 
+from fiesta_allennlp.core.files import not_through_links, shortened
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
-from fiesta_allennlp.files import not_through_links, shortened
 from fiesta_allennlp.isolation import process_tree
 
 LONGEST_LINE = 2**26  # bytes

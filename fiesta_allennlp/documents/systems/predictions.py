@@ -2,11 +2,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List
 
+from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.core.files import read_lines, shortened
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.files import read_lines, shortened
 
 
 @System.register("predictions")

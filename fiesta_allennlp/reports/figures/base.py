@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, ClassVar, Dict, Optional
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:

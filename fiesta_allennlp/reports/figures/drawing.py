@@ -9,7 +9,7 @@ from typing import Any, ContextManager, Mapping
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.core.files import replacing
 from fiesta_allennlp.reports.figures import runs, scores  # noqa: F401  # they register their figures
 from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE

@@ -6,8 +6,8 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.registry import Registrable, build
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import Registrable, build
 
 
 @dataclass(frozen=True, eq=False)

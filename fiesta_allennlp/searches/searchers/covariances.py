@@ -7,7 +7,7 @@ from typing import List, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.searches.searchers.base import Points, check_above_zero, check_choice
 
 KERNELS = ("matern", "rbf")

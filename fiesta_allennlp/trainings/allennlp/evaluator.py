@@ -22,7 +22,7 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
     Config,

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import torch
 
-from fiesta_allennlp.errors import describe
+from fiesta_allennlp.core.errors import describe
 
 PLUGIN = "fiesta_allennlp.plugin"  # a string, because a family must not import the example tasks
 

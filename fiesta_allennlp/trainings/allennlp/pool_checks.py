@@ -8,8 +8,8 @@ from typing import Any, DefaultDict, Dict, Hashable, List, Mapping, Optional, Se
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import LabelField, ListField, MultiLabelField, SequenceLabelField, SpanField, TextField
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.splits import PARTS
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.splits import PARTS
 
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, or its position without groups, and its labels."""

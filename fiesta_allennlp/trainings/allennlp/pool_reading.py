@@ -13,8 +13,8 @@ from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
 from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_checks import (
     Identity,
     check_match,

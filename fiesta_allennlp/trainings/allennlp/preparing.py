@@ -19,10 +19,10 @@ from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer
 from filelock import FileLock
 
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, ModelError, explained, not_keys
-from fiesta_allennlp.files import replacing
-from fiesta_allennlp.records import Request
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, explained, not_keys
+from fiesta_allennlp.core.files import replacing
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
 from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_pool
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references

@@ -6,9 +6,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, place_of, plainly
-from fiesta_allennlp.files import shortened
-from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
+from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, place_of, plainly
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.splits import PARTS, check_ratios, group_targets, split_pool
 
 
 @DatasetReader.register("resplit")

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.directory import OUTPUT, SETS
-from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
-from fiesta_allennlp.files import shortened
-from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.core.directory import OUTPUT, SETS
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, not_keys
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.splits import PARTS, Division
 from fiesta_allennlp.trainings.config import absolute_paths
 from fiesta_allennlp.trainings.programs.data import FORMATS, name_of_set
 

@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.errors import DataError, did_you_mean
-from fiesta_allennlp.files import distinct, shortened
+from fiesta_allennlp.core.errors import DataError, did_you_mean
+from fiesta_allennlp.core.files import distinct, shortened
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple, Union
 
-from fiesta_allennlp.directory import MODEL
-from fiesta_allennlp.errors import FiestaError, MetricError, visible
-from fiesta_allennlp.files import distinct, shortened
+from fiesta_allennlp.core.directory import MODEL
+from fiesta_allennlp.core.errors import FiestaError, MetricError, visible
+from fiesta_allennlp.core.files import distinct, shortened
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.metrics import usable
-from fiesta_allennlp.splits import Division
 
 # By the set that is scored. Hugging Face's Trainer writes `eval_` for its validation file and `predict_` for its test.
 PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Hashable, List, Mapping, Optional
 
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
+from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.core.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.config import program_paths

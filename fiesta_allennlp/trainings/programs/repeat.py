@@ -10,9 +10,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.registry import import_package
-from fiesta_allennlp.splits import Division
+from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.registry import import_package
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.candidate_types import type_of
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
-from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
-from fiesta_allennlp.files import delete
+from fiesta_allennlp.core.directory import MODEL, OUTPUT, SETS
+from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, visible
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
-from fiesta_allennlp.records import Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import Config, moved
 from fiesta_allennlp.trainings.programs.config import (

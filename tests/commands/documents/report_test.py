@@ -10,8 +10,8 @@ from typing import Dict
 import pytest
 
 from fiesta_allennlp import report
+from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
 from tests.run_files import summary_of

@@ -11,9 +11,9 @@ from typing import Any, Callable, Iterator
 import psutil
 import pytest
 
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.systems.base import OutOfTime, System, Workplace
 from fiesta_allennlp.documents.systems.command import Command
-from fiesta_allennlp.errors import ConfigError
 from tests.conftest import until
 from tests.document_systems import asked, program_config
 from tests.documents.systems.conftest import unanswered

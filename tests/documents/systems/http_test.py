@@ -8,9 +8,9 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.systems.base import OutOfTime, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.documents.systems.http import Http
-from fiesta_allennlp.errors import ConfigError
 from tests.document_systems import Endpoint, serving
 from tests.documents.systems.conftest import unanswered
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports.figures.base import SECTIONS, ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.drawing import Picture
 from fiesta_allennlp.reports.pages import render_html, render_markdown

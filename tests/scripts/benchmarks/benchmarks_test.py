@@ -5,8 +5,8 @@ from typing import Callable
 
 import pytest
 
-from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.tables.sources import PRESETS
 from tests.scripts.conftest import cells_of
 
 

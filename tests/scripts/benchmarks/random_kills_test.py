@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import random_kills
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Candidate, Evaluation
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Candidate, Evaluation
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 
 

@@ -6,7 +6,7 @@ from typing import List
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.searches.searchers import Points, Searcher, SearchHistory
 
 POINTS = Points(np.random.default_rng(5).random((40, 2)))

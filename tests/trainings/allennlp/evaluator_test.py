@@ -9,8 +9,8 @@ import torch
 from allennlp.models import BasicClassifier
 from allennlp.models.archival import load_archive
 
-from fiesta_allennlp.errors import DataChangedError, FiestaError
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.errors import DataChangedError, FiestaError
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, as_plain, number_of
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data

@@ -11,10 +11,10 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.backbones import Backbone
 from allennlp.nn.util import get_text_field_mask
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate

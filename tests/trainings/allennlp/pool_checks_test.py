@@ -14,9 +14,9 @@ from allennlp.data.dataset_readers import TextClassificationJsonReader
 from allennlp.data.fields import MetadataField
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.records import Request
-from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.splits import PARTS, Division
 from fiesta_allennlp.trainings.allennlp.pool_checks import check_match
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import evaluation_config

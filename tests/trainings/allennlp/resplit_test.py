@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.errors import DataError, ReaderError
+from fiesta_allennlp.core.errors import DataError, ReaderError
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from tests.conftest import classifier_config
 

@@ -11,7 +11,7 @@ from allennlp.modules.token_embedders import Embedding
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.trainings.allennlp.preparing import coverage_of, filtered_vectors, width_of
 
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"

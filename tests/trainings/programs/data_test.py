@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.trainings.programs.data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
 from fiesta_allennlp.trainings.settings import Settings
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fiesta_allennlp.errors import FiestaError, MetricError
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.errors import FiestaError, MetricError
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.programs.metrics import (
     metrics_in_directory,
     metrics_in_file,

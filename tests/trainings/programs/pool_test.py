@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Sequence
 
 import pytest
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.pool import (
     Pool,

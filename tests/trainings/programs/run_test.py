@@ -6,11 +6,11 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from fiesta_allennlp.errors import DataChangedError, FiestaError, MetricError, ProgramError, ProgramKilledError
-from fiesta_allennlp.files import digest_of
-from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.splits import Division
+from fiesta_allennlp.core.errors import DataChangedError, FiestaError, MetricError, ProgramError, ProgramKilledError
+from fiesta_allennlp.core.files import digest_of
+from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.data_files import mark_data
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.repeat import repeat_program

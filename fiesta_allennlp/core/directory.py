@@ -1,0 +1,115 @@
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import List, Set, Tuple
+
+from fiesta_allennlp.core.files import PART
+
+SETS, OUTPUT = "data", "output"
+"""The entries of a program's run: the files of its sets, and the program's own directory."""
+
+MODEL = f"{OUTPUT}/model"
+"""The place where a program leaves its trained model."""
+
+OUTCOME = "outcome.json"
+"""Written last and in one step, so that its presence means that the run is complete."""
+
+
+def _at(name: str) -> "cached_property[Path]":
+    """A path below the root of a run directory."""
+    return cached_property(lambda directory: directory.root / name)
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Knows every path of a run. Nobody else joins file names."""
+
+    root: Path
+
+    store = _at("store.sqlite")  # every request and outcome
+    store_log = _at("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
+    lock = _at("store.lock")  # held by the one process that may write
+    log = _at("selection.log")
+    notify_log = _at("notify.log")  # the output of the command of `--notify`
+    detached_log = _at("detached.log")  # the output of a command in the background
+    selection_json = _at("selection.json")
+    evaluations_csv = _at("evaluations.csv")
+    report = _at("report")
+    vectors = _at("vectors")
+    tensorboard = _at("tensorboard")
+    slurm = _at("slurm")  # files that Slurm jobs share with the command, and their logs
+    queue = _at("queue")  # files that workers share with the command
+    answers = _at("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
+
+    def check_log(self, candidate: str) -> Path:
+        """The output of checking the candidate before its first run."""
+        return self.root / "checks" / f"{candidate}.log"
+
+    def evaluation(self, name: str) -> Path:
+        """The serialization directory of run ``<candidate>-<replicate>``."""
+        return self.root / "evaluations" / name
+
+    def evaluation_log(self, name: str) -> Path:
+        return self.evaluation(name) / "log.txt"
+
+    def failure_log(self, name: str, attempt: int) -> Path:
+        """The log of a failed attempt, kept when the run is tried again."""
+        return self.root / "failures" / f"{name}.{attempt}.log"
+
+    def archive(self, name: str) -> Path:
+        """The trained model of an AllenNLP run, if it was kept."""
+        return self.evaluation(name) / "model.tar.gz"
+
+    def model(self, name: str) -> Path:
+        """The trained model of a program's run, if it was kept."""
+        return self.evaluation(name) / MODEL
+
+    def large(self, name: str) -> List[Path]:
+        """The large and useless files of a failed run."""
+        directory = self.evaluation(name)
+        found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
+        return [path for path in found if path.exists()]
+
+    def system_log(self, name: str) -> Path:
+        """The standard error of a system."""
+        return self.root / "systems" / f"{name}.log"
+
+    @property
+    def prepared(self) -> Tuple[Path, ...]:
+        """The files that the checks before the first run write."""
+        return self.vectors, self.root / "checks", self.root / "systems"
+
+    @property
+    def screening(self) -> "RunDirectory":
+        """The first stage of a search; this directory has the second one."""
+        return RunDirectory(self.root / "screening")
+
+    @property
+    def stores(self) -> Tuple[Path, Path]:
+        return self.store, self.screening.store
+
+    @property
+    def next(self) -> "RunDirectory":
+        """The directory in which a new selection is checked before it replaces this one."""
+        return RunDirectory(self.root / "next")
+
+    def contents(self) -> List[Path]:
+        """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
+        left without one."""
+        made = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
+        made += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
+        unfinished = self.root.glob(f".*{PART}*")
+        return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]
+
+    @property
+    def finished_runs(self) -> Set[str]:
+        """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
+        another machine."""
+        left = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
+        return {directory.name for directory in left if directory.suffix != PART}
+
+
+def at_work_words(pid: int) -> str:
+    """The log's line when this process begins with its runs."""
+    return f"at work as process {pid} "

@@ -1,0 +1,202 @@
+"""The errors that this package raises on purpose, and plain words for what other libraries say of a wrong config. Each
+message names the rule, the value and the remedy."""
+
+import ast
+import difflib
+import re
+import sys
+import sysconfig
+import traceback
+import unicodedata
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Dict, Iterable, List, Sequence
+
+from fiesta_allennlp.version import ALLENNLP
+
+NO_ALLENNLP = "AllenNLP is not installed. In a clone of fiesta_allennlp, run: pip install '.[allennlp]'"
+if sys.version_info >= (3, 11):  # where the pins of AllenNLP itself have no solution
+    NO_ALLENNLP += f" && pip install --no-deps allennlp=={ALLENNLP}"
+
+PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
+"""The words before the name of a command, as the user typed them. Python calls have the default."""
+
+
+def command(name: str) -> str:
+    """Return a command as the user types it: `fiesta select`, or `allennlp fiesta-select`."""
+    return PREFIX.get() + name
+
+
+class FiestaError(Exception):
+    """Base class of the errors that a user can fix. The command line prints the message and exits with status 2."""
+
+
+class ConfigError(FiestaError):
+    """A candidate's config or an option is wrong. The message names the file, the key and the value."""
+
+
+class DataError(FiestaError):
+    """A data file is wrong. The message names the file, the line and the record."""
+
+
+class PackageError(ConfigError):
+    """A package of `--include-package` cannot be imported. The message names the package and the reason."""
+
+
+class ForeignError(FiestaError):
+    """An error of another package in another process, as text: this process may not have the package."""
+
+
+class ReaderError(DataError):
+    """A candidate's own reader raised an error while reading. The message names the data path, the number of instances
+    read before, and the reader's own message. Its traceback is in the log."""
+
+
+class ModelError(FiestaError):
+    """A candidate's model raised an error on its first batch. The message names the part of the model, and has the
+    error's own message. Its traceback is in the log."""
+
+
+class DataChangedError(FiestaError):
+    """The data have changed since the selection began. The message names the file and the change."""
+
+
+class ProgramError(FiestaError):
+    """A program ended with an error. The message has its exit status and the end of its output."""
+
+
+class ProgramKilledError(FiestaError):
+    """A signal ended a program. The message names the signal."""
+
+
+class MetricError(FiestaError):
+    """A run ended without the metric that it is scored by. The message has the names of those that it reported."""
+
+
+class StoreError(FiestaError):
+    """The run directory or its store cannot be used as requested."""
+
+
+class ScoreError(FiestaError):
+    """The chosen model of the scores cannot use a score, for example because it needs the logit of a score above 1."""
+
+
+INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode's categories of control and format characters, halves of surrogate pairs, ends of lines and paragraphs."""
+
+LAYOUT = "\n\t"
+"""The invisible characters that a text of several lines consists of."""
+
+NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return a text with invisible characters as escapes, such as `\x1b` and `\u202e`, except those in `keep`. A
+    terminal obeys some of them, a reader sees none of them, and no file can contain half of a surrogate pair."""
+    return NOT_ASCII.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    is_invisible = unicodedata.category(character) in INVISIBLE
+    return character.encode("unicode_escape").decode("ascii") if is_invisible else character
+
+
+def describe(error: BaseException) -> str:
+    """Format an error as one line for tables: its message, after its type unless the message is clear by itself. A
+    traceback at the end of another package's message is left out. Invisible characters are written as escapes."""
+    is_ours, text = isinstance(error, FiestaError), str(error)
+    message = visible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
+    name = type(error).__name__
+    speaks = is_ours or name == "ConfigurationError"
+    return message if speaks and message else f"{name}: {message}".rstrip(": ")
+
+
+def near(name: str, known: Iterable[str], *, most: int = 1) -> List[str]:
+    return difflib.get_close_matches(name, list(known), n=most)
+
+
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
+    """Return a question with the nearest names for the end of a sentence; empty if there is none."""
+    found = near(name, known, most=most)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def not_keys(names: Iterable[str], owner: str, known: Sequence[str]) -> str:
+    """Return a sentence for each key that its owner does not have, with the nearest of the `known` keys."""
+    ends = ((name, did_you_mean(name, known) or " Correct its name, or remove it.") for name in names)
+    return " ".join(f"'{name}' is not a key of {owner}.{end}" for name, end in ends)
+
+
+LIBRARIES = tuple(
+    {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parent)}
+)
+"""Directories of installed code."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return the place in the user's own code that raised an error, for the end of a sentence; empty if none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, "<"))]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+
+
+def explained(error: BaseException) -> str:
+    """Describe an error in one line, with its place unless its message is clear by itself."""
+    return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{place_of(error)}"
+
+
+MOST_TOLD = 8
+
+
+def all_in_one(messages: Sequence[str], *, what: str) -> str:
+    """Combine messages into one: a single message unchanged, or their number and at most `MOST_TOLD` lines. Messages
+    that say the same of several names, each before a colon, share a line."""
+    if len(messages) == 1:
+        return messages[0]
+    named: Dict[str, List[str]] = {}
+    for message in messages:
+        name, colon, reason = message.partition(": ")
+        named.setdefault(reason if colon else message, []).extend([name] * bool(colon))
+    lines = [": ".join(filter(None, [_several(names, ", "), reason])) for reason, names in named.items()]
+    return "\n  ".join([f"{len(messages)} {what}:", _several(lines, "\n  ")])
+
+
+def _several(texts: Sequence[str], separator: str) -> str:
+    more = [f"and {len(texts) - MOST_TOLD} more"] if len(texts) > MOST_TOLD else []
+    return separator.join([*texts[:MOST_TOLD], *more])
+
+
+SPACY_MODELS = "/explosion/spacy-models/"
+"""In the address where spaCy looks for a model that is not installed."""
+
+NO_SPACY_MODEL = (
+    "a tokenizer needs a spaCy model that is not installed and cannot be downloaded. Install it, for example with "
+    "`python -m spacy download en_core_web_sm`, or configure another tokenizer."
+)
+
+UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
+UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
+
+
+def plainly(error: BaseException) -> str:
+    """Describe an error in one line that ends with a full stop."""
+    if found := UNKNOWN_NAME.search(str(error)):
+        return unknown_name(found[1], found[2], ast.literal_eval(found[3]))
+    text = describe(error)
+    if found := UNKNOWN_KEY.search(text):
+        return not_keys([found[2]], found[1], [])
+    if found := EXTRA_KEYS.search(str(error)):
+        return not_keys(ast.literal_eval(found[2]), found[1], [])
+    if SPACY_MODELS in text:
+        return NO_SPACY_MODEL
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
+    """Describe a value of `key` that is not among the registered `names`, with the near ones."""
+    hint = did_you_mean(value, names) or f" Valid names: {', '.join(sorted(names))}."
+    return (
+        f"'{key}' is '{value}', but no class is registered under that name.{hint} Use --include-package to import "
+        "classes of your own."
+    )

@@ -1,0 +1,336 @@
+"""The records that travel between the layers: all frozen, none knows how it was made."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from fiesta_allennlp.core.counts import Counts, counts_in
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate that takes part in a selection.
+
+    `source` is what you typed for it, `config` is plain data, and `facts` holds the results of checking it.
+    """
+
+    name: str
+    source: str
+    config: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run to make, with every seed that it needs. Its identity is `(candidate, replicate)`.
+
+    `replicate` counts from 0 within a candidate. Runs with equal `split_seed` share a data split.
+    """
+
+    candidate: str
+    replicate: int
+    split_seed: int
+    random_seed: int
+    numpy_seed: int
+    pytorch_seed: int
+
+    @property
+    def key(self) -> Tuple[str, int]:
+        return self.candidate, self.replicate
+
+    @property
+    def name(self) -> str:
+        return f"{self.candidate}-{self.replicate}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished run. `score` is the test metric called `metric`; `metrics` has every number that the run reported.
+
+    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC. Metrics named ``count:<kind>`` count the answers of
+    one kind: `count:tp`, `count:fp`, `count:fn` and `count:tn`, or ``count:<gold>><predicted>`` for pairs of labels.
+    """
+
+    request: Request
+    score: float
+    metric: str
+    seconds: float = 0.0
+    started_at: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that gave no score, and the reason. It is never turned into a number.
+
+    `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
+    After `timeout`, it is not tried again either. After `metric`, a run that ended without the metric, the candidate is
+    dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or memory
+    was missing, which says nothing about the candidate. After these two, the run is tried again with the same seeds.
+    After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. `unfit` is
+    the last `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never
+    finished a run, while others finished.
+
+    `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
+    """
+
+    request: Request
+    kind: str
+    error: str
+    seconds: float = 0.0
+    started_at: str = ""
+    log_path: Optional[str] = None
+
+
+Outcome = Union[Evaluation, Failure]
+
+TOO_LOW_PER_FINISHED = 3
+"""A candidate may have so many runs with too low a score for each run that works, before more count as failures."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything that is known at one moment, from which a strategy and a model of the scores decide.
+
+    `candidates` are all names in the order given, including those that dropped out after failures or were removed by
+    the user. `evaluations` are in the order in which they finished. `pending` are reserved and not finished.
+    `withdrawn` are the candidates that dropped out or were removed; `removed` are those of them that the user removed.
+    `sign` times a score is the score as the metric reports it; `sign` is -1 in the result of `turned`.
+    """
+
+    candidates: Tuple[str, ...]
+    evaluations: Tuple[Evaluation, ...] = ()
+    pending: Tuple[Request, ...] = ()
+    failures: Tuple[Failure, ...] = ()
+    withdrawn: FrozenSet[str] = frozenset()
+    removed: FrozenSet[str] = frozenset()
+    sign: int = 1
+
+    @cached_property
+    def active(self) -> Tuple[str, ...]:
+        """The candidates that neither dropped out after failures nor were removed by the user, in the order given."""
+        return tuple(name for name in self.candidates if name not in self.withdrawn)
+
+    @property
+    def num_planned(self) -> int:
+        """Number of candidates in a plan: all except those that the user removed."""
+        return sum(name not in self.removed for name in self.candidates)
+
+    def num_counted_failures(self, candidate: str) -> int:
+        """Return the number of failures of one candidate that count towards dropping out.
+
+        This is the larger of two numbers: how many of its runs failed for good, and how often a process died under one
+        and the same run. A run that finished later does not count, and neither does a failure of the machine. Scores
+        that are too low count only beyond three for each run that works: a candidate of which one run in twenty
+        collapses is no broken one.
+        """
+        failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
+        if not failed:
+            return 0
+        too_low = sum(f.kind == "score" for f in failed)
+        beyond = max(0, too_low - TOO_LOW_PER_FINISHED * self.num_finished(candidate))
+        failed = [f for f in failed if f.kind != "score"]
+        finished = {e.request for e in self.evaluations_of(candidate)}
+        deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
+        return beyond + max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
+
+    @property
+    def without_metric(self) -> FrozenSet[str]:
+        """The candidates that have no score, and a run that ended without the metric."""
+        failed = {failure.request.candidate for failure in self.failures if failure.kind == "metric"}
+        return frozenset(name for name in failed if not self.num_finished(name))
+
+    @property
+    def spent_on_removed(self) -> int:
+        """Number of finished and pending runs of the candidates that the user removed."""
+        return sum(self.num_started(name) for name in self.candidates if name in self.removed)
+
+    @cached_property
+    def _finished(self) -> "Dict[str, _Finished]":
+        runs: Dict[str, List[Evaluation]] = {name: [] for name in self.candidates}
+        for evaluation in self.evaluations:
+            runs.setdefault(evaluation.request.candidate, []).append(evaluation)
+        return {name: _Finished(tuple(evaluations)) for name, evaluations in runs.items()}
+
+    def scores(self, candidate: str) -> np.ndarray:
+        """Return the finished scores of one candidate by replicate. Read only.
+
+        The order in which runs finish has no influence. Shape: `(num_finished,)`.
+        """
+        return self._finished[candidate].scores
+
+    def split_seeds(self, candidate: str) -> np.ndarray:
+        """Return the split seeds of `scores`. Shape: `(num_finished,)`."""
+        return self._finished[candidate].split_seeds
+
+    def counts(self, candidate: str) -> Counts:
+        """Return the counts of one candidate's finished runs by replicate."""
+        return self._finished[candidate].counts
+
+    def evaluations_of(self, candidate: str) -> Sequence[Evaluation]:
+        """Return the finished runs of one candidate in the order in which they finished."""
+        return self._finished[candidate].runs
+
+    def num_finished(self, candidate: str) -> int:
+        return len(self.evaluations_of(candidate))
+
+    def num_pending(self, candidate: str) -> int:
+        return sum(r.candidate == candidate for r in self.pending)
+
+    def num_started(self, candidate: str) -> int:
+        """Return the number of finished and pending runs of one candidate. Failures do not count."""
+        return self.num_finished(candidate) + self.num_pending(candidate)
+
+    def started_by(self, candidates: Iterable[str]) -> Dict[str, int]:
+        """Return `num_started` of each of these candidates."""
+        return {name: self.num_started(name) for name in candidates}
+
+    @property
+    def total_started(self) -> int:
+        """Number of finished and pending runs of all candidates, which a budget limits.
+
+        Runs of candidates that dropped out after failures or were removed by the user count too.
+        """
+        return len(self.evaluations) + len(self.pending)
+
+    @cached_property
+    def turned(self) -> "History":
+        """This history with every score negated, for a selection in which the lowest mean is the best.
+
+        Strategies and models of the scores read it. Stores, listeners and reports keep the scores as they are.
+        """
+        negated = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
+        return replace(self, evaluations=negated, sign=-self.sign)
+
+    def after(self, evaluations: Iterable[Evaluation]) -> "History":
+        """Return this history after these runs have finished too, and are no longer pending.
+
+        The scores of the other candidates are not collected again, because a replay takes thousands of such steps.
+        """
+        new = tuple(evaluations)
+        finished = {evaluation.request for evaluation in new}
+        pending = tuple(request for request in self.pending if request not in finished)
+        later = self._with(evaluations=(*self.evaluations, *new), pending=pending)
+        grown = dict(self._finished)
+        for evaluation in new:
+            name = evaluation.request.candidate
+            grown[name] = _Finished((*grown[name].runs, evaluation))
+        later.__dict__["_finished"] = grown
+        return later
+
+    def reserving(self, requests: Iterable[Request]) -> "History":
+        """Return this history with these requests pending too."""
+        return self._with(pending=(*self.pending, *requests))
+
+    def withdrawing(self, *, max_failures: int) -> "History":
+        """Return this history without the candidates that the user removed, that have `max_failures` failures that
+        count, or whose first run did not report the metric.
+
+        Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
+        """
+        failed = {failure.request.candidate for failure in self.failures}
+        too_often = {name for name in failed if self.num_counted_failures(name) >= max_failures}
+        return self._with(withdrawn=self.removed | too_often | self.without_metric)
+
+    def _with(self, **changes: Any) -> "History":
+        """Return a copy with these changes. What was gathered of the runs goes along."""
+        later = replace(self, **changes)
+        if "_finished" in self.__dict__:
+            later.__dict__["_finished"] = self._finished
+        return later
+
+    def first(self, num_evaluations: int) -> "History":
+        """Return the history at the moment when `num_evaluations` runs had finished, without pending ones."""
+        return replace(self, evaluations=self.evaluations[:num_evaluations], pending=(), failures=())
+
+
+class _Finished:
+    """The finished runs of one candidate in the order in which they finished, and what follows from them by replicate:
+    read only, shape `(num_finished,)` each."""
+
+    def __init__(self, runs: Tuple[Evaluation, ...]) -> None:
+        self.runs = runs
+
+    @cached_property
+    def by_replicate(self) -> List[Evaluation]:
+        return sorted(self.runs, key=lambda evaluation: evaluation.request.replicate)
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        return _read_only(np.array([evaluation.score for evaluation in self.by_replicate], dtype=float))
+
+    @cached_property
+    def split_seeds(self) -> np.ndarray:
+        return _read_only(np.array([evaluation.request.split_seed for evaluation in self.by_replicate], dtype=np.int64))
+
+    @cached_property
+    def counts(self) -> Counts:
+        return counts_in([evaluation.metrics for evaluation in self.by_replicate])
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values
+
+
+LARGEST_SCORE = 1e100
+"""Squares of scores up to this size do not overflow."""
+
+UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
+"""The reasons for which a selection may stop before it names a winner."""
+
+
+@dataclass(frozen=True)
+class CredibleMargin:
+    """The smallest margin, of two digits, at which an inconclusive selection would have a winner, and that winner."""
+
+    margin: float
+    best: str
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """An estimate of how many more runs there will be: the middle half of its distribution.
+
+    `is_limited` is true if the upper end is what the limit leaves.
+    """
+
+    low: int
+    high: int
+    is_limited: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The conclusion of a strategy from a history.
+
+    `best` is `None` while nothing can be concluded. `prob_best` has an entry for every active candidate, or is empty if
+    some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
+    with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
+    `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
+    `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
+    though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
+    `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
+    `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
+    """
+
+    best: Optional[str]
+    margin: float = 0.0
+    stopped_by: Optional[str] = None
+    prob_best: Mapping[str, float] = field(default_factory=dict)
+    prob_within_margin: Mapping[str, float] = field(default_factory=dict)
+    lacking: Tuple[str, ...] = ()
+    credible_margin: Optional[CredibleMargin] = None
+    expected_loss: Optional[float] = None
+    plain_loop: Optional[Remaining] = None
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """The probability that `best` is the best (within `margin`).
+
+        `None` while the model of the scores has too few runs to compute it.
+        """
+        return self.prob_within_margin.get(self.best) if self.best is not None else None

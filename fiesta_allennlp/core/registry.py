@@ -1,0 +1,188 @@
+"""Classes that can be chosen by name, and objects built from plain data.
+
+Only registered names can be built. A text from somebody else's file therefore cannot name other code to run.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import json
+import pkgutil
+import sys
+import types
+import typing
+from collections import abc, defaultdict
+from contextlib import suppress
+from functools import cache
+from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+
+from fiesta_allennlp.core.errors import ConfigError, PackageError, describe, not_keys, place_of, unknown_name
+from fiesta_allennlp.core.files import shortened
+
+Registered = TypeVar("Registered", bound="Registrable")
+Added = TypeVar("Added", bound=type)
+Record = TypeVar("Record")
+_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
+
+SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
+"""The words of a message for each simple type."""
+
+
+class Registrable:
+    """Base class of everything that users choose by name, such as strategies.
+
+    Register a class with its base: ``@Strategy.register("mine")``. `default` is the name that `build` takes if the
+    mapping has no `type`.
+    """
+
+    default: ClassVar[Optional[str]] = None
+    _registered: ClassVar[Dict[type, Dict[str, type]]] = defaultdict(dict)
+
+    @classmethod
+    def register(cls, name: str) -> Callable[[Added], Added]:
+        """Return a decorator that registers a class as `name`. Refuse a name that another class has already; a cell of
+        a notebook that runs again replaces its own class."""
+        base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
+
+        def add(added: Added) -> Added:
+            other = Registrable._registered[base].get(name, added)
+            if (other.__module__, other.__qualname__) == (added.__module__, added.__qualname__):
+                Registrable._registered[base][name] = added
+            else:
+                raise ConfigError(
+                    f"'{name}' is already registered, by {other.__module__}.{other.__qualname__}. Choose another name."
+                )
+            return added
+
+        return add
+
+    @classmethod
+    def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
+        """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
+        found = Registrable._registered[cls].get(name) if isinstance(name, str) else None
+        if found is None:
+            raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
+        return found
+
+    @classmethod
+    def available(cls) -> List[str]:
+        return sorted(Registrable._registered[cls])
+
+
+def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> Registered:
+    """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
+
+    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well. `extras` are
+    finished arguments; those that the constructor does not take are left out. Raise a `ConfigError` if a name is not
+    registered, a key is unknown or missing, or a value has the wrong type.
+    """
+    values = dict(mapping)
+    found = base.by_name(values.pop("type", base.default))
+    parameters, takes_all = _parameters(found)
+    unknown = [] if takes_all else [key for key in values if key not in parameters]
+    if unknown:
+        raise ConfigError(not_keys(unknown, found.__name__, [name for name in parameters if name not in extras]))
+    hints = {key: parameter.annotation for key, parameter in parameters.items()}
+    arguments = {key: value_of(value, hints.get(key, Any), key) for key, value in values.items()}
+    arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            raise ConfigError(f"{found.__name__} requires '{name}'.")
+    return found(**arguments)
+
+
+def import_package(name: str) -> None:
+    """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
+    current directory. Raise a `PackageError` if it cannot be imported."""
+    importlib.invalidate_caches()
+    sys.path.append("")
+    try:
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
+            importlib.import_module(module.name)
+    except Exception as error:  # of the package's own code
+        raise PackageError(f"--include-package {name} cannot be imported: {_why_not(name, error)}") from error
+    finally:
+        sys.path.remove("")
+
+
+def _why_not(name: str, error: Exception) -> str:
+    """Return the reason why a package cannot be imported, and the remedy."""
+    missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if missing and f"{name}.".startswith(f"{missing}."):
+        return f"{error}. Run the command from the directory that contains it, or add that directory to PYTHONPATH."
+    said = f"{describe(error).rstrip('.')}{place_of(error)}."
+    package = missing.partition(".")[0]
+    is_other = package not in ("", name.partition(".")[0])
+    return f"{said} Install it, for example with `pip install {package}`." if is_other else said
+
+
+def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
+    """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
+    takes even more keys."""
+    found: Dict[str, inspect.Parameter] = {}
+    takes_all = False
+    for owner in built.__mro__:
+        if "__init__" not in vars(owner) or owner is object:
+            continue
+        constructor = vars(owner)["__init__"]
+        own, hints = inspect.signature(constructor).parameters, _resolved(constructor)
+        for name, parameter in list(own.items())[1:]:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
+        if not takes_all:
+            break
+    return found, takes_all
+
+
+def _resolved(constructor: Any) -> Dict[str, Any]:
+    """Return the annotations of a constructor, without those that exist for a type checker alone."""
+    try:
+        return typing.get_type_hints(constructor)
+    except NameError:
+        found: Dict[str, Any] = {}
+        for name, annotation in constructor.__annotations__.items():
+            with suppress(NameError):
+                only = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
+                found.update(typing.get_type_hints(only, constructor.__globals__))
+        return found
+
+
+def value_of(value: Any, annotation: Any, key: str) -> Any:
+    """Return a plain value as its annotation describes it, with registered parts built. Raise a `ConfigError` that
+    begins with `key` if it has another type. A choice between several types is not checked."""
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in inner if kind is not type(None)]
+        is_free = len(kinds) > 1 or (value is None and len(kinds) < len(inner))
+        return value if is_free else value_of(value, kinds[0], key)
+    if inspect.isclass(annotation) and issubclass(annotation, Registrable):
+        if isinstance(value, annotation):
+            return value
+        return build(annotation, value if isinstance(value, Mapping) else {"type": value})
+    if dataclasses.is_dataclass(annotation) and not isinstance(value, annotation):  # type: ignore[arg-type]
+        return record_of(annotation, _checked(value, Mapping, "an object", key))  # type: ignore[arg-type]
+    if annotation in SIMPLE:
+        return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
+    if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
+        items = _checked(value, Mapping, "an object", key).items()
+        return {name: value_of(each, inner[1], f"{key}.{name}") for name, each in items}
+    if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
+        return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
+    return value
+
+
+def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
+    """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
+    have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
+    hints = _hints(record)
+    return record(**{name: value_of(values[name], hint, name) for name, hint in hints.items() if name in values})
+
+
+def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
+    is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
+    is_number = isinstance(value, (int, float)) and wanted == (int, float)
+    if is_other or not isinstance(value, wanted) or (is_number and not abs(value) <= sys.float_info.max):
+        raise ConfigError(f"{key} must be {what} but got {shortened(json.dumps(value, default=str))}.")
+    return value

@@ -1,0 +1,140 @@
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, Hashable, Mapping, Sequence, Tuple
+
+from fiesta_allennlp.core.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PARTS = ("train", "validation", "test")
+
+SUM_TOLERANCE = 0.001
+"""The most by which the ratios of a split may miss 1, because they are typed with few digits."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """The division of the data into training, validation and test set, and the set that is scored.
+
+    `ratios` are the shares of `parts` in a random split, empty for the official sizes. With `is_official`, the sets are
+    those of the config. If `validation` is scored, a random split has no test set, and the pool does not hold the
+    official one; `keeps_test` gives it a test set that no run looks at. Programs may do without a validation set, if
+    they are scored on the test set.
+    """
+
+    is_official: bool = False
+    ratios: Tuple[float, ...] = ()
+    scored: str = "test"
+    keeps_test: bool = False
+    has_validation: bool = True
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        needed = PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
+        return tuple(part for part in needed if part != "validation" or self.has_validation)
+
+    def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
+        """Return the official data paths, by part, that a run reads."""
+        return {part: path for part, path in paths.items() if self.is_official or part in self.parts}
+
+
+AT_OFFICIAL_RATIOS = Division()
+"""Random splits with sets of the official sizes, scored on the test set."""
+
+
+def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
+    """Refuse shares that do not say how large each of these parts is."""
+    total = sum(ratios)
+    if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
+        typed = ",".join(f"{ratio:g}" for ratio in ratios)
+        raise DataError(
+            f"split ratios must be {len(parts)} positive numbers ({', '.join(parts)}) that sum to 1 but got {typed}, "
+            f"which sum to {total:g}."
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices into the pool, each in ascending order. Every instance is in exactly one part."""
+
+    train: "np.ndarray"
+    validation: "np.ndarray"
+    test: "np.ndarray"
+
+    def part(self, name: str) -> "np.ndarray":
+        """Return the indices of the part called `train`, `validation` or `test`. Shape: `(size_of_part,)`."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}[name]
+
+    @property
+    def sizes(self) -> Dict[str, int]:
+        return {name: len(self.part(name)) for name in PARTS}
+
+
+def group_targets(
+    sizes: Mapping[str, int], *, ratios: Sequence[float] = (), parts: Sequence[str] = PARTS
+) -> Dict[str, int]:
+    """Return the sizes that every random split aims at: those of the official parts, or `ratios` of all instances.
+
+    If a task has no official validation part, it becomes as large as the test part, at the cost of the training part,
+    and vice versa. Raise a `DataError` if both are missing, or the training part would vanish.
+    """
+    total = sum(sizes.values())
+    if ratios:
+        check_ratios(ratios, parts)
+        targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
+        targets["train"] += total - sum(targets.values())  # the rest is for training
+        if empty := [part for part, size in targets.items() if size < 1]:
+            raise DataError(
+                f"{total} instances are too few for the split ratios {','.join(f'{ratio:g}' for ratio in ratios)}: the "
+                f"{empty[0]} set would be empty. Increase its ratio, or add data."
+            )
+        return targets
+    either = (("validation", "test"), ("test", "validation"))
+    others = {part: sizes.get(part) or sizes.get(other, 0) for part, other in either if part in parts}
+    train = total - sum(others.values())
+    if not all(others.values()) or train < 1:
+        raise DataError(
+            "random splits take their ratios from the official sets, which must include a training set and a smaller "
+            f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
+        )
+    return {"train": train, **others}
+
+
+def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
+    """Draw a random split in which every group stays whole. Raise a `DataError` if a part would stay empty.
+
+    Groups are shuffled. The test part takes groups until its number of instances is as near to its target as it can be,
+    then the validation part, and the rest is for training. With groups of one instance each (a plain random split) the
+    targets are met exactly; otherwise a part can be off by less than one group. A part without a target stays empty.
+
+    The same 32-bit seed gives the same split on every platform and numpy version: the legacy generator is used because
+    numpy has frozen its stream.
+    """
+    import numpy as np  # the settings import this module, and --help needs no NumPy
+
+    codes: Dict[Hashable, int] = {}
+    group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
+    parts = [part for part in PARTS if part in targets or part == "train"]
+    if len(codes) < len(parts):
+        raise DataError(
+            f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(group_of)} instances of "
+            f"the pool form only {len(codes)}."
+        )
+    order = np.random.RandomState(seed).permutation(len(codes))
+    group_sizes = np.bincount(group_of, minlength=len(codes))[order]
+    num_test = _cut(group_sizes, targets["test"], leave=len(parts) - 1) if "test" in targets else 0
+    rest = group_sizes[num_test:]
+    num_validation = _cut(rest, targets["validation"], leave=1) if "validation" in targets else 0
+    part_of_group = np.zeros(len(codes), dtype=int)
+    part_of_group[order[num_test : num_test + num_validation]] = 1
+    part_of_group[order[:num_test]] = 2
+    part_of = part_of_group[group_of]
+    return Split(*(np.flatnonzero(part_of == index) for index in range(len(PARTS))))
+
+
+def _cut(group_sizes: "np.ndarray", target: int, *, leave: int) -> int:
+    """Return the number of leading groups that is nearest to `target` instances: at least 1, leaving `leave` groups."""
+    import numpy as np
+
+    reached = np.cumsum(group_sizes)[: len(group_sizes) - leave]
+    return int(np.argmin(np.abs(reached - target))) + 1

@@ -1,0 +1,194 @@
+"""The forms of a table of scores: separated text, JSON, JSONL, rows and lists from Python. Each becomes a `Sheet`."""
+
+import csv
+import io
+import json
+import sys
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.files import distinct, from_csv, read_lines, shortened
+
+JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+SEPARATORS = (",", ";", "\t")
+FORM = ("candidate", "split", "seed", "score")
+"""The columns of lists of scores, and of rows of which there are none yet."""
+
+Line = Tuple[int, Sequence[Any]]
+Content = Any
+"""Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The columns and lines of a table as they are.
+
+    `lines` begins again with each call, and numbers each line; `where` names a line for messages, and `header` the
+    place of the names of columns. `is_text` marks separated text, all cells of which are text. With `decimal_commas`,
+    a number may have a comma for its decimal point. `is_list` marks lists of scores, whose positions stand for splits.
+    """
+
+    name: str
+    columns: Tuple[str, ...]
+    lines: Callable[[], Iterable[Line]]
+    where: Callable[[int], str]
+    header: str
+    is_text: bool = False
+    decimal_commas: bool = False
+    is_list: bool = False
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a table."""
+    if not path.is_file():
+        found = "is a directory" if path.is_dir() else "no such file"
+        raise ConfigError(f"{path}: {found}. Pass a table of scores.")
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as text: {error}. Save the table as CSV in UTF-8.") from error
+
+
+def sheet_in(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
+    """Read the table in a file. Only lists of scores have `scores_per_split`; None stands for one official split."""
+    if path.suffix not in JSON_ENDINGS:
+        return _separated(path)
+    if path.suffix != ".json":
+        text_of(path)  # for a missing file
+        found = list(read_lines(path))
+        return _of_rows(str(path), [row for _, row in found], [f"{path}, line {line}" for line, _ in found])
+    try:
+        content = json.loads(text_of(path), object_pairs_hook=distinct)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not valid JSON: {error}.") from error
+    return sheet_of(content, str(path), scores_per_split=scores_per_split)
+
+
+def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) -> Sheet:
+    """Read a table that is an object already. Messages call it `name`."""
+    if hasattr(content, "to_dict") and hasattr(content, "columns"):
+        columns = list(map(str, content.columns))
+        repeated = next((column for column in columns if columns.count(column) > 1), None)
+        if repeated is not None:
+            raise DataError(f"{name}: the column '{repeated}' appears twice. Rename one.")
+        content = content.to_dict("records")
+    if isinstance(content, Mapping):
+        return _of_lists(name, content, scores_per_split)
+    if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
+        return _of_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
+    raise DataError(
+        f'{name}: expected {{"candidate": [scores], ...}} or a list of rows such as {{"candidate": "a", "seed": 1, '
+        f'"score": 0.8}} but got {shortened(content)}.'
+    )
+
+
+def _separated(path: Path) -> Sheet:
+    text = text_of(path)
+    csv.field_size_limit(sys.maxsize)
+
+    def reader(separator: str, *, strict: bool = True) -> Any:
+        return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
+
+    def where(number: int) -> str:
+        return f"{path}, line {number}"
+
+    def lines() -> Iterator[Line]:
+        rows, width = reader(separator), len(columns)
+        try:
+            next(rows, None)
+            for cells in rows:
+                if len(cells) > width and any(cells[width:]):
+                    raise DataError(f"{where(rows.line_num)}: the line has more fields than the header.")
+                if any(cells):
+                    yield (
+                        rows.line_num,
+                        cells if len(cells) == width else (*cells[:width], *[""] * (width - len(cells))),
+                    )
+        except csv.Error as error:
+            raise DataError(f"{where(rows.line_num)}: not a valid row: {error}.") from error
+
+    headers: Dict[str, List[str]] = {separator: next(reader(separator, strict=False), []) for separator in SEPARATORS}
+    separator = max(SEPARATORS, key=lambda found: len(headers[found]))
+    columns = tuple(from_csv(cell.strip()) for cell in headers[separator])
+    return Sheet(str(path), columns, lines, where, where(1), is_text=True, decimal_commas=separator != ",")
+
+
+def _of_rows(name: str, rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> Sheet:
+    columns = tuple(dict.fromkeys(chain.from_iterable(rows))) or FORM
+
+    def lines() -> Iterator[Line]:
+        return ((number, [row.get(column) for column in columns]) for number, row in enumerate(rows))
+
+    return Sheet(name, tuple(map(str, columns)), lines, places.__getitem__, name)
+
+
+def _of_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
+    """Number the scores of each candidate: each `scores_per_split` consecutive ones share a split."""
+    cells: List[Sequence[Any]] = []
+    places: List[str] = []
+    for candidate, scores in lists.items():
+        where = f"{name}, candidate '{candidate}'"
+        scores = scores.tolist() if hasattr(scores, "tolist") else scores
+        if not isinstance(scores, (list, tuple)) or not scores:
+            raise DataError(f"{where}: must have a list of scores but has {shortened(scores)}.")
+        if len(scores) % (scores_per_split or 1):
+            raise DataError(
+                f"{where}: the number of scores, {len(scores)}, is not a multiple of --evaluations-per-split "
+                f"{scores_per_split}. Complete the last split or change the option."
+            )
+        for number, score in enumerate(scores):
+            split = number // scores_per_split if scores_per_split else ""
+            cells.append((candidate, split, number + 1, score))
+            places.append(f"{where}, score {number + 1} of {len(scores)}")
+    return Sheet(name, FORM, lambda: enumerate(cells), places.__getitem__, name, is_list=True)
+
+
+def with_constant(sheet: Sheet, column: str, value: str) -> Sheet:
+    """Return the sheet with one more column, which has the same value in every line."""
+
+    def lines() -> Iterator[Line]:
+        return ((number, (*cells, value)) for number, cells in sheet.lines())
+
+    return _changed(sheet, (*sheet.columns, column), lines)
+
+
+def selected(sheet: Sheet, keeps: Callable[[Sequence[Any]], bool]) -> Sheet:
+    """Return the sheet with some of its lines."""
+    return _changed(sheet, sheet.columns, lambda: (line for line in sheet.lines() if keeps(line[1])))
+
+
+def long_form(sheet: Sheet, positions: Sequence[int], name: str, *, number_as: Optional[str] = None) -> Sheet:
+    """Return a wide sheet with a line for each cell in the columns at `positions`: the column's name is the value of
+    the column `name`, and the cell is the `score`. An empty cell is a run that was not made. `number_as` names a column
+    for the number of the row, from 0."""
+    others = [position for position in range(len(sheet.columns)) if position not in positions]
+    numbers = [] if number_as is None else [number_as]
+
+    def lines() -> Iterator[Line]:
+        for row, (number, cells) in enumerate(sheet.lines()):
+            kept = [*(cells[other] for other in others), *([row] if numbers else ())]
+            for position in positions:
+                cell = cells[position]
+                if cell is not None and cell == cell and str(cell).strip():
+                    yield number, (*kept, sheet.columns[position], cell)
+
+    return _changed(sheet, (*(sheet.columns[other] for other in others), *numbers, name, "score"), lines)
+
+
+def _changed(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterable[Line]]) -> Sheet:
+    return replace(sheet, columns=columns, lines=lines)
+
+
+def cells_of(sheet: Sheet, numbers: Sequence[int]) -> List[Sequence[Any]]:
+    """Return the cells of the lines with these numbers, in their order."""
+    found = {number: cells for number, cells in sheet.lines() if number in numbers}
+    return [found[number] for number in numbers]
+
+
+def differing(sheet: Sheet, numbers: Sequence[int]) -> List[str]:
+    """Return the names of the columns in which two lines differ."""
+    one, two = cells_of(sheet, numbers)
+    return [name for name, a, b in zip(sheet.columns, one, two, strict=True) if a != b and name]

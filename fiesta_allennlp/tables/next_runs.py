@@ -1,0 +1,129 @@
+"""Names the next runs of a selection whose runs you make yourself, from their table of scores alone."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.names import check_distinct
+from fiesta_allennlp.core.records import Decision, History, Remaining
+from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.selection.least_score import LeastScore
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import collapsed_notes
+from fiesta_allennlp.tables.forms import Content
+from fiesta_allennlp.tables.rows import Rows
+from fiesta_allennlp.tables.settings import NextSettings, done_note
+from fiesta_allennlp.tables.table_reader import read_rows
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """A run to make. `split` is empty on official splits. No row of the table has the same names."""
+
+    candidate: str
+    split: str
+    seed: str
+
+
+@dataclass(frozen=True)
+class NextRuns:
+    """The answer to a table of scores.
+
+    Attributes:
+        decision: the strategy's conclusion; `stopped_by` is None while runs are needed.
+        runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
+        history: the finished, pending and failed runs of the table.
+        remaining: an estimate of the number of further runs, where there is one.
+        confidence: the target confidence; None with a budget.
+        splits: how runs come by their splits.
+        workers: how many runs were asked for.
+        notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
+        minimise: whether lower scores are better.
+    """
+
+    decision: Decision
+    runs: Tuple[NextRun, ...]
+    history: History
+    remaining: Optional[Remaining]
+    confidence: Optional[float]
+    splits: str
+    workers: int = 1
+    notes: Tuple[str, ...] = ()
+    minimise: bool = False
+
+
+def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
+    """Ask the strategy, the model of the scores and the stopping rule of a selection about a table of scores.
+
+    Args:
+        content: the table, instead of the files that `settings` name: rows as mappings from the names of columns, a
+            data frame, or a mapping from candidates to lists of scores. A score of None is a run that has not finished.
+
+    Raises:
+        ConfigError: where a setting is invalid, or there are fewer than two candidates.
+        DataError: where the table is wrong, with the line and the value.
+    """
+    table = read_rows(Path(settings.scores or "rows"), settings, content)
+    rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
+    settings = replace(settings, splits=splits)
+    names = tuple(dict.fromkeys([*table.candidates, *settings.candidates]))
+    if len(names) < 2:
+        raise ConfigError(
+            f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
+            f"{', '.join(names) or 'none'}. Use --candidates to add candidates that have no row yet."
+        )
+    check_distinct(names, what="candidate")
+    minimise = table.minimise
+    strategy = build_strategy(settings, list(names), minimise=minimise)
+    history = LeastScore(settings.min_score, minimise).applied(table.history(names))
+    history = history.withdrawing(max_failures=settings.max_failures)
+    strategy.without_further_runs(settings.done, history)
+    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    margin = strategy.fix_margin(history)
+    notes = [*table.notes, *done_note(settings.done)]
+    if margin is not None:
+        notes.append(
+            f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
+            "candidates join."
+        )
+    proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    return NextRuns(
+        decision=decision,
+        runs=tuple(_named(proposed, table, splits=splits)),
+        history=history,
+        remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
+        confidence=getattr(strategy, "confidence", None),
+        splits=splits,
+        workers=settings.workers,
+        notes=(*notes, *collapsed_notes(history, minimise=minimise)),
+        minimise=minimise,
+    )
+
+
+def _named(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:
+    """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
+    that nobody mistakes one for the other."""
+    order = list(dict.fromkeys(row.split for row in table.rows))
+    had: Mapping[str, Set[str]] = defaultdict(set)
+    seeds: Mapping[str, Set[str]] = defaultdict(set)
+    for row in table.rows:
+        had[row.candidate].add(row.split)
+        seeds[row.candidate].add(row.seed)
+    for name in proposed:
+        split = ""
+        if splits != OFFICIAL:
+            left = [known for known in order if known not in had[name]] if splits == SHARED else []
+            split = left[0] if left else _fresh(order)
+            if not left:
+                order.append(split)
+            had[name].add(split)
+        seed = split if table.splits_are_seeds else _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
+        seeds[name].add(seed)
+        yield NextRun(name, split, seed)
+
+
+def _fresh(taken: "Sequence[str] | Set[str]", *, least: int = 0) -> str:
+    return next(str(number) for number in range(least, least + len(taken) + 1) if str(number) not in taken)

@@ -1,0 +1,166 @@
+"""Reads the problem of a plan: numbers, a table of scores, or a selection that has begun."""
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.least_score import LeastScore
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
+from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
+from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.tables.posterior_scores import PosteriorScores
+from fiesta_allennlp.tables.settings import OF_TABLES, PlanSettings, ReplaySettings, done_note
+from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
+from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
+from fiesta_allennlp.tables.table_reader import read_rows
+
+MIDDLE = 0.5
+"""The best mean of a problem that numbers describe. Only differences count."""
+
+CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem to simulate. `noise_sd` is the run-to-run sd on one split, and `notes` are about a table's splits."""
+
+    source: ScoreSource
+    choice: ReplaySettings
+    noise_sd: float
+    knows_seconds: bool
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def num_done(self) -> int:
+        return 0 if self.source.start is None else len(self.source.start.evaluations)
+
+    @property
+    def scale(self) -> str:
+        """The scale of the true means and the sd: `score`, or `logit`."""
+        return "logit" if isinstance(self.source, PosteriorScores) and self.source.takes_logits else "score"
+
+
+def problem_of(settings: PlanSettings) -> Problem:
+    """Read and check the problem that the settings describe."""
+    if settings.source is None:
+        return _by_numbers(settings)
+    path = Path(settings.source)
+    return _selection(settings, path) if is_selection(path) else _table(settings, path)
+
+
+def _by_numbers(settings: PlanSettings) -> Problem:
+    gap, sd = settings.gap or 0.0, settings.sd or 0.0
+    names = [f"candidate {number + 1}" for number in range(settings.candidates or 2)]
+    means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
+    source = ScorePreset(
+        "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
+    )
+    choice = _choice(settings, {})
+    if _takes_logits(choice, names):
+        name = choice.strategy_params()["belief"]["type"]
+        raise ConfigError(
+            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
+            "prefix logit_, or plan from a pilot."
+        )
+    return Problem(source, choice, sd, settings.seconds is not None)
+
+
+def _table(settings: PlanSettings, path: Path) -> Problem:
+    rows = read_rows(path, settings)
+    table = table_from(rows)  # which refuses fewer than two candidates
+    if not rows.has_splits:
+        settings = replace(settings, splits=OFFICIAL)
+    history = LeastScore(settings.min_score, rows.minimise).applied(rows.history(list(table.scores)))
+    source = PosteriorScores(str(path), history, minimise=rows.minimise)
+    return _from_pilot(settings, source, _choice(settings, {}), table.notes)
+
+
+def _selection(settings: PlanSettings, root: Path) -> Problem:
+    refuse_table_options(settings, ("splits", *OF_TABLES), root)
+    directory = RunDirectory(root)
+    with reading(directory) as store, understood(directory.store):
+        meta = store.meta()
+        stored = meta.settings or {}
+        least_score = LeastScore.of(stored, settings.min_score)
+        history = store.history(max_failures=int(stored.get("max_failures", 3)), least_score=least_score)
+        minimise = Metric.of(stored.get("metric") or "").minimise
+    if meta.kind == "documents":
+        raise ConfigError(
+            f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
+        )
+    choice = _choice(settings, stored)
+    with naming_packages(stored.get("include_package", ())):
+        build_strategy(choice, list(history.candidates))
+    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
+
+
+def _from_pilot(
+    settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings, notes: Tuple[str, ...] = ()
+) -> Problem:
+    names, seconds = list(pilot.start.candidates), pilot.seconds
+    if settings.seconds is not None:
+        seconds = dict.fromkeys(names, settings.seconds)
+    takes_logits = _takes_logits(choice, names)
+    source = replace(pilot, start=renumbered(pilot.start), seconds=seconds, takes_logits=takes_logits)
+    source.check_runs()
+    notes = (*notes, *_note_on_failed(pilot.start), *done_note(settings.done))
+    return Problem(source, choice, source.noise_sd, any(seconds.values()), notes)
+
+
+def _note_on_failed(pilot: History) -> Tuple[str, ...]:
+    number = sum(failure.kind == "score" for failure in pilot.failures)
+    if not number:
+        return ()
+    total = count_text(number + len(pilot.evaluations), "run")
+    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only the runs that will not.",)
+
+
+def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
+    return bool(getattr(build_strategy(choice, names).belief, "takes_logits", False))
+
+
+def renumbered(history: History) -> History:
+    """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
+    place: Dict[Any, int] = {}
+    for name in history.candidates:
+        mine = sorted(e.request.key for e in history.evaluations_of(name))
+        place.update(zip(mine, range(len(mine)), strict=True))
+    evaluations = (replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations)
+    return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
+
+
+def _mean_seconds(history: History) -> Dict[str, float]:
+    seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
+    return {name: float(np.mean(values)) for name, values in seconds.items() if values}
+
+
+def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
+    """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
+    kept = CHOICE if stored.get("budget") is None else ("belief",)
+    below = {name: stored[name] for name in kept if stored.get(name) is not None}
+    given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
+    choice = ReplaySettings(
+        **{**below, **given},
+        scores=settings.source or "the numbers",
+        splits=settings.splits or stored.get("splits", SHARED),
+        batch_size=settings.workers,
+        processes=settings.processes,
+        seed=settings.seed,
+        done=settings.done,
+    )
+    name = choice.strategy_params()["type"]
+    if name in Strategy.available() and not issubclass(Strategy.by_name(name), FixedConfidence):
+        raise ConfigError(
+            f"--strategy: a plan needs one that stops at a target confidence, such as top_two, but got {name}."
+        )
+    return choice

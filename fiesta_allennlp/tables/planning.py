@@ -1,0 +1,225 @@
+"""Estimates the runs of a selection by simulating it, and compares other ways to choose."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.minimising import unwrapped
+from fiesta_allennlp.tables.pilot import CHOICE, Problem, problem_of
+from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
+from fiesta_allennlp.tables.settings import PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.side_by_side import in_chunks
+
+MARGINS = (0.1, 0.2, 0.4)
+"""Margins to compare, in run-to-run sds; rounded to one digit."""
+
+FEWEST, MOST = 20, 200
+"""The bounds of the default number of repetitions."""
+
+ROUNDS = 2000
+"""The number of rounds of the first row by default. All rows then take 5 to 10 seconds."""
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """At 5, 50 and 95%."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Quantiles":
+        return cls(*np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist())
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The outcome of the simulated selections of one kind.
+
+    `mean_runs` and `runs` count all, those of a pilot included. `mean_seconds` and `seconds` are those of the further
+    runs, divided by the workers. `picked` is the share that named a best candidate, or one within the margin of it,
+    `wrong` the share that named another one, and `inconclusive` the share that stopped undecided. They add up to 1.
+    `correct` is `picked` and those inconclusive ones whose leader is a best candidate. Intervals are Wilson's, of 95%.
+    """
+
+    repetitions: int
+    mean_runs: float
+    runs: Quantiles
+    mean_seconds: float
+    seconds: Quantiles
+    correct: float
+    correct_interval: Tuple[float, float]
+    inconclusive: float
+    picked: float
+    picked_interval: Tuple[float, float]
+    wrong: float
+    wrong_interval: Tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The estimated runs of a selection, and of other ways to choose.
+
+    `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
+    allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
+    None in the last two. `limit` is the most runs of the default, and `margin` its
+    margin. `settings` has the seed filled in. `seconds` is wall-clock time.
+    """
+
+    settings: PlanSettings
+    problem: Problem
+    limit: int
+    default: Outlook
+    margins: Mapping[float, Outlook]
+    budget: int
+    seconds: float
+    equal: Optional[Outlook] = None
+    halving: Optional[Outlook] = None
+    margin: float = 0.0
+
+    def has_wrong_answers(self, margin: float) -> bool:
+        """Return whether a winner can be wrong with this margin. It cannot if all candidates are within it."""
+        return self.settings.source is not None or margin < (self.settings.gap or 0.0)
+
+    @property
+    def interrupted(self) -> bool:
+        return self.halving is None
+
+
+Told = Callable[[int, Optional[int]], None]
+
+
+def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
+    """Simulate selections of the problem that the settings describe. The result depends on settings and seed alone.
+
+    An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing.
+    `on_repetitions` is called with the number of new selections, and with their total where that becomes known."""
+    start = time.monotonic()
+    settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
+    problem = problem_of(settings)
+    least = _least_budget(settings, problem)
+    replayer = prepare_replay(problem.choice, problem.source)
+    rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
+    margin, margins = number_of(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
+    simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, told=on_repetitions)
+    default = _outlook(simulated, settings.workers)
+    budget = settings.budget or max(round(default.mean_runs), least)
+    others: Dict[Any, Outlook] = {}
+    if not interrupted:
+        for kind, choice in _others(problem, margins, budget=budget).items():
+            made = replay(
+                replace(choice, repetitions=len(simulated)),
+                source=problem.source,
+                margin=margin,
+                on_repetitions=lambda number: on_repetitions(number, None),
+            )
+            if made.interrupted:
+                break
+            others[kind] = _outlook(made.repetitions, settings.workers)
+    return Forecast(
+        settings=settings,
+        problem=problem,
+        limit=rule.limit_of(replayer.begin),
+        default=default,
+        margins={margin: others[margin] for margin in margins if margin in others},
+        budget=budget,
+        seconds=time.monotonic() - start,
+        equal=others.get("equal"),
+        halving=others.get("halving"),
+        margin=margin,
+    )
+
+
+def _least_budget(settings: PlanSettings, problem: Problem) -> int:
+    """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
+    names = list(problem.source.true_means())
+    if settings.budget is not None:
+        SequentialHalving(belief=Belief(), budget=settings.budget).check(names)
+        if settings.budget <= problem.num_done:
+            raise ConfigError(
+                f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
+            )
+    return SequentialHalving(belief=Belief(), budget=1).least(len(names))
+
+
+def _others(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
+    """Return the other ways to choose: the larger margins, `equal` and `halving`."""
+    params = problem.choice.strategy_params()
+    kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
+    in_rounds = {"belief": params["belief"], "batch_size": len(problem.source.true_means())}
+    kinds: Dict[Any, Dict[str, Any]] = {
+        **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
+        "equal": {"strategy": "non_adaptive_fc", **kept, **in_rounds},
+        "halving": {"budget": budget, **in_rounds},
+    }
+    return {kind: replace(problem.choice, **{**dict.fromkeys(CHOICE), **given}) for kind, given in kinds.items()}
+
+
+def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
+    """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above the requested margin."""
+    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGINS}) if rule.belief.has_margin else []
+    return [margin for margin in margins if margin > number_of(rule, noise_sd)]
+
+
+def number_of(rule: FixedConfidence, noise_sd: float) -> float:
+    """Return the requested margin in units of the score."""
+    margin = rule.typed_margin
+    return (margin.fixed(noise_sd) if margin.number is None else margin).number or 0.0
+
+
+def _simulated(
+    replayer: Replayer, settings: PlanSettings, *, num_kinds: int, told: Told
+) -> Tuple[List[Repetition], bool]:
+    """Return the repetitions that finished, and whether an interrupt came before the last one. An interrupt before the
+    first is passed on."""
+    done: List[Repetition] = []
+    interrupted = False
+    while not interrupted and len(done) < (total := _repetitions(settings, done)):
+        told(0, num_kinds * total)
+        numbers = range(len(done), total)
+        found, interrupted = in_chunks(
+            replayer.run_all, numbers, num_processes=settings.processes, told=lambda number: told(number, None)
+        )
+        done += found
+    if not done:
+        raise KeyboardInterrupt
+    return done, interrupted
+
+
+def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
+    """Return the number of repetitions: where it is open, a first few tell how many rounds one takes."""
+    if settings.repetitions is not None or len(done) < FEWEST:
+        return settings.repetitions or FEWEST
+    rounds = np.mean([repetition.num_rounds for repetition in done[:FEWEST]])
+    return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
+
+
+def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
+    number = len(found)
+    runs = np.array([repetition.num_evaluations for repetition in found])
+    seconds = np.array([repetition.seconds for repetition in found]) / workers
+    correct, picked, wrong = (
+        sum(getattr(repetition, name) for repetition in found) for name in ("correct", "picked", "wrong")
+    )
+    return Outlook(
+        repetitions=number,
+        mean_runs=float(runs.mean()),
+        runs=Quantiles.of(runs),
+        mean_seconds=float(seconds.mean()),
+        seconds=Quantiles.of(seconds),
+        correct=correct / number,
+        correct_interval=wilson_interval(correct, number),
+        inconclusive=sum(repetition.is_undecided for repetition in found) / number,
+        picked=picked / number,
+        picked_interval=wilson_interval(picked, number),
+        wrong=wrong / number,
+        wrong_interval=wilson_interval(wrong, number),
+    )

@@ -1,0 +1,202 @@
+"""The rows of a table of scores, one for each run: one record, whatever form the table has."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import (
+    Any,
+    DefaultDict,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from fiesta_allennlp.core.errors import DataError, visible
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.records import LARGEST_SCORE, Evaluation, Failure, History, Request
+from fiesta_allennlp.selection.metrics import score_notes
+from fiesta_allennlp.tables.forms import Sheet
+from fiesta_allennlp.tables.sources import METRIC
+
+FAILED, RUNNING = "failed", "running"
+"""States of a run without a score. `failed` also stands for the score of such a run."""
+
+Outcome = Union[float, str, None]
+"""A score, the reason for which a run has none, or None for a run that has not finished."""
+
+STATES: Mapping[str, str] = {
+    **dict.fromkeys(("finished", "complete", "completed"), "finished"),
+    **dict.fromkeys(("failed", "crashed", "killed", "fail", "pruned", "preempted"), FAILED),
+    **dict.fromkeys(("running", "waiting", "scheduled", "pending", "queued", "preempting"), RUNNING),
+}
+"""The states of runs in Weights & Biases, MLflow, Optuna and `evaluations.csv`, in lower case."""
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+WHOLE = re.compile(r"0*([0-9]+)(\.0*)?")
+
+NO_SPLITS = (
+    "The table has no split column: all runs share one official split, and only seeds vary. Scores are not paired, and "
+    "P(best) refers to new seeds on this split, not to new data."
+)
+ON_OFFICIAL = NO_SPLITS.replace("The table has no split column: all", "All")
+SPLITS_ARE_SEEDS = (
+    "Split equals seed in every row, so runs with equal numbers are compared as runs on the same data. This is right "
+    "if the number also determined the split. If all runs share one official split, add --splits official."
+)
+BY_POSITION = (
+    "Scores at equal positions of the lists are compared as runs on the same split. This is right for folds or shared "
+    "random splits. If all runs share one official split, add --splits official."
+)
+NOT_SHARED = (
+    "No two candidates have a split in common, so no scores are paired, and the variation between splits counts as "
+    "noise. Use the same name for the same split, or add --splits official if all runs share one official split."
+)
+
+
+class Row(NamedTuple):
+    """A run in a table of scores."""
+
+    candidate: str
+    split: str
+    seed: str
+    outcome: Outcome
+    metric: str
+    sheet: Sheet
+    number: int
+
+    @property
+    def where(self) -> str:
+        """The table and the line, for messages."""
+        return self.sheet.where(self.number)
+
+    @property
+    def is_scored(self) -> bool:
+        return isinstance(self.outcome, float)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the table `name`. Without `has_splits`, all runs share one official split. If `is_independent`, each
+    run has a split of its own. `read_notes` say what was read, with `tells_states` also how many runs have no score."""
+
+    name: str
+    rows: List[Row]
+    has_splits: bool
+    minimise: bool = False
+    read_notes: Tuple[str, ...] = ()
+    is_independent: bool = False
+    tells_states: bool = False
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether runs with equal splits are compared."""
+        return self.has_splits and not self.is_independent
+
+    @cached_property
+    def candidates(self) -> Tuple[str, ...]:
+        return tuple(dict.fromkeys(row.candidate for row in self.rows))
+
+    @cached_property
+    def scores(self) -> Dict[str, List[float]]:
+        """The scores of each candidate that has any."""
+        found: DefaultDict[str, List[float]] = defaultdict(list)
+        for row in self.rows:
+            if isinstance(row.outcome, float):
+                found[row.candidate].append(row.outcome)
+        return dict(found)
+
+    @property
+    def splits_are_seeds(self) -> bool:
+        """Whether one number decides both the split and the seed of every run."""
+        return bool(self.rows) and all(row.split == row.seed for row in self.rows)
+
+    @cached_property
+    def notes(self) -> Tuple[str, ...]:
+        """Sentences about what was read, and about what splits, seeds and scores mean."""
+        twice = [name for name, scores in self.scores.items() if _is_twice(scores)]
+        repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
+        others = (*self.read_notes, *score_notes(self.scores), repeated if twice else None)
+        return (*self._on_splits(), *filter(None, others))
+
+    def _on_splits(self) -> Tuple[str, ...]:
+        if not self.has_splits:
+            has_column = any("split" in row.sheet.columns for row in self.rows[:1])
+            return (ON_OFFICIAL if has_column else NO_SPLITS,)
+        if self.is_independent:
+            return ()
+        if self.splits_are_seeds:
+            return (SPLITS_ARE_SEEDS,)
+        pairs = {(row.split, row.candidate) for row in self.rows}
+        are_apart = len(pairs) == len({split for split, _ in pairs})
+        if len(self.candidates) < 2:
+            return ()
+        is_list = any(row.sheet.is_list for row in self.rows[:1])
+        return (NOT_SHARED,) if are_apart else (BY_POSITION,) if is_list else ()
+
+    def history(self, candidates: Sequence[str] = ()) -> History:
+        """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
+        those in the table. Without shared splits, each run has a number of its own for its split."""
+        numbers: Dict[str, int] = {}
+        made: Dict[str, int] = defaultdict(int)
+        evaluations: List[Evaluation] = []
+        pending: List[Request] = []
+        failures: List[Failure] = []
+        for position, row in enumerate(self.rows):
+            name, outcome = row.candidate, row.outcome
+            split = numbers.setdefault(row.split, len(numbers)) if self.is_paired else position
+            request = Request(name, made[name], split, 0, 0, 0)
+            made[name] += 1
+            if outcome is None:
+                pending.append(request)
+            elif isinstance(outcome, str):
+                failures.append(Failure(request, "error", f"{row.where}: {shortened(outcome)}"))
+            else:
+                evaluations.append(Evaluation(request, outcome, METRIC))
+        return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
+
+
+def outcome_of(score: Any, state: Optional[str], reason: str, *, where: str) -> Outcome:
+    """Interpret the score of a run in a `state` of `STATES`, None if the table has no states. Without a score, a
+    `reason` makes it a failure."""
+    if state == RUNNING:
+        return None
+    text = text_of_cell(score)
+    if state == FAILED or text.casefold() == FAILED or (reason and (not text or score != score)):
+        return reason or FAILED
+    if not text:
+        return None if state is None else "finished without a score"
+    number = float(score) if isinstance(score, Real) and not isinstance(score, bool) else math.nan
+    if isinstance(score, str) and NUMBER.fullmatch(text):
+        number = float(text)
+    if not abs(number) <= LARGEST_SCORE:
+        raise DataError(
+            f"{where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
+            f"'{shortened(visible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or leave "
+            "it empty (null in JSON, None in Python) for a run that has not finished."
+        )
+    return number
+
+
+def text_of_cell(value: Any) -> str:
+    """Return a cell as text without blanks around it; empty for None and for what pandas calls NA."""
+    return "" if value is None or type(value).__name__ in ("NAType", "NaTType") else str(value).strip()
+
+
+def name_of_cell(value: Any) -> str:
+    """Return a cell that names something: empty for NaN, and a whole number in one form for `0`, `0.0` and `00`."""
+    text = text_of_cell(value) if value == value else ""
+    whole = WHOLE.fullmatch(text)
+    return whole[1] if whole else text
+
+
+def _is_twice(scores: Sequence[float]) -> bool:
+    counts = Counter(scores)
+    return len(counts) >= 3 and set(counts.values()) == {2}

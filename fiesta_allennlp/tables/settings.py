@@ -1,0 +1,262 @@
+"""The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
+
+import argparse
+import csv
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.selection.options import flag, option
+from fiesta_allennlp.selection.settings import (
+    CHOOSING,
+    OFFICIAL,
+    RESOURCES,
+    ChoiceSettings,
+    min_score_option,
+    splits_option,
+)
+
+SCORES = "Scores"
+
+COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
+"""The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
+
+
+def separated(text: str) -> Tuple[str, ...]:
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in names)
+
+
+def columns_of(text: str) -> Dict[str, str]:
+    """Read `candidate=model,score=test_f1`: the names of columns in a file, which may contain commas."""
+    pairs = [pair.strip().strip('"') for pair in re.split(rf",(?=\s*\"?(?:{'|'.join(COLUMNS)})\s*=)", text)]
+    named: Dict[str, str] = {}
+    for pair in pairs:
+        name, equals, called = (part.strip() for part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in named or re.search(r",\s*\w+\s*=", called):
+            raise argparse.ArgumentTypeError(
+                f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
+                f"{', '.join(COLUMNS)}, but got '{text}'.{did_you_mean(name, COLUMNS)}"
+            )
+        named[name] = called.strip('"')
+    return named
+
+
+def candidates_option(help: str) -> Any:
+    typed = f"{help}; put a name that contains a comma in double quotes"
+    return option((), typed, group=SCORES, metavar="A,B,...", parse=separated)
+
+
+def done_note(done: Sequence[str]) -> Tuple[str, ...]:
+    """Note which candidates get no further runs."""
+    verb = "gets" if len(done) == 1 else "get"
+    return (f"{', '.join(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """The settings of every command that reads a table of scores: they say what the table means."""
+
+    files: Tuple[str, ...] = option(
+        (), "more files of the table; files without a candidate column have one candidate each", metavar="FILE"
+    )
+    columns: Optional[Mapping[str, str]] = option(
+        None,
+        f"column names in the table, such as candidate=model,score=test_f1,seed=seed, with names from "
+        f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
+        "share one official split",
+        group=SCORES,
+        metavar="NAME=COLUMN,...",
+        parse=columns_of,
+    )
+    where: Tuple[str, ...] = option(
+        (),
+        "use only rows with this value, such as task=iris; step=last keeps the largest step of each run. Repeat it for "
+        "more columns, or for more values of a column",
+        group=SCORES,
+        metavar="COLUMN=VALUE",
+        is_repeated=True,
+    )
+    wide: Optional[str] = option(
+        None,
+        "what the headers of a wide table name: candidate (a row per split), split or seed. All columns with numbers "
+        "are taken, or those listed: candidate=A,B",
+        group=SCORES,
+        metavar="NAME[=COLUMN,...]",
+    )
+    evaluations_per_split: Optional[int] = option(
+        None,
+        "in JSON lists, number of consecutive scores of each candidate that share a split (default 1)",
+        group=SCORES,
+        metavar="N",
+        least=1,
+    )
+    minimise: Optional[bool] = option(
+        None,
+        "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
+        group=SCORES,
+    )
+    min_score: Optional[float] = min_score_option(SCORES)
+    done: Tuple[str, ...] = option(
+        (),
+        "candidates that get no more runs, such as a published model; only their existing scores count",
+        group=SCORES,
+        metavar="A,B,...",
+        parse=separated,
+    )
+
+
+OF_TABLES = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
+"""The settings that say what a table means. A selection has recorded its own."""
+
+
+def table_settings(given: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
+    """Return settings from Python as the command line gives them, and the content of the table if it is not in files.
+    The setting `name` is the first file."""
+    typed = dict(given)
+    if isinstance(typed.get("where"), Mapping):
+        typed["where"] = tuple(f"{column}={value}" for column, value in typed["where"].items())
+    if isinstance(table, (str, Path)):
+        return {**typed, name: str(table)}, None
+    if isinstance(table, (list, tuple)) and table and all(isinstance(file, (str, Path)) for file in table):
+        return {**typed, name: str(table[0]), "files": tuple(map(str, table[1:]))}, None
+    return typed, table
+
+
+def seed_option() -> Any:
+    typed = "master random seed, to repeat the simulation (default: random, recorded)"
+    return option(None, typed, group=RESOURCES, metavar="N", least=0)
+
+
+@dataclass(frozen=True)
+class ReplaySettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
+
+    scores: str = option(
+        "",
+        "a JSON file {candidate: [scores]}; a CSV file with the columns candidate, split, seed, score; the directory "
+        "of a selection; or a preset of normally distributed scores: tdsa-8, tdsa-12, tie, noisy",
+        metavar="SCORES.json|SCORES.csv|DIR|PRESET",
+    )
+    candidates: Tuple[str, ...] = candidates_option("use only these candidates")
+    splits: str = splits_option(SCORES)
+    with_replacement: Optional[bool] = option(
+        None,
+        "draw scores of the table with replacement (default: only if they run out otherwise)",
+        group=SCORES,
+    )
+    done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
+    repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
+    batch_size: int = option(
+        1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
+    )
+    processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
+    seed: Optional[int] = seed_option()
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
+
+    @property
+    def num_processes(self) -> int:
+        return self.processes or os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class NextSettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
+
+    scores: str = option(
+        "",
+        "a table with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
+        "empty until a run has finished; write `failed` if it ends without one",
+        metavar="SCORES.csv|SCORES.json",
+    )
+    candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
+    splits: Optional[str] = splits_option(SCORES, default=None)
+    workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
+    max_failures: int = option(
+        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
+    )
+    seed: int = option(
+        0,
+        "random seed; the same table and seed give the same answer (default 0)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
+    )
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
+
+
+PROBLEM = "Problem"
+
+OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
+"""The settings that describe a problem without a pilot."""
+
+OF_PILOT = ("done", "min_score", *OF_TABLES)
+
+
+@dataclass(frozen=True)
+class PlanSettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, SCORES, CHOOSING, RESOURCES)
+
+    source: Optional[str] = option(
+        None,
+        "a pilot: the directory of a selection, or a table of scores. Omit it with --gap",
+        metavar="DIR|SCORES.json|SCORES.csv",
+    )
+    gap: Optional[float] = option(
+        None, "gap between the best mean and all others, in units of the score", group=PROBLEM, least=0
+    )
+    sd: Optional[float] = option(
+        None, "run-to-run standard deviation of a candidate's scores on one split", group=PROBLEM, above=0
+    )
+    split_sd: Optional[float] = option(
+        None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
+    )
+    candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
+    seconds: Optional[float] = option(
+        None, "duration of a run (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
+    )
+    belief: Any = option(None, "model of the scores, as in a selection", group=CHOOSING, metavar="NAME|JSON")
+    budget: Optional[int] = option(
+        None, "fixed budget for comparison (default: the mean number of runs)", group=CHOOSING, least=1
+    )
+    splits: Optional[str] = splits_option(PROBLEM, default=None)
+    workers: int = option(1, "number of parallel runs (default 1)", group=RESOURCES, least=1)
+    repetitions: Optional[int] = option(
+        None, "number of selections to simulate (default: 20 to 200, in 5 to 10 seconds)", group=RESOURCES, least=1
+    )
+    processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
+    seed: Optional[int] = seed_option()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = next((flag(name) for name in OF_NUMBERS if getattr(self, name) is not None), None)
+        if self.source is not None and given is not None:
+            raise ConfigError(f"{given} cannot be combined with {self.source}, which already defines it. Use only one.")
+        if self.source is None and (self.gap is None or self.sd is None):
+            raise ConfigError(
+                "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
+                "--candidates 4."
+            )
+        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name) not in (None, False, ())), None)
+        if self.source is None and of_pilot is not None:
+            raise ConfigError(f"{of_pilot} needs a table of scores or a selection. Pass one, or remove {of_pilot}.")
+        if self.split_sd and self.splits == OFFICIAL:
+            raise ConfigError(
+                f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "
+                "split. Use only one."
+            )

@@ -1,0 +1,128 @@
+"""Many simulated selections: side by side in one process, and in pieces in several processes."""
+
+import os
+import signal
+from contextlib import closing, contextmanager
+from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
+
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Strategy, all_finished
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.minimising import unwrapped
+
+Outcome = TypeVar("Outcome")
+
+CHUNKS_PER_PROCESS = 2
+LARGEST_CHUNK = 100
+"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
+moves, and for little to be lost by an interrupt."""
+
+
+def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
+    """Return what several selections return that take turns, so that their posteriors are computed together. Each
+    yields every history before it asks `strategy` about it."""
+    belief = getattr(unwrapped(strategy), "belief", None)
+    found: Dict[int, Outcome] = {}
+    while len(found) < len(runs):
+        waiting: List[History] = []
+        for number, run in enumerate(runs):
+            if number not in found:
+                try:
+                    waiting.append(next(run))
+                except StopIteration as end:
+                    found[number] = end.value
+        if isinstance(belief, PreparedBelief):
+            belief.prepare([h if unwrapped(strategy) is strategy else h.turned for h in waiting])
+    return [found[number] for number in range(len(runs))]
+
+
+def prepare_belief(strategy: Strategy) -> None:
+    """Let the posteriors of a strategy be computed together. A strategy for a budget asks for one posterior, at its
+    end, so nothing is prepared for it."""
+    plain = unwrapped(strategy)
+    if isinstance(plain, FixedConfidence):
+        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.typed_margin.number or 0.0}))
+
+
+class PreparedBelief(Belief):
+    """Wraps a model of the scores: computes the posteriors of several histories together, and each only once."""
+
+    def __init__(self, belief: Belief, margins: Sequence[float]) -> None:
+        self._belief = belief
+        self._margins = margins
+        self._known: Dict[int, Tuple[History, Posterior]] = {}
+        self.min_evaluations, self.has_margin = belief.min_evaluations, belief.has_margin
+
+    def prepare(self, histories: Sequence[History]) -> None:
+        """Compute the posteriors of these histories, and forget all others."""
+        ready = [h for h in histories if len(h.active) > 1 and all_finished(h, h.active, self.min_evaluations)]
+        found = self._belief.posteriors(ready, self._margins)
+        self._known = {id(h): (h, posterior) for h, posterior in zip(ready, found, strict=True)}
+
+    def noise_sd(self, history: History) -> float:
+        return self._belief.noise_sd(history)
+
+    def posterior(self, history: History) -> Posterior:
+        if id(history) not in self._known:
+            self.prepare([history])
+        return self._known[id(history)][1]
+
+
+def in_chunks(
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, told: Callable[[int], None]
+) -> Tuple[List[Outcome], bool]:
+    """Return the results that belong to these numbers, in their order, and whether an interrupt (`KeyboardInterrupt`)
+    came before the last one. `told` is called with the number of results that are new."""
+    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
+    size = min(LARGEST_CHUNK, max(1, share))
+    chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
+    done: Dict[int, Outcome] = {}
+    try:
+        with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
+            for chunk, found in results:
+                done.update(zip(chunk, found, strict=True))
+                told(len(found))
+    except KeyboardInterrupt:
+        return [done[number] for number in sorted(done)], True
+    return [done[number] for number in numbers], False
+
+
+def _results(
+    run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
+) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    if num_processes == 1:
+        yield from ((chunk, run_all(chunk)) for chunk in chunks)
+        return
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    from pebble import ProcessPool
+
+    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, THREAD_VARIABLES, refuse_to_be_imported
+
+    refuse_to_be_imported()
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    with ProcessPool(max_workers=num_processes, context=get_context("spawn")) as pool:
+        try:
+            with _interrupts_held():
+                futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:  # all processes ended before they took any work
+            raise ConfigError(MISSING_GUARD) from None
+        finally:
+            pool.stop()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

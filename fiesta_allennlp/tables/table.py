@@ -1,0 +1,206 @@
+"""Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from numpy.random import Generator
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.tables.rows import Rows
+from fiesta_allennlp.tables.settings import OF_TABLES, ReplaySettings
+from fiesta_allennlp.tables.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.table_reader import read_rows
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable(ScoreSource):
+    """Scores of evaluations that were made once, in the file `name`, with the split that each was made on.
+
+    `split_names` are the file's, and `splits` (by candidate, ascending) are positions in it; without splits in the file
+    (`on_official_splits`), each score has its own. `notes` say what splits and seeds mean."""
+
+    name: str
+    split_names: Sequence[str]
+    splits: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray]
+    minimise: bool = False
+    on_official_splits: bool = False
+    notes: Tuple[str, ...] = ()
+    least_score: LeastScore = EVERY_SCORE
+
+    def true_means(self) -> Dict[str, float]:
+        """Return the mean of each candidate's runs that work."""
+        means: Dict[str, float] = {}
+        for name, scores in self.scores.items():
+            working = [score for score in scores if not self.least_score.is_missed_by(score)]
+            if not working:
+                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.least_score.score:g}.")
+            means[name] = float(np.mean(working))
+        return means
+
+    def judged_by(self, least_score: LeastScore) -> "ScoreTable":
+        return replace(self, least_score=least_score)
+
+    def restricted(self, names: Sequence[str]) -> "ScoreTable":
+        splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
+        return replace(self, splits=splits, scores=scores)
+
+    def fitted(self, sampling: Sampling) -> "ScoreTable":
+        """Return the table with the splits that are common to all candidates, if splits are shared. Refuse a table
+        without any, on which all candidates have the same number of scores."""
+        if not sampling.shared_splits:
+            return self
+        # Shape: (num_candidates, num_splits)
+        counts = np.array([self._counts(name) for name in self.splits])
+        is_used = (counts > 0).any(axis=0)
+        is_common = is_used & (counts == counts[0]).all(axis=0)
+        if (is_common == is_used).all():
+            return self
+        if not is_common.any():
+            raise DataError(
+                f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but on no "
+                "split do they have that. Complete the table, or use --splits independent."
+            )
+        kept = {name: is_common[splits] for name, splits in self.splits.items()}
+        left_out = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
+        return replace(
+            self,
+            splits={name: splits[kept[name]] for name, splits in self.splits.items()},
+            scores={name: scores[kept[name]] for name, scores in self.scores.items()},
+            notes=(
+                *self.notes,
+                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
+                f"scores, without {shortened(', '.join(left_out))}.",
+            ),
+        )
+
+    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
+        columns = self.splits.values()
+        return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
+
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
+        """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in
+        the first n passes over all splits, each time with other seeds."""
+        if sampling.shared_splits:
+            rows = self._rows_of_shared_splits(sampling, split_rng, score_rngs)
+            splits = {name: self.splits[name][rows[name]] for name in rows}
+        else:
+            rows = {name: self._any_rows(name, sampling, score_rngs[name]) for name in self.scores}
+            splits = numbered_apart({name: len(row) for name, row in rows.items()})
+        return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
+
+    def _counts(self, candidate: str) -> np.ndarray:
+        return np.bincount(self.splits[candidate], minlength=len(self.split_names))
+
+    def _any_rows(self, candidate: str, sampling: Sampling, rng: Generator) -> np.ndarray:
+        num_rows = len(self.scores[candidate])
+        return rng.integers(num_rows, size=sampling.length) if sampling.with_replacement else rng.permutation(num_rows)
+
+    def _rows_of_shared_splits(
+        self, sampling: Sampling, split_rng: Generator, score_rngs: Mapping[str, Generator]
+    ) -> Dict[str, np.ndarray]:
+        """Return rows such that the k-th ones of all candidates are of one split."""
+        counts = self._counts(next(iter(self.splits)))
+        starts = np.cumsum(counts) - counts
+        if sampling.with_replacement:
+            used = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
+            return {
+                name: starts[used] + (rng.random(sampling.length) * counts[used]).astype(int)
+                for name, rng in score_rngs.items()
+            }
+        # Shape: (num_passes, num_splits), the position of every split within the pass
+        positions = split_rng.permuted(np.tile(np.arange(len(counts)), (counts.max(), 1)), axis=1)
+        return {name: self._in_passes(name, starts, positions, rng) for name, rng in score_rngs.items()}
+
+    def _in_passes(self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: Generator) -> np.ndarray:
+        """Return the rows of a candidate: the seeds of a split in random order, one in each pass over the splits."""
+        splits = self.splits[candidate]
+        shuffled = np.lexsort((rng.random(len(splits)), splits))
+        passes = np.arange(len(splits)) - starts[splits]
+        return shuffled[np.lexsort((positions[passes, splits], passes))]
+
+
+def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
+    """Make a table of the rows that have a score, in any order."""
+    if len(table.scores) < least_candidates:
+        raise DataError(
+            f"{table.name}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
+            f"{len(table.scores)}: {', '.join(table.scores) or 'none'}."
+        )
+    history = table.history()
+    runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
+    numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
+    named = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
+    skipped = 0 if table.tells_states else len(table.rows) - len(history.evaluations)
+    return ScoreTable(
+        table.name,
+        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in named)),
+        {name: np.array([numbers[_split_of(run)] for run in mine]) for name, mine in runs.items()},
+        {name: np.array([run.score for run in mine], dtype=float) for name, mine in runs.items()},
+        minimise=table.minimise,
+        on_official_splits=not table.has_splits,
+        notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
+    )
+
+
+def _split_of(run: Evaluation) -> int:
+    return run.request.split_seed
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
+    return path.is_dir()
+
+
+def refuse_table_options(settings: Any, names: Iterable[str], source: Union[str, Path]) -> None:
+    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
+    other = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
+    for name in names:
+        if getattr(settings, name) not in (None, (), False):
+            raise ConfigError(f"{flag(name)} is for tables of scores, but {other}. Remove {flag(name)}.")
+
+
+def open_scores(settings: ReplaySettings) -> ScoreSource:
+    """Return the preset of this name, the table in this file, or that of the selection in this directory."""
+    scores, path = settings.scores, Path(settings.scores)
+    if scores in PRESETS:
+        refuse_table_options(settings, OF_TABLES, f"{scores} is a preset")
+        return PRESETS[scores]
+    if path.is_dir():
+        refuse_table_options(settings, OF_TABLES, path)
+        return _table_of_selection(path, settings)
+    if path.suffix or path.exists():
+        return table_from(read_rows(path, settings))
+    hint = did_you_mean(scores, PRESETS)
+    raise ConfigError(f"'{scores}' is neither a table of scores nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
+
+
+def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
+    """Return the present scores of the selection in a directory."""
+    with reading(RunDirectory(directory)) as store:
+        stored, least_score = store.meta().settings or {}, store.least_score
+        history = store.history(max_failures=1, least_score=EVERY_SCORE)
+    rows = [
+        {
+            "candidate": run.request.candidate,
+            "split": run.request.split_seed,
+            "seed": run.request.replicate,
+            "score": run.score,
+            "metric": stored.get("metric") or None,
+        }
+        for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
+    ]
+    splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
+    return table_from(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(least_score)

@@ -1,0 +1,488 @@
+"""Reads a table of scores of any form: finds its columns, chooses rows, and makes a `Row` for each run."""
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, Callable, DefaultDict, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, near, visible
+from fiesta_allennlp.core.files import from_csv, shortened
+from fiesta_allennlp.core.names import alike, look
+from fiesta_allennlp.core.records import LARGEST_SCORE
+from fiesta_allennlp.selection.metrics import Metric, error_in
+from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
+from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.tables import forms
+from fiesta_allennlp.tables.forms import Content, Sheet, differing, sheet_in, sheet_of
+from fiesta_allennlp.tables.rows import (
+    FAILED,
+    NUMBER,
+    RUNNING,
+    STATES,
+    Outcome,
+    Row,
+    Rows,
+    name_of_cell,
+    outcome_of,
+    text_of_cell,
+)
+from fiesta_allennlp.tables.settings import COLUMNS, separated
+
+ALIASES = {"state": ("state", "status"), "error": ("error", "info")}
+"""The names of columns that are found without `--columns`, where they are not those of `COLUMNS`."""
+
+LAST = "last"
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
+OF_PANDAS = re.compile(r"Unnamed: [0-9]+")
+
+
+NO_SEEDS = (
+    "The table has neither a split nor a seed column, so each row counts as a run with its own seed. A row that is in "
+    "the table twice counts twice."
+)
+
+
+def read_rows(path: Path, settings: Any, content: Content = None, *, is_one_candidate: bool = False) -> Rows:
+    """Read a table of any form: the files that the settings name, or the `content` that Python has.
+
+    Args:
+        path: the first file, or the name of the content in messages.
+        settings: `TableSettings` with `splits`.
+        is_one_candidate: whether a single file without a candidate column has one candidate, as each of several does.
+
+    Raises:
+        ConfigError: if a file does not exist or a setting does not fit.
+        DataError: if the table is wrong, with the line and the value.
+    """
+    is_official = settings.splits == OFFICIAL
+    blocks = None if is_official else settings.evaluations_per_split or 1
+    paths = [path, *map(Path, settings.files)] if content is None else []
+    if is_official and settings.evaluations_per_split:
+        raise ConfigError("--evaluations-per-split cannot be combined with --splits official. Use only one.")
+    sheets = [sheet_in(file, scores_per_split=blocks) for file in paths]
+    sheets = sheets or [sheet_of(content, str(path), scores_per_split=blocks)]
+    if settings.evaluations_per_split is not None and not all(sheet.is_list for sheet in sheets):
+        raise ConfigError(
+            f"--evaluations-per-split is for lists of scores: {path} already defines which scores share a split. "
+            "Remove the option."
+        )
+    names_files = is_one_candidate or len(sheets) > 1
+    return _Reader(settings, is_official=is_official, names_files=names_files).read(sheets, str(path))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A sheet in long form: the position of each of `COLUMNS`, None if it has none, and of those whose last value in a
+    run counts."""
+
+    sheet: Sheet
+    at: Mapping[str, Optional[int]]
+    last: Tuple[int, ...] = ()
+
+    def called(self, column: str) -> str:
+        position = self.at[column]
+        return column if position is None else self.sheet.columns[position]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Makes rows of sheets as the settings of a command say."""
+
+    settings: Any
+    is_official: bool
+    names_files: bool
+
+    @property
+    def typed(self) -> Mapping[str, str]:
+        return self.settings.columns or {}
+
+    def read(self, sheets: Sequence[Sheet], name: str) -> Rows:
+        notes: Dict[str, None] = {}
+        stems = [Path(sheet.name).stem for sheet in sheets]
+        read: List[_Columns] = []
+        for sheet, stem in zip(sheets, stems, strict=True):
+            sheet, last = self._filtered(sheet)
+            sheet = self._long(sheet, notes)
+            if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.typed:
+                candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
+                sheet = forms.with_constant(sheet, "candidate", candidate)
+            read.append(self._columns(sheet, last))
+        have = {self.is_official or columns.at["split"] is None for columns in read}
+        if len(have) > 1:
+            raise DataError(
+                f"{name}: some of the files have a split column, others not. Use one form, or --splits official."
+            )
+        rows = self._rows(read, has_splits=have == {False}, notes=notes)
+        _check_names(rows)
+        if have == {True} and any(columns.at["seed"] is None for columns in read):
+            notes[NO_SEEDS] = None
+        if any(columns.at["state"] is not None for columns in read):
+            counts = Counter(
+                "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
+            )
+            said = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
+            notes[f"Runs by column '{read[0].called('state')}': {said}."] = None
+        is_independent = self.settings.splits == INDEPENDENT
+        return Rows(
+            name,
+            rows,
+            have == {False},
+            self._minimise(rows, read[0]),
+            tuple(notes),
+            is_independent,
+            tells_states=any(columns.at["state"] is not None for columns in read),
+        )
+
+    # Which columns there are.
+
+    def _position(self, sheet: Sheet, column: str) -> Optional[int]:
+        """Return the position of a column, None if the table has none."""
+        called = self.typed.get(column)
+        if called is None:
+            names = ALIASES.get(column, (column,))
+            return next((found for name in names if (found := _find(sheet, name, column)) is not None), None)
+        found = _find(sheet, called, column, is_typed=True) if called else None
+        if found is None and called[:1] in ("+", "-") and column == "score":
+            found = _find(sheet, called[1:], column, is_typed=True)
+        return found
+
+    def _columns(self, sheet: Sheet, last: Sequence[str]) -> _Columns:
+        """Find all columns. Refuse a table without one that it needs, or with a name that is nearly that of one."""
+        at = {column: self._position(sheet, column) for column in COLUMNS}
+        for column in COLUMNS:
+            likely = near(self.typed.get(column) or column, sheet.columns)
+            is_like = column not in self.typed and column in (("seed",) if self.is_official else ("split", "seed"))
+            is_needed = self.typed.get(column) or column in ("candidate", "score")
+            if at[column] is None and (is_needed or (is_like and likely)):
+                self._refuse(sheet, column, likely)
+        if at["error"] == at["score"]:
+            at["error"] = None
+        split = at["split"]
+        if split is not None and not sheet.is_text:  # rows from Python may have the key without a value
+            values = {name_of_cell(cells[split]) for _, cells in sheet.lines()}
+            at["split"] = None if values == {""} else split
+        return _Columns(sheet, at, tuple(sheet.columns.index(name) for name in last if name in sheet.columns))
+
+    def _refuse(self, sheet: Sheet, column: str, likely: Sequence[str]) -> NoReturn:
+        called = self.typed.get(column) or column
+        needed = ", ".join(self.typed.get(name) or name for name in ("candidate", "seed", "score"))
+        ignoring = f", or ignore it with --columns {column}=" if column in ("split", "seed") else ""
+        wide = "" if self.settings.wide else " If each candidate has a column of its own, add --wide candidate."
+        raise DataError(
+            f"{sheet.header}: the column '{called}' is missing. The header must include {needed} but is "
+            f"{shortened(visible(','.join(sheet.columns))) or 'empty'}. If another column holds the {column}, map it "
+            f"with --columns {column}={likely[0] if likely else 'NAME'}{ignoring}.{wide}"
+        )
+
+    def _filtered(self, sheet: Sheet) -> Tuple[Sheet, List[str]]:
+        """Return the lines that `--where` keeps, and the columns of which the last value counts."""
+        values: DefaultDict[int, Set[str]] = defaultdict(set)
+        last: List[str] = []
+        for text in self.settings.where:
+            cuts = [cut for cut, character in enumerate(text) if character == "="]
+            found = ((_find(sheet, text[:cut], "", is_typed=True), text[cut + 1 :]) for cut in cuts)
+            position, value = next((pair for pair in found if pair[0] is not None), (None, ""))
+            if position is None:
+                raise ConfigError(
+                    f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}, which has "
+                    f"{shortened(visible(', '.join(sheet.columns)))}."
+                    f"{did_you_mean(text.partition('=')[0], sheet.columns)}"
+                )
+            known = {name_of_cell(cells[position]): None for _, cells in sheet.lines()}
+            if value == LAST and LAST not in known:
+                last.append(sheet.columns[position])
+            elif name_of_cell(value) not in known:
+                raise DataError(
+                    f"{sheet.name}: no row has --where {text}.{did_you_mean(value, known)} Values of "
+                    f"'{sheet.columns[position]}': {shortened(visible(', '.join(known)))}."
+                )
+            else:
+                values[position].add(name_of_cell(value))
+
+        def keeps(cells: Sequence[Any]) -> bool:
+            return all(name_of_cell(cells[position]) in kept for position, kept in values.items())
+
+        return (forms.selected(sheet, keeps) if values else sheet), last
+
+    def _long(self, sheet: Sheet, notes: Dict[str, None]) -> Sheet:
+        """Return a wide sheet in long form."""
+        if self.settings.wide is None:
+            return sheet
+        name, _, listed = self.settings.wide.partition("=")
+        if name not in ("candidate", "split", "seed"):
+            raise ConfigError(
+                f"--wide must be candidate, split or seed, each optionally with columns, such as candidate=A,B, but "
+                f"got '{self.settings.wide}'."
+            )
+        at = {column: self._position(sheet, column) for column in COLUMNS if column not in (name, "score")}
+        if listed:
+            found = [_find(sheet, called, name, is_typed=True) for called in separated(listed)]
+            positions = [position for position in found if position is not None]
+            if len(positions) < len(found):
+                self._refuse(sheet, name, near(separated(listed)[found.index(None)], sheet.columns))
+        else:
+            used = {position for position in at.values() if position is not None}
+            used |= {p for p, c in enumerate(sheet.columns) if any(w.startswith(f"{c}=") for w in self.settings.where)}
+            positions = _with_numbers(sheet, used)
+        taken = [sheet.columns[position] for position in positions]
+        if len(taken) < 2:
+            raise DataError(f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {taken}.")
+        if twice := next((called for called in taken if taken.count(called) > 1), None):
+            raise DataError(f"{sheet.header}: the column '{twice}' appears twice. Rename one.")
+        notes[f"Read the columns {shortened(', '.join(taken))} as the {name} of their scores."] = None
+        own = None
+        if name == "candidate" and at["split"] is None and at["seed"] is None:
+            own = "seed" if self.is_official or self.typed.get("split") == "" else "split"
+            notes[f"Each row counts as a {own} of its own{', which all candidates share' * (own == 'split')}."] = None
+        return forms.long_form(sheet, positions, name, number_as=own)
+
+    # Which rows there are.
+
+    def _rows(self, read: Sequence[_Columns], *, has_splits: bool, notes: Dict[str, None]) -> List[Row]:
+        """Return a row for each run. A score replaces other rows of its run; otherwise the later row counts."""
+        runs: Dict[Run, Row] = {}
+        steps: Dict[Run, Tuple[float, ...]] = {}
+        made: Dict[str, int] = defaultdict(int)
+        nameless = 0
+        for columns in read:
+            read_name = _text_in_csv if columns.sheet.is_text else _text_in
+            candidates = _Named(columns.sheet, columns.at["candidate"], read_name)
+            splits = _Named(columns.sheet, columns.at["split"] if has_splits else None, name_of_cell)
+            seeds = _Named(columns.sheet, columns.at["seed"], name_of_cell)
+            metrics = _Named(columns.sheet, columns.at["metric"], read_name)
+            outcomes = _Outcomes(columns)
+            for number, cells in columns.sheet.lines():
+                state = outcomes.state(cells, number)
+                run = candidate, split, seed = candidates.of(cells), splits.of(cells), seeds.of(cells)
+                if "" in run and (
+                    missing := next((n for n in (candidates, splits, seeds) if n.is_missing(cells)), None)
+                ):
+                    if state not in (FAILED, RUNNING):
+                        _refuse_empty(columns, missing.position, number)
+                    nameless += 1
+                    continue
+                if not has_splits and seeds.position is None:
+                    run = candidate, split, seed = candidate, "", str(made[candidate])
+                    made[candidate] += 1
+                outcome = outcomes.of(cells, number, state)
+                row = Row(candidate, split, seed, outcome, metrics.of(cells), columns.sheet, number)
+                before = runs.pop(run, None)
+                if columns.last:
+                    step = tuple(_step(columns.sheet, number, cells[position]) for position in columns.last)
+                    if before is not None and step != steps[run]:
+                        row, before = (row if step > steps[run] else before), None
+                    steps[run] = max(step, steps.get(run, step))
+                if before is not None and before.is_scored:
+                    if row.is_scored:
+                        _refuse_twice(columns, row, before)
+                    row = before
+                runs[run] = row
+        if nameless:
+            notes[f"Ignored {count_text(nameless, 'run')} without a score, candidate, split or seed."] = None
+        return list(runs.values())
+
+    def _minimise(self, rows: Sequence[Row], first: _Columns) -> bool:
+        """Return whether lower scores are better. Refuse different metrics, and an error without a direction."""
+        typed: Dict[str, Row] = {}
+        metrics: Dict[Metric, Row] = {}
+        for row in rows:
+            if row.metric and typed.setdefault(row.metric, row) is row:
+                metrics.setdefault(Metric.of(row.metric), row)
+        if len({metric.name for metric in metrics}) > 1:
+            (_, one), (_, other) = list(metrics.items())[:2]
+            raise DataError(
+                f"{other.where}: the metric is {other.metric}, but on {one.where} it is {one.metric}. Compare scores "
+                f"of one metric: add --where {first.called('metric')}={one.metric}."
+            )
+        if len(metrics) > 1:
+            lower, higher = (
+                next(row for m, row in metrics.items() if m.minimise == is_lower) for is_lower in (True, False)
+            )
+            raise DataError(
+                f"{lower.where}: the metric starts with a minus (lower is better), but not on {higher.where}. Use one "
+                "metric for all rows."
+            )
+        called, score = first.called("score"), self.typed.get("score", "")
+        places = {name: row.where for name, row in typed.items()}
+        places.setdefault(score if score[1:] == called else called, first.sheet.header)
+        if any(name.startswith("-") for name in places) or self.settings.minimise is not None:
+            return bool(self.settings.minimise) or any(name.startswith("-") for name in places)
+        for name, where in places.items():
+            if known := error_in(name):
+                raise DataError(
+                    f"{where}: '{name}' has '{known}' in its name, so lower is usually better, but "
+                    "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
+                )
+        return False
+
+
+Run = Tuple[str, str, str]
+
+
+class _Named:
+    """The names in a column of a sheet."""
+
+    def __init__(self, sheet: Sheet, position: Optional[int], read: Callable[[Any], str]) -> None:
+        self.sheet, self.position, self._read = sheet, position, read
+        self._known: Dict[str, str] = {}
+
+    def of(self, cells: Sequence[Any]) -> str:
+        """Return the name in a line, empty if it has none or the table has no such column."""
+        if self.position is None:
+            return ""
+        cell = cells[self.position]
+        if not isinstance(cell, str):
+            return self._read(cell)
+        found = self._known.get(cell)
+        if found is None:
+            found = self._known[cell] = self._read(cell)
+        return found
+
+    def is_missing(self, cells: Sequence[Any]) -> bool:
+        return self.position is not None and not self.of(cells)
+
+
+class _Outcomes:
+    """The scores in a sheet, with what its columns `state` and `error` say of them."""
+
+    def __init__(self, columns: _Columns) -> None:
+        self.columns, self.sheet = columns, columns.sheet
+        self._score, self._state, self._error = (columns.at[column] or 0 for column in ("score", "state", "error"))
+        self._is_comma = self.sheet.decimal_commas and self._has_decimal_commas()
+
+    def state(self, cells: Sequence[Any], number: int) -> Optional[str]:
+        """Return the state of a run, None if it has none."""
+        if self.columns.at["state"] is None:
+            return None
+        text, called = text_of_cell(cells[self._state]).rpartition(".")[2], self.columns.called("state")
+        if text and text.casefold() not in STATES:
+            raise DataError(
+                f"{self.sheet.where(number)}: '{called}' is '{shortened(visible(text))}', which is not "
+                f"a known state of a run. Known states: {', '.join(STATES)}. If the column is not about runs, add "
+                "--columns state=."
+            )
+        return STATES.get(text.casefold())
+
+    def of(self, cells: Sequence[Any], number: int, state: Optional[str]) -> Outcome:
+        score = cells[self._score]
+        if self._is_comma:
+            score = score.replace(",", ".")
+        if type(score) is str and state in (None, "finished") and NUMBER.fullmatch(score):
+            value = float(score)
+            if abs(value) <= LARGEST_SCORE:
+                return value
+        reason = "" if self.columns.at["error"] is None else name_of_cell(cells[self._error])
+        return outcome_of(score, state, reason, where=self.sheet.where(number))
+
+    def _has_decimal_commas(self) -> bool:
+        """Return whether numbers have decimal commas. Refuse numbers that can be read in two ways."""
+        first: Dict[str, Tuple[int, str]] = {}
+        is_clear = False
+        for number, cells in self.sheet.lines():
+            text = text_of_cell(cells[self._score])
+            if not re.fullmatch(r"[-+0-9.,]+", text):
+                continue
+            marks = {mark for mark in ",." if mark in text}
+            is_clear = is_clear or bool(marks and not THOUSANDS.fullmatch(text))
+            for mark in marks or ({"none"} if text.strip("+-0") else ()):
+                first.setdefault(mark, (number, text))
+        mixed = [first[mark] for mark in (",", ".") if mark in first]
+        if mixed and "none" in first and not is_clear:
+            mixed.append(first["none"])
+        if len(mixed) > 1:
+            (number, one), (_, other) = mixed[:2]
+            raise DataError(
+                f"{self.sheet.where(number)}: '{one}' can be read in two ways, because the table also has '{other}'. "
+                "Write all scores with a decimal point, and without separators of thousands."
+            )
+        return "," in first
+
+
+# Helpers.
+
+
+def _text_in(cell: Any) -> str:
+    return text_of_cell(cell) if cell == cell else ""
+
+
+def _text_in_csv(cell: Any) -> str:
+    return from_csv(text_of_cell(cell))
+
+
+def _find(sheet: Sheet, called: str, column: str, *, is_typed: bool = False) -> Optional[int]:
+    """Return the position of the column that looks like `called`, None if there is none. Of several, the one that was
+    typed in full counts."""
+    found = [position for position, name in enumerate(sheet.columns) if look(name) == look(called)]
+    exact = [position for position in found if sheet.columns[position] == called]
+    if len(exact if is_typed and exact else found) > 1:
+        names = " and ".join(ascii(sheet.columns[position]) for position in found[:2])
+        raise DataError(
+            f"{sheet.header}: the columns {names} have the same name, or names that look alike. Rename one"
+            f"{f', or name the one to use with --columns {column}=' if len(exact) < 2 else ''}."
+        )
+    return next(iter(exact or found), None)
+
+
+def _with_numbers(sheet: Sheet, used: Set[int]) -> List[int]:
+    """Return the columns of a wide sheet that hold numbers, but not those that are used, or number the rows."""
+    left = {p for p, name in enumerate(sheet.columns) if p not in used and name and not OF_PANDAS.fullmatch(name)}
+    found: Set[int] = set()
+    for _, cells in sheet.lines():
+        found |= {
+            p for p in left if isinstance(cells[p], Real) or NUMBER.fullmatch(text_of_cell(cells[p]).replace(",", "."))
+        }
+        left -= found
+    return sorted(found)
+
+
+def _step(sheet: Sheet, number: int, cell: Any) -> float:
+    text = text_of_cell(cell)
+    if not NUMBER.fullmatch(text):
+        raise DataError(f"{sheet.where(number)}: --where with '{LAST}' needs numbers but found '{shortened(text)}'.")
+    return float(text)
+
+
+def _refuse_empty(columns: _Columns, position: Optional[int], number: int) -> NoReturn:
+    *others, last = (columns.called(column) for column in COLUMNS[:4] if columns.at[column] is not None)
+    raise DataError(
+        f"{columns.sheet.where(number)}: '{columns.sheet.columns[position or 0]}' is empty. Every row needs "
+        f"{', '.join(others)} and {last}."
+    )
+
+
+def _refuse_twice(columns: _Columns, row: Row, before: Row) -> NoReturn:
+    """Refuse two scores of one run, and name the columns that could tell them apart."""
+    ours = [columns.called(column) for column in COLUMNS]
+    differ = differing(row.sheet, [before.number, row.number]) if row.sheet is before.sheet else []
+    apart = [name for name in differ if name not in ours]
+    split = f", split {row.split}" if row.split else ""
+    remedy = "Remove one of the rows."
+    if apart:
+        value = forms.cells_of(row.sheet, [row.number])[0][row.sheet.columns.index(apart[0])]
+        remedy = (
+            f"The rows differ in {shortened(', '.join(apart))}. Choose rows, for example with --where "
+            f"'{apart[0]}={shortened(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
+        )
+    elif columns.at["seed"] is None:
+        remedy = "Add a seed column that tells them apart, or remove one of the rows."
+    raise DataError(
+        f"{row.where}: candidate '{row.candidate}'{split}{f', seed {row.seed}' if row.seed else ''} already appears in "
+        f"{before.where}. {remedy}"
+    )
+
+
+def _check_names(rows: Sequence[Row]) -> None:
+    """Refuse names of candidates and splits that contain invisible characters, or that look alike."""
+    for what in ("candidate", "split"):
+        first = {getattr(row, what): row for row in reversed(rows)}
+        for name, row in first.items():
+            if visible(name) != name:
+                raise DataError(f"{row.where}: the name '{visible(name)}' contains an invisible character. Rename it.")
+        if pair := alike(first):
+            one, other = sorted(pair, key=lambda name: rows.index(first[name]))
+            raise DataError(
+                f"{first[other].where}: {what} {other!a} and {what} {one!a} in {first[one].where} differ only in case, "
+                "in blanks or in how accents are encoded. Use one name."
+            )

@@ -1,0 +1,42 @@
+from typing import Dict
+
+import pytest
+
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.names import check_distinct, check_names, split_name
+
+
+def named(*texts: str) -> Dict[str, str]:
+    places = [(name or "", place) for name, place in map(split_name, texts)]
+    check_names(places, what="system", least=1, remedy="Give one.")
+    return dict(places)
+
+
+def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
+    assert named("模型 ünïcode ☃=x", "a.b-c=d=x") == {"模型 ünïcode ☃": "x", "a.b-c": "d=x"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "'=x': a name must not be empty"),
+        ("a/b", "'a/b=x'"),
+        ("a\nb", r"system 'a\\nb=x'"),
+        ("\x1b[2J", r"'\\x1b\[2J=x'"),
+        ("a\u202eb", r"'a\\u202eb=x'"),
+        ("a\udcff", r"'a\\udcff=x'"),
+        (".", "system '.=x'"),
+        (" a", "system ' a=x'"),
+        ("a\u00a0", "system 'a\u00a0=x'"),
+    ],
+)
+def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        named(f"{name}=x")
+
+
+@pytest.mark.parametrize(("first", "second"), [("Aa", "aA"), ("\u00e9", "e\u0301"), ("\u00c9", "e\u0301"), ("ß", "SS")])
+def test_names_that_some_systems_take_for_one_are_refused(first: str, second: str) -> None:
+    with pytest.raises(ConfigError, match=f"systems '{first}' and '{second}' differ only in case"):
+        named(f"{first}=x", f"{second}=y")
+    check_distinct(["a", "á", "a1"], what="system")

@@ -1,0 +1,89 @@
+from dataclasses import replace
+from typing import Tuple
+
+import pytest
+
+from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
+from tests.strategies.histories import evaluation, failure, history, request
+
+
+def test_scores_are_by_replicate_whatever_finished_first() -> None:
+    now = History(("a", "b"), (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)))
+    assert now.scores("a").tolist() == [0.1, 0.3]
+    assert now.scores("b").tolist() == [0.9]
+    assert replace(now, evaluations=()).scores("a").shape == (0,)
+
+
+def counted(candidate: str, replicate: int, **counts: float) -> Evaluation:
+    metrics = {f"count:{kind}": number for kind, number in counts.items()}
+    return replace(evaluation(candidate, replicate, 0.5), metrics={"seconds_asked": 3.0, **metrics})
+
+
+def test_counts_are_by_replicate_and_kind() -> None:
+    now = History(("a", "b"), (counted("a", 1, tp=2, fp=1), counted("a", 0, tp=5, fn=3), counted("b", 0)))
+    counts = now.counts("a")
+    assert counts.kinds == ("fn", "fp", "tp")
+    assert counts.values.tolist() == [[3, 0, 5], [0, 1, 2]]
+    assert (counts.num_without, now.counts("b").num_without) == (0, 1)
+    assert now.counts("b").values.shape == (1, 0)
+    assert replace(now, evaluations=()).counts("a").values.shape == (0, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        counts.values[0, 0] = 9
+
+
+def test_after_is_the_history_gathered_anew() -> None:
+    now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)), pending=(request("c", 0),))
+    now.counts("a")
+    new = (counted("a", 0, tp=2, fp=7), counted("a", 2), counted("b", 3, tp=1), counted("c", 0, fn=2))
+    later, anew = now.after(new), History(now.candidates, now.evaluations + new)
+    assert later == anew and now.num_finished("c") == 0
+    for name in now.candidates:
+        assert later.scores(name).tolist() == anew.scores(name).tolist()
+        assert later.split_seeds(name).tolist() == anew.split_seeds(name).tolist()
+        assert later.counts(name).kinds == anew.counts(name).kinds
+        assert later.counts(name).values.tolist() == anew.counts(name).values.tolist()
+        assert later.counts(name).num_without == anew.counts(name).num_without
+    assert later.counts("a").values.tolist() == [[7, 2], [0, 5], [0, 0]]
+
+
+def test_started_counts_finished_and_pending_but_no_failures() -> None:
+    now = replace(history({"a": [0.1, 0.2], "b": []}, pending=["a", "b", "b"]), failures=(failure("b", 5),))
+    assert [now.num_finished(name) for name in "ab"] == [2, 0]
+    assert [now.num_pending(name) for name in "ab"] == [1, 2]
+    assert [now.num_started(name) for name in "ab"] == [3, 2]
+    assert now.total_started == 5
+
+
+def test_failures_that_count_are_trainings_that_failed_for_good_or_deaths_of_one_training() -> None:
+    def failed(replicate: int, *kinds: str) -> Tuple[Failure, ...]:
+        return tuple(Failure(request("a", replicate), kind, "as told") for kind in kinds)
+
+    finished = (evaluation("a", 0, 0.5),)
+    for failures, number in [
+        (failed(0, "killed", "killed", "machine"), 0),
+        (failed(1, "machine", "machine"), 0),
+        (failed(1, "killed", "killed") + failed(2, "killed"), 2),
+        (failed(1, "killed", "error") + failed(2, "timeout"), 2),
+        (failed(0, "killed") + failed(1, "error"), 1),
+        (failed(1, "machine", "unfit") + failed(2, "unfit"), 2),
+    ]:
+        now = History(("a", "b"), finished, failures=failures)
+        assert (now.num_counted_failures("a"), now.num_counted_failures("b")) == (number, 0)
+
+
+def test_first_is_the_history_in_order_of_finishing_with_nothing_pending() -> None:
+    now = History(
+        ("a", "b"),
+        (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)),
+        pending=(request("b", 1),),
+        withdrawn=frozenset("b"),
+    )
+    assert now.first(2) == History(("a", "b"), now.evaluations[:2], withdrawn=frozenset("b"))
+    assert now.first(0).total_started == 0
+
+
+def test_confidence_is_the_probability_within_the_margin() -> None:
+    decision = Decision("a", 0.01, None, {"a": 0.4, "b": 0.6}, {"a": 0.97, "b": 0.9})
+    assert decision.confidence == 0.97
+    assert Decision("a").confidence is None
+    assert Decision(None, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0}).confidence is None

@@ -1,0 +1,146 @@
+"""Only registered names are built, at every depth, and every wrong key or value is named."""
+
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from fiesta_allennlp.core.errors import ConfigError, PackageError
+from fiesta_allennlp.core.registry import Registrable, build, import_package
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.thompson import TopTwo
+
+
+class Engine(Registrable):
+    default = "electric"
+
+
+@Engine.register("electric")
+class Electric(Engine):
+    def __init__(self, *, power: float = 1.0) -> None:
+        self.power = power
+
+
+class Car(Registrable):
+    def __init__(self, *, engine: Engine, seats: int = 4, names: Optional[List[str]] = None) -> None:
+        self.engine, self.seats, self.names = engine, seats, names
+
+
+@Car.register("van")
+class Van(Car):
+    def __init__(self, *, load: float, owner: str = "", doors: Optional[Dict[str, int]] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.load, self.owner, self.doors = load, owner, doors
+
+
+@Engine.register("any")
+class AnyEngine(Engine):
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+
+def test_nested_parts_are_built_and_arguments_go_up() -> None:
+    given = {"type": "van", "load": 2, "engine": {"power": 3.5}, "seats": 2, "names": ["a"], "doors": {"left": 1}}
+    van = build(Car, given, owner="me")
+    assert isinstance(van, Van) and isinstance(van.engine, Electric)
+    assert (van.load, van.engine.power, van.seats, van.owner) == (2, 3.5, 2, "me")
+    assert (van.names, van.doors) == (["a"], {"left": 1})
+    assert build(Car, {"type": "van", "load": 1, "engine": "electric", "names": None}).names is None
+
+
+def test_extras_that_are_not_taken_are_left_out() -> None:
+    assert build(Engine, {}, owner="me").power == 1.0
+    assert vars(build(Engine, {"type": "any", "x": 1}, owner="me"))["options"] == {"x": 1, "owner": "me"}
+
+
+VAN = {"type": "van", "load": 1, "engine": {}}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"type": "vna"}, "Did you mean 'van'?"),
+        ({"type": ["van"]}, "'type'"),
+        ({"laod": 1}, "Did you mean 'load'?"),
+        ({"seat": 1}, "Did you mean 'seats'?"),
+        ({"load": "much"}, 'load must be a number but got "much"'),
+        ({"load": True}, "load must be a number but got true"),
+        ({"load": float("inf")}, "load must be a number but got Infinity"),
+        ({"seats": 2.5}, "seats must be a whole number but got 2.5"),
+        ({"names": "ab"}, 'names must be a list but got "ab"'),
+        ({"names": [1]}, "names must be a string but got 1"),
+        ({"doors": {"left": "x"}}, 'doors.left must be a whole number but got "x"'),
+        ({"engine": {"power": None}}, "power must be a number but got null"),
+        ({"engine": {"type": "subprocess.Popen", "args": ["true"]}}, "'subprocess.Popen'"),
+    ],
+)
+def test_what_is_wrong_is_named(change: Dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        build(Car, {**VAN, **change})
+    assert told in str(raised.value)
+    with pytest.raises(ConfigError, match="'load'"):
+        build(Car, {"type": "van", "engine": {}})
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(ConfigError, match="'electric' .*tests.core.registry_test.Electric"):
+        Engine.register("electric")(Van)
+    assert Engine.register("electric")(Electric) is Electric
+
+
+def test_a_package_is_imported_with_all_its_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    for place in ("outer/__init__", "outer/inner/__init__", "outer/inner/deep"):
+        (tmp_path / f"{place}.py").write_text("")
+    (tmp_path / "outer" / "broken.py").write_text("import no_such_module")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    for content, name, message in (
+        ("import no_such_module.x", "outer", r"no_such_module' \(.*broken.py, line 1\).*`pip install no_such_module`"),
+        ("import outer.gone", "outer", r"'outer.gone' \(.*broken.py, line 1\)\.$"),
+        ("\nraise TypeError('no')", "outer", r"TypeError: no \(.*broken.py, line 2\)\.$"),
+        ("", "outr", "'outr'. Run the command from the directory that contains it"),
+        ("", "outer.gone", "'outer.gone'. Run the command from the directory that contains it"),
+    ):
+        (tmp_path / "outer" / "broken.py").write_text(content)
+        sys.modules.pop("outer.broken", None)
+        with pytest.raises(PackageError, match=f"--include-package {name} cannot be imported: .*{message}"):
+            import_package(name)
+    (tmp_path / "outer" / "broken.py").unlink()
+    import_package("outer")
+    assert "outer.inner.deep" in sys.modules and sys.path == before
+
+
+def test_a_class_that_is_defined_again_replaces_itself_and_another_one_is_refused() -> None:
+    """As by a cell of a notebook that runs twice, and with a registered class as the base."""
+
+    def cell() -> type:
+        @TopTwo.register("of_a_cell")
+        class OfACell(TopTwo):
+            pass
+
+        return OfACell
+
+    try:
+        cell()
+        second = cell()
+        assert Strategy.by_name("of_a_cell") is second
+        with pytest.raises(ConfigError, match="'of_a_cell' is already registered"):
+            Strategy.register("of_a_cell")(TopTwo)
+    finally:
+        Registrable._registered[Strategy].pop("of_a_cell", None)
+
+
+def test_an_annotation_for_a_type_checker_alone_is_no_error() -> None:
+    class Base(Registrable):
+        pass
+
+    @Base.register("typed")
+    class Typed(Base):
+        def __init__(self, number: int, other: "OnlyForMypy" = None) -> None:  # type: ignore[name-defined]  # noqa: F821
+            self.number = number
+
+    assert build(Base, {"type": "typed", "number": 3, "other": [1]}).number == 3
+    with pytest.raises(ConfigError, match="number must be a whole number"):
+        build(Base, {"type": "typed", "number": "three"})

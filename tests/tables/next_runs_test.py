@@ -1,0 +1,134 @@
+"""The next runs for a table of scores: a selection that is replayed through the table decides the same."""
+
+import runpy
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import joblib
+import pytest
+
+from fiesta_allennlp import next_runs
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import FiestaError
+from tests.selection.loop_test import MEANS, Run
+
+HEADER = "candidate,split,seed,score\n"
+OFFICIAL = "candidate,seed,score\nbase,1,.800\nbase,2,.810\nnew,1,.812\nnew,2,.818\nother,1,.75\nother,2,.76\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "ttts", "bts", "non_adaptive_fc"])
+def test_a_selection_through_the_table_decides_the_same(tmp_path: Path, strategy: str) -> None:
+    made = Run(RunDirectory(tmp_path / "run"), {"type": strategy, "confidence": 0.99})
+    decision = made.go()
+    rows: List[Dict[str, Any]] = []
+    choice = {"belief": "student_t", "strategy": strategy, "confidence": 0.99, "seed": made.seed}
+    for row in made.rows:
+        found = next_runs(rows, candidates=list(MEANS), **choice)
+        assert found.decision.stopped_by is None
+        (run,) = found.runs
+        assert run.candidate == row["candidate"]
+        split = str(row["split_seed"])
+        known = {each["split"] for each in rows}
+        assert run.split == split if split in known else run.split not in known
+        rows.append({"candidate": run.candidate, "split": split, "seed": row["random_seed"], "score": row["score"]})
+    found = next_runs(rows, **choice)
+    assert (found.decision.best, found.decision.stopped_by, found.runs) == (decision.best, decision.stopped_by, ())
+    assert found.decision.prob_best == pytest.approx(decision.prob_best)
+
+
+def runs(found: Any) -> List[Tuple[str, str, str]]:
+    return [(run.candidate, run.split, run.seed) for run in found.runs]
+
+
+def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", HEADER)
+    first = runs(next_runs(path, candidates=["a", "b"], workers=3))
+    assert first == [("a", "0", "1"), ("b", "0", "1"), ("a", "1", "2")]
+    path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
+    assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "1")]
+    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "1")]
+    path.write_text(HEADER + "a,5,5,.5\nb,5,5,.4\nb,7,7,.4\n")  # one number decides both
+    assert runs(next_runs(path, candidates=["c"], workers=3)) == [("c", "5", "5"), ("a", "7", "7"), ("c", "7", "7")]
+
+
+def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", HEADER + "a,0,0,\nb,0,0,.5\na,0,0,.6\nb,1,1,\na,1,1,failed\n")
+    found = next_runs(path, max_failures=3)
+    assert [e.request.candidate for e in found.history.evaluations] == ["b", "a"]
+    assert [r.candidate for r in found.history.pending] == ["b"]
+    assert [f.request.candidate for f in found.history.failures] == ["a"]
+    assert runs(found) == [("a", "2", "2")]
+    assert next_runs(path, max_failures=1).decision.stopped_by == "failures"
+
+
+def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_path: Path) -> None:
+    rows = "".join(f"a,0.1{i},{i}\nb,0.9{i},{i}\n" for i in range(12))
+    path = write(tmp_path / "s.csv", f"model,test_loss,n\n{rows}")
+    columns = {"candidate": "model", "score": "test_loss", "seed": "n"}
+    found = next_runs(path, columns=columns, minimise=True)
+    assert (found.splits, found.decision.best, found.decision.stopped_by) == ("official", "a", "confidence")
+    path.write_text("model,test_loss,n\na,0.1,0\nb,0.2,7\n")
+    assert runs(next_runs(path, columns=columns, workers=2, minimise=True)) == [("a", "", "1"), ("b", "", "0")]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "named"),
+    [
+        (HEADER, {}, "at least 2 candidates but got 0.* --candidates"),
+        (HEADER + "a,,0,1\n", {}, "s.csv, line 2: 'split' is empty"),
+        (HEADER, {"worker": 2}, "'worker' .* Did you mean 'workers'"),
+        (
+            HEADER + "a,0,0,1\nb,0,0,2\n",
+            {"max_evaluations": 3},
+            "--max-evaluations must be at least .*--budget 3.*--stop bayesian",
+        ),
+        (OFFICIAL, {"done": ["bse"]}, "--done: .* 'bse'. Did you mean 'base'"),
+        (OFFICIAL, {"done": ["base", "new", "other"]}, "--done names all candidates"),
+        (OFFICIAL, {"done": ["late"], "candidates": ["late"]}, "--done: candidate 'late' has 0 of the 2 scores"),
+        (OFFICIAL, {"done": "base"}, "done must be a list"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], named: str) -> None:
+    with pytest.raises(FiestaError, match=named):
+        next_runs(write(tmp_path / "s.csv", text), **settings)
+
+
+def test_rows_from_python_are_checked() -> None:
+    with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
+        next_runs([{"candidate": "a", "seed": 1, "score": None}, {"candidate": "b", "score": 1}])
+    with pytest.raises(FiestaError, match="row 1: a score must be a number .* 'nan'.*None"):
+        next_runs([{"candidate": name, "seed": 1, "score": float("nan")} for name in "ab"])
+
+
+def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
+    """The stopping rule asks for no run that nobody can make, also of a candidate with the fewest scores."""
+    rows = [{"candidate": "base", "seed": seed, "score": 0.7 + seed / 100} for seed in range(2)]
+    for number in range(60):
+        runs = next_runs(rows, candidates=["new"], done=["base"], splits="official").runs
+        if not runs:
+            break
+        rows.append({"candidate": runs[0].candidate, "seed": runs[0].seed, "score": 0.8 + (number * 7 % 5) / 100})
+    found = next_runs(rows, done=["base"], splits="official")
+    assert (found.decision.best, found.decision.stopped_by) == ("new", "confidence")
+    assert [row["candidate"] for row in rows].count("base") == 2
+    assert found.decision.prob_best["base"] > 0 and "base gets no further runs" in found.notes[-1]
+
+
+def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = Path(__file__).parents[2] / "examples" / "tables" / "joblib_loop.py"
+    with joblib.parallel_config(backend="threading"):
+        runpy.run_path(str(script))["main"](tmp_path / "s.csv")
+    assert capsys.readouterr().out.startswith("bert is the best with probability ")
+
+
+def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> None:
+    found = next_runs(write(tmp_path / "s.csv", OFFICIAL), workers=2)
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["candidate", "runs", "pending", "failed", "mean", "sd", "P(best)"]
+    assert [f"  {run.candidate}, seed {run.seed}" for run in found.runs] == lines[-2:]
+    assert "--workers" in lines[-3] or "ask again" in lines[-3]

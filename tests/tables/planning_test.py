@@ -1,0 +1,228 @@
+"""Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp import plan
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.probability.split_draws import effects_posterior
+from fiesta_allennlp.probability.split_effects import Scores
+from fiesta_allennlp.tables.pilot import problem_of
+from fiesta_allennlp.tables.replay import Repetition, Replayer
+from fiesta_allennlp.tables.settings import PlanSettings
+from fiesta_allennlp.tables.sources import Sampling
+from tests.selections import write_selection
+
+RNG = np.random.default_rng
+PILOT = {"a": [0.61, 0.64, 0.60, 0.65], "b": [0.59, 0.63, 0.58], "c": [0.52, 0.55]}
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Path:
+    """A selection that was interrupted: runs of 2 seconds."""
+    write_selection(tmp_path / "run", PILOT, confidence=0.9, max_evaluations=40).close()
+    return tmp_path / "run"
+
+
+def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
+    """With a gap of 1,000 sds the first look that may stop does: after the starting runs of both."""
+    found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (6, 1, 0)
+    assert found.default.mean_seconds == 6 * 1800 / 2
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (6, 6, 6)
+    assert list(found.margins) == [0.001, 0.002, 0.004]
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {6}
+    assert "Expect 6 runs" in repr(found) and "1 h 30 min with 2 workers" in repr(found)
+
+
+def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
+    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
+    assert found.default.runs.high < 60 and (found.default.correct, found.default.inconclusive) == (1, 1)
+    assert "No number of runs separates equal candidates" in repr(found)
+    assert "inconclusive within 60 runs (--max-evaluations)" in repr(found)
+    found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
+    assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
+    rows = [row.split() for row in repr(found).splitlines()[3:7]]
+    assert [row.count("-") for row in rows] == [2] * 4, "no winner can be wrong"
+
+
+def test_shares_of_winners_leave_inconclusive_ends_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four selections, two are inconclusive: one led by the best. One winner of the two is wrong."""
+    ends = [("max_evaluations", True), ("max_evaluations", False), ("confidence", True), ("confidence", False)]
+
+    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+        return [
+            Repetition("a", *ends[number], num_evaluations=(6, 7, 8, 90)[number], num_rounds=6)
+            for number in repetitions
+        ]
+
+    monkeypatch.setattr(Replayer, "run_all", run_all)
+    found = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
+    outlook = found.default
+    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
+    assert outlook.picked_interval == outlook.wrong_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
+    row = repr(found).splitlines()[3].split()
+    assert row == ["top_two", "28", "7", "6", "to", "90", "25%", "25%", "50%"]
+    assert found.margins[0.01] and "-" in repr(found).splitlines()[4], "a margin of the gap: no winner is wrong"
+
+
+def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
+    given = {"gap": 0, "sd": 0.01, "max_evaluations": 30, "repetitions": 4, "seed": 2}
+    margins = plan(**given).margins
+    assert margins == {margin: plan(**given, margin=margin).default for margin in (0.001, 0.002, 0.004)}
+    assert list(plan(**given, margin=0.002).margins) == [0.004]
+
+
+def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+        if self.margin == 0.002:
+            ctrl_c()
+        return whole(self, repetitions)
+
+    whole = Replayer.run_all
+    monkeypatch.setattr(Replayer, "run_all", run_all)
+    found = plan(gap=1, sd=0.01, repetitions=2, seed=1)
+    assert (found.default.repetitions, list(found.margins), found.equal, found.halving) == (2, [0.001], None, None)
+    assert found.interrupted and "Interrupted: these are the simulations that finished." in repr(found)
+
+
+def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
+    found = plan(pilot, repetitions=3, seed=3)
+    assert (found.problem.num_done, found.limit, found.problem.choice.confidence) == (9, 40, 0.9)
+    assert 9 <= found.default.runs.low <= found.default.runs.high <= 40
+    # runs of 2 s each, by one worker
+    assert found.default.mean_seconds == pytest.approx(2 * (found.default.mean_runs - 9))
+    assert "9 of them have finished, so" in repr(found)
+    for given in ({"splits": "official"}, {"evaluations_per_split": 2}):  # a selection has its own splits
+        with pytest.raises(FiestaError, match="is for"):
+            plan(pilot, **given)
+
+
+def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
+    """Wide gaps: each way takes the fewest runs, and those of the published model are the six that it has."""
+    rows = [f"{name},{seed},{mean + seed / 1000}" for name, mean in (("a", 0.7), ("b", 0.6)) for seed in range(2)]
+    rows += [f"base,{seed},{0.5 + seed / 1000}" for seed in range(6)]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(["candidate,seed,score", *rows]))
+    found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
+    assert (found.default.mean_runs, found.equal.mean_runs) == (12, 12)
+    assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
+
+
+def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
+    scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
+    write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
+    found = plan(tmp_path / "spent", repetitions=1, seed=1)
+    assert (found.default.mean_runs, found.default.inconclusive) == (24, 1)
+    assert "pass a larger --max-evaluations" in repr(found)
+
+
+def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
+    source = problem_of(PlanSettings(source=str(pilot))).source
+    rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
+    drawn = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
+    for name, scores in PILOT.items():
+        assert drawn.scores[name][: len(scores)].tolist() == scores
+    # b has seen three of the four splits of a: its next run is on the fourth, the one after on a new split
+    assert drawn.splits["b"][:4].tolist() == drawn.splits["a"][:4].tolist()
+    assert drawn.splits["b"][4] == drawn.splits["a"][4] == drawn.splits["c"][4] == -1
+    effects = source.posterior.draw(RNG(9))
+    apart = source.draw(Sampling(False, False, 9999), split_rng=RNG(9), score_rngs=rngs)
+    new = [apart.splits[name][len(scores) :] for name, scores in PILOT.items()]
+    assert len(set(np.concatenate(new).tolist())) == 3 * 9999
+    sds = source.standardised.unit * np.hypot(effects.noise_sds, effects.split_sd)
+    assert [np.std(apart.scores[name][4:]) for name in PILOT] == pytest.approx(sds.tolist(), rel=0.03)
+
+
+def test_draws_have_the_moments_of_the_posterior() -> None:
+    """Two candidates and 200 splits without effects: the difference of means has the variance 2 sigma^2 / n."""
+    size, sd = 200, 0.5
+    scores = RNG(0).normal(0, sd, (2, size))
+    posterior = effects_posterior(Scores(np.ones((2, size)), scores, np.zeros(2)))
+    rng = RNG(1)
+    draws = [posterior.draw(rng) for _ in range(400)]
+    differences = np.array([draw.means[0] - draw.means[1] for draw in draws])
+    expected = scores[0].mean() - scores[1].mean()
+    assert differences.mean() == pytest.approx(expected, abs=4 * np.sqrt(2 / size / 400) * sd + 0.02 * sd)
+    assert differences.std() == pytest.approx(sd * np.sqrt(2 / size), rel=0.2)
+    assert np.mean([draw.noise_sds for draw in draws]) == pytest.approx(sd, rel=0.1)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+    return path
+
+
+def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
+    first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
+    assert (first.default, first.halving) == (again.default, again.halving)
+    given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
+    assert (given.budget, given.halving.mean_runs) == (8, 8)
+    assert "so " + str(round(given.default.runs.median) - 6) + " more" in repr(given)
+    with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
+        plan(table, budget=6)
+
+
+def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
+    for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
+        source = problem_of(PlanSettings(source=str(table), splits=splits)).source
+        assert (source.posterior.split_precision < np.inf) is fits_effects
+    assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
+    for minimise in (True, False):
+        assert problem_of(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
+
+
+def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
+    """The default is 50 for each candidate that was not removed, and the 2 runs of the one that was."""
+    scores = {"a": [0.61, 0.62, 0.60], "b": [0.31, 0.33, 0.32], "c": [0.5, 0.52]}
+    started = {"max_evaluations": None, "confidence": 0.9, "meta": {"removed": ["c"]}}
+    write_selection(tmp_path / "run", scores, **started).close()
+    assert plan(tmp_path / "run", repetitions=1, seed=1).limit == 50 * 2 + 2
+
+
+def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> None:
+    """With the directions of the strategy and of the truth apart, no selection would be right."""
+    losses = {"high": [3.50, 3.52, 3.49], "low": [3.20, 3.22, 3.21]}
+    write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
+    found = plan(tmp_path / "run", repetitions=2, seed=5)
+    assert found.problem.source.minimise
+    assert found.default.correct == found.equal.correct == found.halving.correct == 1
+    assert found.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
+    assert "The candidate with the lowest mean is the best." in repr(found)
+    write_selection(tmp_path / "other", losses).close()
+    with pytest.raises(FiestaError, match="--minimise is for tables"):
+        plan(tmp_path / "other", minimise=True)
+
+
+NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({**NUMBERS, "gap": float("nan")}, "--gap must be a number but got NaN"),
+        ({**NUMBERS, "minimise": True}, "^--minimise"),
+        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
+        ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
+        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_unpaired"}}, "^--belief logit_unpaired"),
+        ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
+        ({"source": "nowhere"}, "nowhere does not exist"),
+        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
+        ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 runs .* 'b' has 1"),
+        ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores are equal"),
+    ],
+)
+def test_what_cannot_be_planned_is_an_error(tmp_path: Path, settings: Dict[str, Any], named: str) -> None:
+    """A pilot is given by its scores."""
+    if "a" in settings:
+        write_selection(tmp_path / "pilot", settings).close()
+        settings = {"source": tmp_path / "pilot"}
+    with pytest.raises(FiestaError, match=named):
+        plan(**settings, repetitions=1)

@@ -1,0 +1,150 @@
+"""Replays on tables that can be worked by hand, and on presets."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.reports.words import replay_in_words
+from fiesta_allennlp.tables.replay import Repetition, Replay, best_within, prepare_replay, replay, summarise_replay
+from fiesta_allennlp.tables.settings import ReplaySettings
+
+
+def settings(**options: Any) -> ReplaySettings:
+    return ReplaySettings(**{"scores": "tdsa-8", "repetitions": 6, "processes": 1, "seed": 7, **options})
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(scores: Dict[str, List[float]]) -> str:
+        (tmp_path / "scores.json").write_text(json.dumps(scores))
+        return str(tmp_path / "scores.json")
+
+    return write
+
+
+def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
+    """With constant scores and a budget of 6 each of 3 candidates runs twice, in whatever order the splits come; and
+    they are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
+    scores = write({"a": [0.1] * 4, "b": [0.3] * 4, "c": [0.2] * 4})
+    result = replay(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
+    assert result.repetitions == (Repetition("b", "budget", True, 6, 2),) * 6
+    assert result.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
+    assert not result.interrupted
+    sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
+    assert sure.repetitions == (Repetition("b", "confidence", True, 6, 6),) * 6
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "bts"])
+def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, strategy: str) -> None:
+    """Repetition by repetition; the file says the direction itself, or the option does."""
+    rng = np.random.default_rng(4)
+    errors = {name: rng.normal(mean, 0.5, 30).round(3) for name, mean in (("a", 36), ("b", 35), ("c", 35.6))}
+    results = []
+    for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
+        rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
+        (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
+        given = {"strategy": strategy, "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
+        results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
+    shown, told, negated = results
+    assert shown.repetitions == told.repetitions == negated.repetitions
+    assert shown.true_means == told.true_means == pytest.approx({n: -mean for n, mean in negated.true_means.items()})
+    assert shown.true_means["b"] > 34
+    summaries = [summarise_replay(result) for result in results]
+    assert [summary["best"] for summary in summaries] == ["b"] * 3
+    assert [summary.get("minimise") for summary in summaries] == [True, True, None]
+    assert "The candidate with the lowest mean is the best." in replay_in_words(summaries[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "best"),
+    [
+        ({}, ("b",)),
+        ({"margin": 0.01}, ("a", "b")),
+        ({"scores": "tie", "with_replacement": False, "max_evaluations": 99}, ("first", "second")),
+    ],
+)
+def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best: Any) -> None:
+    scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
+    defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 27, "with_replacement": True}
+    replayer = prepare_replay(settings(**{**defaults, **options}))
+    assert best_within(replayer.source.true_means(), replayer.margin) == best
+
+
+def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_processes() -> None:
+    options = {"confidence": 0.6, "batch_size": 4, "repetitions": 4, "max_evaluations": 32}
+    first, other = (replay(settings(**options, seed=None)) for _ in range(2))
+    assert first.settings.seed is not None and first.settings.seed != other.settings.seed
+    again = replay(replace(first.settings, processes=2))
+    assert (again.repetitions, again.settings.processes) == (first.repetitions, 2)
+
+
+@pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
+def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
+    choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
+    replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
+    histories = list(replayer.histories(replayer.draw(0), 0))
+    assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
+    end = histories[-1]
+    assert (end.candidates, end.pending) == (("third", "first"), ())
+    by_key = {e.request.key: e.request.split_seed for e in end.evaluations}
+    assert sorted(by_key) == [(name, k) for name in ("first", "third") for k in range(6)]
+    assert sum(by_key["third", k] == by_key["first", k] for k in range(6)) == num_shared
+    assert len(set(by_key.values())) == 12 - num_shared
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[], None]) -> None:
+    def interrupt(number: int) -> None:
+        finished.append(number)
+        if len(finished) == 2:
+            ctrl_c()
+
+    finished: List[int] = []
+    many = settings(scores="tie", budget=8, repetitions=400, processes=processes)
+    result = replay(many, on_repetitions=interrupt)
+    assert result.interrupted
+    assert len(result.repetitions) == sum(finished) < 400
+    if processes == 1:
+        assert result.repetitions == replay(replace(many, repetitions=sum(finished))).repetitions
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"candidates": ("ian", "ina")}, "'ina' .* Did you mean 'ian'"),
+        ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
+        ({"evaluations_per_split": 5}, "--evaluations-per-split .* tdsa-8"),
+    ],
+)
+def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        replay(settings(**options))
+
+
+REPETITIONS = (
+    Repetition("b", "confidence", True, 10, 3),
+    Repetition("a", "confidence", False, 20, 5),
+    Repetition("b", "max_evaluations", True, 40, 10),
+    Repetition("a", "max_evaluations", False, 40, 10),
+)
+SETTINGS = ReplaySettings(scores="s.json", evaluations_per_split=5, seed=2**100, batch_size=4, confidence=0.9)
+REPLAY = Replay(SETTINGS, {"a": 0.5, "b": 0.6, "c": 0.1}, REPETITIONS, seconds=1.5, interrupted=False)
+
+
+def test_a_summary_worked_by_hand() -> None:
+    summary = summarise_replay(REPLAY)
+    assert (summary["repetitions"], summary["best"], summary["interrupted"]) == (4, "b", False)
+    assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
+    assert (summary["picked"], summary["picked_interval"]) == (0.25, pytest.approx([0.0456, 0.6994], abs=1e-4))
+    # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
+    assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
+    quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}
+    expected = {"min": 10, "mean": 27.5, "median": 30.0, "max": 40, "quantiles": quantiles}
+    assert summary["evaluations"] == expected
+    assert summary["rounds"] == {"mean": 7.0} and summary["seed"] == str(2**100)
+    assert [candidate["recommended"] for candidate in summary["candidates"]] == [0.5, 0.5, 0.0]
