@@ -1,14 +1,17 @@
 """One TD-LSTM evaluation through `fiesta-select`'s own worker, beside the same model and epochs in a bare PyTorch loop.
 
 Both run in fresh processes from the same preloaded fork server, in turn, one at a time and on one thread. Prints the
-ratio of whole evaluations, the fixed overhead of ours (everything but the epochs) and where the time goes.
+ratio of whole evaluations, the fixed overhead of ours (everything but the epochs), and by a profile of one evaluation
+where the time goes.
 
     python scripts/benchmarks/training.py --data DIRECTORY --vectors vectors.50d.txt.gz
 """
 
 import copy
+import cProfile
 import json
 import os
+import pstats
 import statistics
 import tempfile
 import time
@@ -211,6 +214,35 @@ def report(pairs: Sequence[Tuple[Timing, Timing]], num_epochs: int) -> None:
     show(f"fixed overhead of an evaluation {fixed:.2f} s (wanted: at most 2)")
 
 
+def profiled(evaluator: AllenNLPTraining, directory: Path) -> Dict[str, float]:
+    """Seconds of the parts of one evaluation in this process. A profile makes Python's share larger than it is."""
+    profile = cProfile.Profile()
+    profile.runcall(evaluator.evaluate, REQUEST, directory)
+    functions = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+
+    def seconds(*places: str) -> float:
+        """The seconds of functions, with all that they call; each is a part of its file's path and its name."""
+        chosen = [tuple(place.split(":")) for place in places]
+        rows = functions.items()
+        return sum(row[3] for (file, _, name), row in rows if any(p in file and n == name for p, n in chosen))
+
+    metrics = seconds("fbeta_measure.py:__call__", "categorical_accuracy.py:__call__", "training/util.py:get_metrics")
+    signatures = seconds("inspect.py:signature")
+    parts = {
+        "forward pass and loss": seconds("tdsa_classifier.py:forward")
+        - seconds("fbeta_measure.py:__call__", "categorical_accuracy.py:__call__")
+        - signatures,
+        "gradients": seconds("torch/_tensor.py:backward"),
+        "step of the optimizer": seconds("optim/optimizer.py:wrapper"),
+        "batches": seconds("multiprocess_data_loader.py:__iter__"),
+        "AllenNLP: metrics of each batch": metrics,
+        "AllenNLP: signature of each embedder, at each call": signatures,
+        "data, vocabulary, model": seconds("allennlp/evaluator.py:built"),
+    }
+    whole = seconds("candidate_run.py:evaluate")
+    return {**parts, "rest, most of it AllenNLP's trainer": whole - sum(parts.values()), "one evaluation": whole}
+
+
 def main() -> None:
     parser = make_parser(__doc__, repetitions=5)
     parser.add_argument("--data", required=True, help="directory of the SemEval-2014 Restaurants files")
@@ -226,7 +258,11 @@ def main() -> None:
         config, (filtered,) = evaluator.config, evaluator.vectors.values()
         bare(config, filtered, run.root / "warm.log")  # starts the fork server
         pairs = [(ours(evaluator, run), bare(config, filtered, run.root / "bare.log")) for _ in range(args.repetitions)]
+        parts = profiled(evaluator, run.root / "profiled")
     report(pairs, args.epochs)
+    whole = parts["one evaluation"]
+    rows = [[name, f"{seconds:.2f}", f"{seconds / whole:.0%}"] for name, seconds in parts.items()]
+    print_table(("", "seconds", "share"), rows, title="A profile of one evaluation")
 
 
 if __name__ == "__main__":
