@@ -42,8 +42,14 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
 
 def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews: Path, call: Call) -> None:
     before = sorted(reviews.iterdir())
-    output = call.done(*trained, "--dry-run")
-    for fact in ("test accuracy", "72 instances", "train 40, validation 12, test 20", "at least 6 and at most 100"):
+    output = call.done(*trained, "--dry-run", "--workers", 2)
+    for fact in (
+        "test accuracy",
+        "72 instances",
+        "train 40, validation 12, test 20",
+        "at least 6 and at most 100",
+        "as long as 3 runs",
+    ):
         assert fact in output
     assert sorted(reviews.iterdir()) == before
 
