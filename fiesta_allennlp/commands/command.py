@@ -125,6 +125,9 @@ def _interruptible() -> Iterator[None]:
     came: List[int] = []
 
     def interrupt(signum: int, frame: Any) -> None:
+        if frame and frame.f_code is come_again.__code__:  # Python drops what is raised there, too
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN)
+            return
         came.append(signum)
         if len(came) > 1:
             os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent

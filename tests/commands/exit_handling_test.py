@@ -39,7 +39,7 @@ def test_the_first_signal_ends_a_command_in_order(ending: signal.Signals) -> Non
 
 DROPPED = """
 import time
-from fiesta_allennlp.commands.command import run_and_exit
+from fiesta_allennlp.commands import command
 
 class Slow:
     def __del__(self):
@@ -50,12 +50,13 @@ def work(console):
     Slow()
     time.sleep(60)
 
-run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
+command.run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
 """
 
 
-def test_a_signal_in_a_callback_where_python_drops_it_comes_again() -> None:
-    process = Command(["-c", DROPPED])
+@pytest.mark.parametrize("seconds", [0.01, 0.00002], ids=["later", "while Python still drops it"])
+def test_a_signal_in_a_callback_where_python_drops_it_comes_again(seconds: float) -> None:
+    process = Command(["-c", DROPPED.replace("command.run", f"command.SECONDS_UNTIL_AGAIN = {seconds}\ncommand.run")])
     assert "deleting\n" in process.stdout
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=50)
