@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, all_in_one
+from fiesta_allennlp.core.errors import ConfigError, combined
 from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
@@ -176,7 +176,7 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
-            raise ConfigError(all_in_one(refusals, what="points of the space are invalid"))
+            raise ConfigError(combined(refusals, what="points of the space are invalid"))
         check_variables(specs, staged.overrides)
     return made
 
