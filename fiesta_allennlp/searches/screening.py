@@ -19,7 +19,7 @@ from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
+from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.metrics import Metric, check_sign
@@ -183,7 +183,7 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
 
 def _pool(settings: SearchSettings) -> CandidatePoints:
     if settings.space is None:
-        return given_pool(settings.points)
+        return pool_of_points(settings.points)
     assert settings.seed is not None  # every new search has one
     return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
