@@ -33,8 +33,8 @@ class Posterior(ABC):
         """
         return None
 
-    def expected_loss(self, taken: int) -> Optional[float]:
-        """Compute E[max_j mean_j - mean_taken] in the metric's units, `taken` being a place in `History.active`.
+    def expected_loss(self, chosen: int) -> Optional[float]:
+        """Compute E[max_j mean_j - mean_chosen] in the metric's units, `chosen` being an index into `History.active`.
 
         None if it is unknown, or infinite.
         """
@@ -73,7 +73,7 @@ class Belief(Registrable):
         Here it is pooled over the candidates. A model with effects of splits has that of runs on one split.
         """
         scores = [history.scores(name) for name in history.active]
-        squares, df = (sum(each) for each in zip(*((np.var(s) * len(s), len(s) - 1) for s in scores), strict=True))
+        squares, df = (sum(values) for values in zip(*((np.var(s) * len(s), len(s) - 1) for s in scores), strict=True))
         return float(np.sqrt(squares / max(df, 1)))
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> Sequence[Posterior]:

@@ -14,7 +14,7 @@ from fiesta_allennlp.probability.rates import RatesModel, log_sum_exp
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 
 LEAST_SAMPLES = 64
-KEPT = 1024
+CACHE_SIZE = 1024
 """The number of single candidates' posteriors to keep, because a step changes only one of them."""
 
 
@@ -24,10 +24,10 @@ class FMeasurePosterior(Posterior):
     Each is represented by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
     """
 
-    def __init__(self, each: Sequence[Marginal]) -> None:
-        self.marginals = each
-        self.location = np.array([one.location for one in each])
-        self.scale = np.array([one.scale for one in each])
+    def __init__(self, marginals: Sequence[Marginal]) -> None:
+        self.marginals = marginals
+        self.location = np.array([measure.location for measure in marginals])
+        self.scale = np.array([measure.scale for measure in marginals])
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         return weighted_draws.sample(self.marginals, size, rng)
@@ -39,13 +39,13 @@ class FMeasurePosterior(Posterior):
             level: probability of the interval, such as 0.95.
         """
         tails = ((1 - level) / 2, (1 + level) / 2)
-        return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
+        return np.array([[measure.quantile(tail) for tail in tails] for measure in self.marginals])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         return weighted_draws.prob_best(self.marginals, margin)
 
-    def expected_loss(self, taken: int) -> float:
-        return expected_loss_of_draws(self.marginals, taken)
+    def expected_loss(self, chosen: int) -> float:
+        return expected_loss_of_draws(self.marginals, chosen)
 
 
 @Belief.register("dirichlet_f_measure")
@@ -102,23 +102,23 @@ class DirichletFMeasure(Belief):
 
     def _table(self, history: History, candidate: str) -> np.ndarray:
         counts = checked_counts(history, candidate, self.min_evaluations)
-        if other := sorted(set(counts.kinds) - set(BINARY)):
+        if unexpected := sorted(set(counts.kinds) - set(BINARY)):
             raise ScoreError(
                 f"dirichlet_f_measure needs the counts {', '.join(BINARY)} of a binary task but candidate "
-                f"'{candidate}' has {other[0]}. Use paired_measure."
+                f"'{candidate}' has {unexpected[0]}. Use paired_measure."
             )
-        return counts.of(list(BINARY))
+        return counts.for_kinds(list(BINARY))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def _marginal(
     table: bytes, beta: float, concentration: float, prior_concentration: float, num_samples: int
 ) -> Marginal:
     """The posterior of one candidate's measure, kept for these counts."""
     counts = np.frombuffer(table).reshape(-1, len(BINARY))
     prior = np.full(len(BINARY), prior_concentration / len(BINARY))
-    drawn = RatesModel(prior, concentration, counts).posterior(num_samples)
-    return marginal(log_odds(drawn.log_rates, beta), drawn.weights)
+    draws = RatesModel(prior, concentration, counts).posterior(num_samples)
+    return marginal(log_odds(draws.log_rates, beta), draws.weights)
 
 
 def log_odds(log_rates: np.ndarray, beta: float) -> np.ndarray:

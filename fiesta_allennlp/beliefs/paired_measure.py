@@ -73,9 +73,9 @@ class PairedMeasure(Belief):
         return self.posteriors([history])[0]
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[MeasurePosterior]:
-        every = [self._pseudo_scores(history) for history in histories]
-        tables = [_scores(history, alone) for history, alone in zip(histories, every, strict=True)]
-        found = [
+        measures = [self._pseudo_scores(history) for history in histories]
+        tables = [_scores(history, alone) for history, alone in zip(histories, measures, strict=True)]
+        posteriors = [
             MeasurePosterior(
                 location=alone.centre + alone.unit * means.location,
                 scales=alone.unit * means.scale,
@@ -83,17 +83,17 @@ class PairedMeasure(Belief):
                 weight=means.weight,
                 alone=alone,
             )
-            for alone, means in zip(every, mean_scores_of_all(tables), strict=True)
+            for alone, means in zip(measures, mean_scores_of_all(tables), strict=True)
         ]
         for margin in margins:
-            compute_together(found, margin)
-        return found
+            compute_together(posteriors, margin)
+        return posteriors
 
     def _pseudo_scores(self, history: History) -> PseudoScores:
         counts = [checked_counts(history, name, self.min_evaluations) for name in history.active]
-        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._average)
-        parts = _parts(list(pairs.values()), self._average, self._beta)
-        numerators, denominators = ([one.of(list(pairs)) @ part for one in counts] for part in parts)
+        pairs = _pairs(sorted({kind for own in counts for kind in own.kinds}), self._average)
+        contributions = _contributions(list(pairs.values()), self._average, self._beta)
+        numerators, denominators = ([own.for_kinds(list(pairs)) @ added for own in counts] for added in contributions)
         return pseudo_scores(numerators, denominators)
 
 
@@ -103,7 +103,7 @@ def _scores(history: History, alone: PseudoScores) -> Scores:
     return replace(table, within=table.within + alone.unseen / alone.unit**2)
 
 
-def _parts(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:
+def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:
     """What an answer of each kind adds to the numerator and to the denominator of each ratio, whose mean is the metric.
 
     Shapes: `(num_kinds, num_ratios)`.

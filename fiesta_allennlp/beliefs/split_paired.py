@@ -57,20 +57,20 @@ class SplitPaired(ScoreBelief):
         return self.posteriors([history])[0]
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[StudentTPosterior]:
-        every = [self.scores(history) for history in histories]
+        all_scores = [self.scores(history) for history in histories]
         varying = {
-            place: Standardised.of(scores, _worth_pairing(self._splits(histories[place])))
-            for place, scores in enumerate(every)
+            index: Standardised.of(scores, _worth_pairing(self._splits(histories[index])))
+            for index, scores in enumerate(all_scores)
             if np.ptp(np.concatenate(scores)) > 0
         }
         means = mean_scores_of_all([standardised.table for standardised in varying.values()])
-        found = {
-            place: self._in_units(standardised, one)
-            for (place, standardised), one in zip(varying.items(), means, strict=True)
+        fits = {
+            index: self._in_units(standardised, mean_scores)
+            for (index, standardised), mean_scores in zip(varying.items(), means, strict=True)
         }
         for margin in margins:
-            compute_together(list(found.values()), margin)
-        return [found[place] if place in found else self._known(scores) for place, scores in enumerate(every)]
+            compute_together(list(fits.values()), margin)
+        return [fits[index] if index in fits else self._exact(scores) for index, scores in enumerate(all_scores)]
 
     def noise_sd(self, history: History) -> float:
         scores = self.scores(history)
@@ -79,9 +79,9 @@ class SplitPaired(ScoreBelief):
         standardised = Standardised.of(scores, _worth_pairing(self._splits(history)))
         return standardised.unit * effects_posterior(standardised.table).noise_sd
 
-    def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
-        known = np.zeros(len(scores))
-        return StudentTPosterior.simple(known + scores[0][0], known, known + 1, has_margin=self.has_margin)
+    def _exact(self, scores: List[np.ndarray]) -> StudentTPosterior:
+        zeros = np.zeros(len(scores))
+        return StudentTPosterior.simple(zeros + scores[0][0], zeros, zeros + 1, has_margin=self.has_margin)
 
     def _in_units(self, standardised: Standardised, means: MeanScores) -> StudentTPosterior:
         unit = standardised.unit

@@ -16,7 +16,7 @@ class StudentTPosterior(Posterior):
     """Independent mean scores: mu_i = location_i + scales_ci t(df_ci) with probability weight_ci.
 
     `location` has the shape `(num_candidates,)`, in the order of `History.active`; `scales`, `df` and `weight` have the
-    shape `(num_parts, num_candidates)`. A scale of 0 means that the mean score counts as known.
+    shape `(num_components, num_candidates)`. A scale of 0 means that the mean score counts as known.
     `fiesta_allennlp.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
     raises a `ConfigError`.
     """
@@ -26,14 +26,14 @@ class StudentTPosterior(Posterior):
     df: np.ndarray
     weight: np.ndarray
     has_margin: bool = True
-    known: Dict[float, np.ndarray] = field(default_factory=dict)
+    prob_best_by_margin: Dict[float, np.ndarray] = field(default_factory=dict)
     """P(best) by margin, as far as it was computed."""
 
     @classmethod
     def simple(
         cls, location: np.ndarray, scale: np.ndarray, df: np.ndarray, *, has_margin: bool = True
     ) -> "StudentTPosterior":
-        """Make a posterior with one part. Shapes: `(num_candidates,)`."""
+        """Make a posterior with one component. Shapes: `(num_candidates,)`."""
         return cls(location, scale[None], df[None], np.ones((1, len(location))), has_margin)
 
     @property
@@ -43,34 +43,34 @@ class StudentTPosterior(Posterior):
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         shape = size, len(self.location)
-        part = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)
-        at = part, np.arange(shape[1])
-        return self.location + self.scales[at] * rng.standard_t(self.df[at])
+        component = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)
+        cells = component, np.arange(shape[1])
+        return self.location + self.scales[cells] * rng.standard_t(self.df[cells])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin not in self.known:
+        if margin not in self.prob_best_by_margin:
             if margin != 0 and not self.has_margin:
                 raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
-            self.known[margin] = prob_best(
+            self.prob_best_by_margin[margin] = prob_best(
                 self.location, scale=self.scales, df=self.df, weight=self.weight, margin=margin
             )
-        return self.known[margin]
+        return self.prob_best_by_margin[margin]
 
-    def expected_loss(self, taken: int) -> Optional[float]:
+    def expected_loss(self, chosen: int) -> Optional[float]:
         if not self.has_margin:  # a mean logit does not tell the mean score
             return None
-        return expected_loss(self.location, scale=self.scales, df=self.df, weight=self.weight, taken=taken)
+        return expected_loss(self.location, scale=self.scales, df=self.df, weight=self.weight, chosen=chosen)
 
 
 def compute_together(posteriors: Sequence[StudentTPosterior], margin: float) -> None:
-    """Compute P(best) of several posteriors of equally many candidates and parts, which takes less time together."""
+    """Compute P(best) of posteriors of equally many candidates and components, which takes less time together."""
     if posteriors:
-        parts = (np.stack([getattr(one, name) for one in posteriors], axis=1) for name in ("scales", "df", "weight"))
-        scale, df, weight = parts
-        location = np.stack([one.location for one in posteriors])
-        found = prob_best_of_all(location, scale=scale, df=df, weight=weight, margin=margin)
-        for posterior, probabilities in zip(posteriors, found, strict=True):
-            posterior.known[margin] = probabilities
+        fields = (np.stack([getattr(own, name) for own in posteriors], axis=1) for name in ("scales", "df", "weight"))
+        scale, df, weight = fields
+        location = np.stack([posterior.location for posterior in posteriors])
+        probability_rows = prob_best_of_all(location, scale=scale, df=df, weight=weight, margin=margin)
+        for posterior, probabilities in zip(posteriors, probability_rows, strict=True):
+            posterior.prob_best_by_margin[margin] = probabilities
 
 
 class ScoreBelief(Belief):
@@ -127,7 +127,7 @@ class StudentT(ScoreBelief):
         scores = self.scores(history)
         sizes = np.array([len(values) for values in scores], dtype=float)
         # The mean of equal scores is exactly this score, which a sum would round away.
-        location = np.array([float(each[0] if np.ptp(each) == 0 else np.mean(each)) for each in scores])
+        location = np.array([float(values[0] if np.ptp(values) == 0 else np.mean(values)) for values in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         scale = np.sqrt(squares / (sizes * (sizes - 2)))
         return StudentTPosterior.simple(location, scale, sizes - 2, has_margin=self.has_margin)

@@ -25,16 +25,16 @@ class Counts:
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
 
-    def of(self, kinds: Sequence[str]) -> np.ndarray:
+    def for_kinds(self, kinds: Sequence[str]) -> np.ndarray:
         """Return `values` with these columns, 0 for unknown kinds. Shape: `(num_finished, len(kinds))`."""
         columns = dict(zip(self.kinds, self.values.T, strict=True))
         absent = np.zeros(len(self.values))
         return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))
 
 
-def counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
-    keys = sorted({key for metrics in reported for key in metrics if key.startswith(COUNT_PREFIX)})
-    rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]
-    values = np.array(rows, dtype=float).reshape(len(reported), len(keys))
-    without = sum(metrics.keys().isdisjoint(keys) for metrics in reported)
-    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)
+def counts_in(metrics_by_run: Sequence[Mapping[str, float]]) -> Counts:
+    keys = sorted({key for metrics in metrics_by_run for key in metrics if key.startswith(COUNT_PREFIX)})
+    rows = [[metrics.get(key, 0) for key in keys] for metrics in metrics_by_run]
+    values = np.array(rows, dtype=float).reshape(len(metrics_by_run), len(keys))
+    num_without = sum(metrics.keys().isdisjoint(keys) for metrics in metrics_by_run)
+    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=num_without)

@@ -68,8 +68,8 @@ class RunDirectory:
     def large(self, name: str) -> List[Path]:
         """The large and useless files of a failed run."""
         directory = self.evaluation(name)
-        found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
-        return [path for path in found if path.exists()]
+        paths = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
+        return [path for path in paths if path.exists()]
 
     def system_log(self, name: str) -> Path:
         """The standard error of a system."""
@@ -97,17 +97,19 @@ class RunDirectory:
     def contents(self) -> List[Path]:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
-        made = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
-        made += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
+        names = (
+            "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
+        )
+        names += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
         unfinished = self.root.glob(f".*{PART}*")
-        return [path for path in (*(self.root / name for name in made.split()), *unfinished) if os.path.lexists(path)]
+        return [path for path in (*(self.root / name for name in names.split()), *unfinished) if os.path.lexists(path)]
 
     @property
     def finished_runs(self) -> Set[str]:
         """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
         another machine."""
-        left = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
-        return {directory.name for directory in left if directory.suffix != PART}
+        run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
+        return {directory.name for directory in run_directories if directory.suffix != PART}
 
 
 def at_work_words(pid: int) -> str:

@@ -93,7 +93,7 @@ NOT_ASCII = re.compile(r"[^ -~]")
 def visible(text: str, *, keep: str = "") -> str:
     r"""Return a text with invisible characters as escapes, such as `\x1b` and `\u202e`, except those in `keep`. A
     terminal obeys some of them, a reader sees none of them, and no file can contain half of a surrogate pair."""
-    return NOT_ASCII.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+    return NOT_ASCII.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
 
 
 def _escaped(character: str) -> str:
@@ -111,20 +111,20 @@ def describe(error: BaseException) -> str:
     return message if speaks and message else f"{name}: {message}".rstrip(": ")
 
 
-def near(name: str, known: Iterable[str], *, most: int = 1) -> List[str]:
-    return difflib.get_close_matches(name, list(known), n=most)
+def near(name: str, names: Iterable[str], *, most: int = 1) -> List[str]:
+    return difflib.get_close_matches(name, list(names), n=most)
 
 
-def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
+def did_you_mean(name: str, names: Iterable[str], *, most: int = 1) -> str:
     """Return a question with the nearest names for the end of a sentence; empty if there is none."""
-    found = near(name, known, most=most)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    close_names = near(name, names, most=most)
+    return f" Did you mean {' or '.join(map(repr, close_names))}?" if close_names else ""
 
 
-def not_keys(names: Iterable[str], owner: str, known: Sequence[str]) -> str:
-    """Return a sentence for each key that its owner does not have, with the nearest of the `known` keys."""
-    ends = ((name, did_you_mean(name, known) or " Correct its name, or remove it.") for name in names)
-    return " ".join(f"'{name}' is not a key of {owner}.{end}" for name, end in ends)
+def not_keys(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> str:
+    """Return a sentence for each key that its owner does not have, with the nearest of the `valid_keys`."""
+    ends = ((key, did_you_mean(key, valid_keys) or " Correct its name, or remove it.") for key in keys)
+    return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in ends)
 
 
 LIBRARIES = tuple(
@@ -133,37 +133,37 @@ LIBRARIES = tuple(
 """Directories of installed code."""
 
 
-def place_of(error: BaseException) -> str:
-    """Return the place in the user's own code that raised an error, for the end of a sentence; empty if none did."""
+def code_line_of(error: BaseException) -> str:
+    """Return the line of the user's own code that raised an error, for the end of a sentence; empty if none did."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, "<"))]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    own_frames = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, "<"))]
+    return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
 
 
 def explained(error: BaseException) -> str:
-    """Describe an error in one line, with its place unless its message is clear by itself."""
-    return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{place_of(error)}"
+    """Describe an error in one line, with its line of code unless its message is clear by itself."""
+    return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{code_line_of(error)}"
 
 
-MOST_TOLD = 8
+MOST_SHOWN = 8
 
 
-def all_in_one(messages: Sequence[str], *, what: str) -> str:
-    """Combine messages into one: a single message unchanged, or their number and at most `MOST_TOLD` lines. Messages
+def combined(messages: Sequence[str], *, what: str) -> str:
+    """Combine messages into one: a single message unchanged, or their number and at most `MOST_SHOWN` lines. Messages
     that say the same of several names, each before a colon, share a line."""
     if len(messages) == 1:
         return messages[0]
-    named: Dict[str, List[str]] = {}
+    names_by_reason: Dict[str, List[str]] = {}
     for message in messages:
         name, colon, reason = message.partition(": ")
-        named.setdefault(reason if colon else message, []).extend([name] * bool(colon))
-    lines = [": ".join(filter(None, [_several(names, ", "), reason])) for reason, names in named.items()]
+        names_by_reason.setdefault(reason if colon else message, []).extend([name] * bool(colon))
+    lines = [": ".join(filter(None, [_several(names, ", "), reason])) for reason, names in names_by_reason.items()]
     return "\n  ".join([f"{len(messages)} {what}:", _several(lines, "\n  ")])
 
 
 def _several(texts: Sequence[str], separator: str) -> str:
-    more = [f"and {len(texts) - MOST_TOLD} more"] if len(texts) > MOST_TOLD else []
-    return separator.join([*texts[:MOST_TOLD], *more])
+    more = [f"and {len(texts) - MOST_SHOWN} more"] if len(texts) > MOST_SHOWN else []
+    return separator.join([*texts[:MOST_SHOWN], *more])
 
 
 SPACY_MODELS = "/explosion/spacy-models/"
@@ -181,13 +181,13 @@ EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL
 
 def plainly(error: BaseException) -> str:
     """Describe an error in one line that ends with a full stop."""
-    if found := UNKNOWN_NAME.search(str(error)):
-        return unknown_name(found[1], found[2], ast.literal_eval(found[3]))
+    if match := UNKNOWN_NAME.search(str(error)):
+        return unknown_name(match[1], match[2], ast.literal_eval(match[3]))
     text = describe(error)
-    if found := UNKNOWN_KEY.search(text):
-        return not_keys([found[2]], found[1], [])
-    if found := EXTRA_KEYS.search(str(error)):
-        return not_keys(ast.literal_eval(found[2]), found[1], [])
+    if match := UNKNOWN_KEY.search(text):
+        return not_keys([match[2]], match[1], [])
+    if match := EXTRA_KEYS.search(str(error)):
+        return not_keys(ast.literal_eval(match[2]), match[1], [])
     if SPACY_MODELS in text:
         return NO_SPACY_MODEL
     return text if text.endswith((".", "!", "?")) else f"{text}."

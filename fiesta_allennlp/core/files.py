@@ -18,7 +18,7 @@ CHUNK = 2**20
 PART = ".part"
 """The end of the name of a file that is being written."""
 
-SECONDS_LEFT = 3600.0
+LEFTOVER_SECONDS = 3600.0
 """The age at which a file that is being written counts as left by a process that was killed."""
 
 CUT = b"\n... %d bytes of output were cut here ...\n"
@@ -39,10 +39,10 @@ def digest_of(file: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
     Nobody can know its name beforehand and put a link there."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*{PART}*"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PART}*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > SECONDS_LEFT:
-                left.unlink()
+            if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
+                leftover.unlink()
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
@@ -122,11 +122,11 @@ def no_constant(name: str) -> Any:
 
 def distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     """Make an object of JSON, but refuse a repeated key."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' appears twice")
-    return found
+    return mapping
 
 
 def shortened(value: Any, limit: int = 120) -> str:

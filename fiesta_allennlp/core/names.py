@@ -10,41 +10,41 @@ NOT_IN_NAMES = '/\\:*?"<>|'
 
 
 def split_name(text: str) -> Tuple[Optional[str], str]:
-    """Split `NAME=PLACE`; a place alone has no name. Anything after a `?` belongs to the place."""
+    """Split `NAME=SOURCE`; a source alone has no name. Anything after a `?` belongs to the source."""
     if "=" not in text.partition("?")[0]:
         return None, text
-    name, _, place = text.partition("=")
-    return name, place
+    name, _, source = text.partition("=")
+    return name, source
 
 
 NUMBER = "#"
-"""The beginning of the name of a search's point, whose place has its values."""
+"""The beginning of the name of a search's point, whose source has its values."""
 
 
-def values_in(place: str) -> str:
-    return place.partition("?")[2]
+def values_in(source: str) -> str:
+    return source.partition("?")[2]
 
 
 def legend(values: Mapping[str, str]) -> Tuple[str, ...]:
     """Return the values that numbered candidates stand for. Other names speak for themselves."""
-    return tuple(f"{name}: {said}" for name, said in values.items() if name.startswith(NUMBER))
+    return tuple(f"{name}: {text}" for name, text in values.items() if name.startswith(NUMBER))
 
 
-def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:
-    """Check the names of candidates or systems, each with its place. Messages call one of them `what`. If there are
+def check_names(named_sources: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:
+    """Check the names of candidates or systems, each with its source. Messages call one of them `what`. If there are
     fewer than `least`, the message ends with `remedy`."""
-    named: Dict[str, str] = {}
-    for name, place in places:
-        _check_name(name, f"{what} '{visible(f'{name}={place}')}'")
-        if name in named:
+    seen: Dict[str, str] = {}
+    for name, source in named_sources:
+        _check_name(name, f"{what} '{visible(f'{name}={source}')}'")
+        if name in seen:
             raise ConfigError(
-                f"two {what}s are named '{name}': {named[name]} and {place}. Remove one, or rename it: NAME={place}."
+                f"two {what}s are named '{name}': {seen[name]} and {source}. Remove one, or rename it: NAME={source}."
             )
-        named[name] = place
-    check_distinct(named, what=what)
-    if len(named) < least:
+        seen[name] = source
+    check_distinct(seen, what=what)
+    if len(seen) < least:
         raise ConfigError(
-            f"a selection needs at least 2 {what}s but got {len(named)}: {', '.join(named) or 'none'}. {remedy}"
+            f"a selection needs at least 2 {what}s but got {len(seen)}: {', '.join(seen) or 'none'}. {remedy}"
         )
 
 
@@ -59,24 +59,24 @@ def look(name: str) -> str:
 
 def alike(names: Iterable[str]) -> Optional[Tuple[str, str]]:
     """Return the first two different names that look alike; None if there are none."""
-    known: Dict[str, str] = {}
-    return next(((other, name) for name in names if (other := known.setdefault(look(name), name)) != name), None)
+    by_look: Dict[str, str] = {}
+    return next(((earlier, name) for name in names if (earlier := by_look.setdefault(look(name), name)) != name), None)
 
 
 def check_distinct(names: Iterable[str], *, what: str) -> None:
     """Refuse names that look alike, because some systems give them one directory."""
-    found = alike(names)
-    if found is not None:
+    pair = alike(names)
+    if pair is not None:
         raise ConfigError(
-            f"the names of the {what}s '{visible(found[0])}' and '{visible(found[1])}' differ only in case, in blanks "
+            f"the names of the {what}s '{visible(pair[0])}' and '{visible(pair[1])}' differ only in case, in blanks "
             "or in how accents are encoded, and some file systems cannot tell them apart. Rename one of them."
         )
 
 
-def _check_name(name: str, of: str) -> None:
+def _check_name(name: str, subject: str) -> None:
     is_clear = visible(name) == name.strip() == name and name not in ("", ".", "..")
     if not is_clear or not set(name).isdisjoint(NOT_IN_NAMES):
         raise ConfigError(
-            f"{of}: a name must not be empty, '.' or '..', contain any of {' '.join(NOT_IN_NAMES)} or invisible "
+            f"{subject}: a name must not be empty, '.' or '..', contain any of {' '.join(NOT_IN_NAMES)} or invisible "
             "characters such as line breaks, or begin or end with a space. Rename it with NAME=PLACE."
         )

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.core.errors import ConfigError, PackageError, describe, not_keys, place_of, unknown_name
+from fiesta_allennlp.core.errors import ConfigError, PackageError, code_line_of, describe, not_keys, unknown_name
 from fiesta_allennlp.core.files import shortened
 
 Registered = TypeVar("Registered", bound="Registrable")
@@ -45,12 +45,12 @@ class Registrable:
         base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
 
         def add(added: Added) -> Added:
-            other = Registrable._registered[base].get(name, added)
-            if (other.__module__, other.__qualname__) == (added.__module__, added.__qualname__):
+            owner = Registrable._registered[base].get(name, added)
+            if (owner.__module__, owner.__qualname__) == (added.__module__, added.__qualname__):
                 Registrable._registered[base][name] = added
             else:
                 raise ConfigError(
-                    f"'{name}' is already registered, by {other.__module__}.{other.__qualname__}. Choose another name."
+                    f"'{name}' is already registered, by {owner.__module__}.{owner.__qualname__}. Choose another name."
                 )
             return added
 
@@ -59,10 +59,10 @@ class Registrable:
     @classmethod
     def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
         """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
-        found = Registrable._registered[cls].get(name) if isinstance(name, str) else None
-        if found is None:
+        registered = Registrable._registered[cls].get(name) if isinstance(name, str) else None
+        if registered is None:
             raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
-        return found
+        return registered
 
     @classmethod
     def available(cls) -> List[str]:
@@ -77,18 +77,18 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
     registered, a key is unknown or missing, or a value has the wrong type.
     """
     values = dict(mapping)
-    found = base.by_name(values.pop("type", base.default))
-    parameters, takes_all = _parameters(found)
+    built_class = base.by_name(values.pop("type", base.default))
+    parameters, takes_all = _parameters(built_class)
     unknown = [] if takes_all else [key for key in values if key not in parameters]
     if unknown:
-        raise ConfigError(not_keys(unknown, found.__name__, [name for name in parameters if name not in extras]))
+        raise ConfigError(not_keys(unknown, built_class.__name__, [name for name in parameters if name not in extras]))
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
     arguments = {key: value_of(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
-            raise ConfigError(f"{found.__name__} requires '{name}'.")
-    return found(**arguments)
+            raise ConfigError(f"{built_class.__name__} requires '{name}'.")
+    return built_class(**arguments)
 
 
 def import_package(name: str) -> None:
@@ -111,29 +111,29 @@ def _why_not(name: str, error: Exception) -> str:
     missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
     if missing and f"{name}.".startswith(f"{missing}."):
         return f"{error}. Run the command from the directory that contains it, or add that directory to PYTHONPATH."
-    said = f"{describe(error).rstrip('.')}{place_of(error)}."
+    reason = f"{describe(error).rstrip('.')}{code_line_of(error)}."
     package = missing.partition(".")[0]
-    is_other = package not in ("", name.partition(".")[0])
-    return f"{said} Install it, for example with `pip install {package}`." if is_other else said
+    is_dependency = package not in ("", name.partition(".")[0])
+    return f"{reason} Install it, for example with `pip install {package}`." if is_dependency else reason
 
 
-def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
+def _parameters(built_class: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
     """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
     takes even more keys."""
-    found: Dict[str, inspect.Parameter] = {}
+    parameters: Dict[str, inspect.Parameter] = {}
     takes_all = False
-    for owner in built.__mro__:
+    for owner in built_class.__mro__:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
         own, hints = inspect.signature(constructor).parameters, _resolved(constructor)
         for name, parameter in list(own.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
+                parameters.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
         if not takes_all:
             break
-    return found, takes_all
+    return parameters, takes_all
 
 
 def _resolved(constructor: Any) -> Dict[str, Any]:
@@ -141,12 +141,12 @@ def _resolved(constructor: Any) -> Dict[str, Any]:
     try:
         return typing.get_type_hints(constructor)
     except NameError:
-        found: Dict[str, Any] = {}
+        hints: Dict[str, Any] = {}
         for name, annotation in constructor.__annotations__.items():
             with suppress(NameError):
-                only = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
-                found.update(typing.get_type_hints(only, constructor.__globals__))
-        return found
+                alone = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
+                hints.update(typing.get_type_hints(alone, constructor.__globals__))
+        return hints
 
 
 def value_of(value: Any, annotation: Any, key: str) -> Any:
@@ -167,9 +167,9 @@ def value_of(value: Any, annotation: Any, key: str) -> Any:
         return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
         items = _checked(value, Mapping, "an object", key).items()
-        return {name: value_of(each, inner[1], f"{key}.{name}") for name, each in items}
+        return {name: value_of(item, inner[1], f"{key}.{name}") for name, item in items}
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
-        return [value_of(each, inner[0], key) for each in _checked(value, Sequence, "a list", key)]
+        return [value_of(item, inner[0], key) for item in _checked(value, Sequence, "a list", key)]
     return value
 
 
@@ -180,9 +180,11 @@ def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
     return record(**{name: value_of(values[name], hint, name) for name, hint in hints.items() if name in values})
 
 
-def _checked(value: Any, wanted: Any, what: str, key: str) -> Any:
-    is_other = (isinstance(value, bool) and wanted is not bool) or (isinstance(value, str) and wanted is not str)
-    is_number = isinstance(value, (int, float)) and wanted == (int, float)
-    if is_other or not isinstance(value, wanted) or (is_number and not abs(value) <= sys.float_info.max):
-        raise ConfigError(f"{key} must be {what} but got {shortened(json.dumps(value, default=str))}.")
+def _checked(value: Any, expected: Any, type_name: str, key: str) -> Any:
+    is_lookalike = (isinstance(value, bool) and expected is not bool) or (
+        isinstance(value, str) and expected is not str
+    )
+    is_number = isinstance(value, (int, float)) and expected == (int, float)
+    if is_lookalike or not isinstance(value, expected) or (is_number and not abs(value) <= sys.float_info.max):
+        raise ConfigError(f"{key} must be {type_name} but got {shortened(json.dumps(value, default=str))}.")
     return value

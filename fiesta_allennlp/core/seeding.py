@@ -35,8 +35,8 @@ def candidate_key(name: Optional[str]) -> int:
     return 0 if name is None else int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
 
 
-def _sequence(seed: int, stream: int, candidate: Optional[str], second: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(seed, spawn_key=(stream, candidate_key(candidate), second))
+def _sequence(seed: int, stream: int, candidate: Optional[str], number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(stream, candidate_key(candidate), number))
 
 
 def _numbers(sequence: np.random.SeedSequence, count: int) -> "list[int]":

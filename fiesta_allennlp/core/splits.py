@@ -46,9 +46,9 @@ def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
     """Refuse shares that do not say how large each of these parts is."""
     total = sum(ratios)
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
-        typed = ",".join(f"{ratio:g}" for ratio in ratios)
+        listed = ",".join(f"{ratio:g}" for ratio in ratios)
         raise DataError(
-            f"split ratios must be {len(parts)} positive numbers ({', '.join(parts)}) that sum to 1 but got {typed}, "
+            f"split ratios must be {len(parts)} positive numbers ({', '.join(parts)}) that sum to 1 but got {listed}, "
             f"which sum to {total:g}."
         )
 
@@ -89,15 +89,15 @@ def group_targets(
                 f"{empty[0]} set would be empty. Increase its ratio, or add data."
             )
         return targets
-    either = (("validation", "test"), ("test", "validation"))
-    others = {part: sizes.get(part) or sizes.get(other, 0) for part, other in either if part in parts}
-    train = total - sum(others.values())
-    if not all(others.values()) or train < 1:
+    substitutes = (("validation", "test"), ("test", "validation"))
+    held_out = {part: sizes.get(part) or sizes.get(substitute, 0) for part, substitute in substitutes if part in parts}
+    train = total - sum(held_out.values())
+    if not all(held_out.values()) or train < 1:
         raise DataError(
             "random splits take their ratios from the official sets, which must include a training set and a smaller "
             f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
         )
-    return {"train": train, **others}
+    return {"train": train, **held_out}
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
@@ -113,28 +113,28 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     import numpy as np  # the settings import this module, and --help needs no NumPy
 
     codes: Dict[Hashable, int] = {}
-    group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
+    group_codes = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
     parts = [part for part in PARTS if part in targets or part == "train"]
     if len(codes) < len(parts):
         raise DataError(
-            f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(group_of)} instances of "
+            f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(groups)} instances of "
             f"the pool form only {len(codes)}."
         )
     order = np.random.RandomState(seed).permutation(len(codes))
-    group_sizes = np.bincount(group_of, minlength=len(codes))[order]
-    num_test = _cut(group_sizes, targets["test"], leave=len(parts) - 1) if "test" in targets else 0
-    rest = group_sizes[num_test:]
-    num_validation = _cut(rest, targets["validation"], leave=1) if "validation" in targets else 0
-    part_of_group = np.zeros(len(codes), dtype=int)
-    part_of_group[order[num_test : num_test + num_validation]] = 1
-    part_of_group[order[:num_test]] = 2
-    part_of = part_of_group[group_of]
-    return Split(*(np.flatnonzero(part_of == index) for index in range(len(PARTS))))
+    group_sizes = np.bincount(group_codes, minlength=len(codes))[order]
+    num_test = _cut(group_sizes, targets["test"], num_left=len(parts) - 1) if "test" in targets else 0
+    remaining_sizes = group_sizes[num_test:]
+    num_validation = _cut(remaining_sizes, targets["validation"], num_left=1) if "validation" in targets else 0
+    part_by_group = np.zeros(len(codes), dtype=int)
+    part_by_group[order[num_test : num_test + num_validation]] = 1
+    part_by_group[order[:num_test]] = 2
+    part_by_instance = part_by_group[group_codes]
+    return Split(*(np.flatnonzero(part_by_instance == index) for index in range(len(PARTS))))
 
 
-def _cut(group_sizes: "np.ndarray", target: int, *, leave: int) -> int:
-    """Return the number of leading groups that is nearest to `target` instances: at least 1, leaving `leave` groups."""
+def _cut(group_sizes: "np.ndarray", target: int, *, num_left: int) -> int:
+    """Return the number of leading groups nearest to `target` instances: at least 1, leaving `num_left` groups."""
     import numpy as np
 
-    reached = np.cumsum(group_sizes)[: len(group_sizes) - leave]
+    reached = np.cumsum(group_sizes)[: len(group_sizes) - num_left]
     return int(np.argmin(np.abs(reached - target))) + 1

@@ -53,7 +53,7 @@ class AnswerStore:
         self._path = path
         self._run = run
         self._lock = threading.Lock()
-        self._taken: Set[Tuple[str, str]] = set()
+        self._held: Set[Tuple[str, str]] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
@@ -86,20 +86,20 @@ class AnswerStore:
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
     @contextmanager
-    def taking(self, system: str, question: Any, *, given_up: Callable[[], bool]) -> Iterator[bool]:
+    def taking(self, system: str, question: Any, *, stop_waiting: Callable[[], bool]) -> Iterator[bool]:
         """Wait until nobody else is asking a system this question, neither another thread with this store nor another
         process with the same file. Nobody else may ask it until the block ends, or the process, however it ends. Yield
-        whether it may be asked; otherwise `given_up` became true."""
+        whether it may be asked; otherwise `stop_waiting` became true."""
         key = (system, key_of(question))
-        while not (taken := self._take(key)) and not given_up():
+        while not (is_held := self._take(key)) and not stop_waiting():
             time.sleep(SECONDS_BETWEEN_TRIES)
         try:
-            yield taken
+            yield is_held
         finally:
             with self._lock:
-                self._taken -= {key} if taken else set()
-                if taken and not self._locks.closed:
-                    fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
+                self._held -= {key} if is_held else set()
+                if is_held and not self._locks.closed:
+                    fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _lock_byte(key))
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
@@ -115,15 +115,15 @@ class AnswerStore:
 
     def _take(self, key: Tuple[str, str]) -> bool:
         with self._lock:
-            if key in self._taken:
+            if key in self._held:
                 return False
             try:
-                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _lock_byte(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     return False
                 raise self._unusable(error) from error
-            self._taken.add(key)
+            self._held.add(key)
             return True
 
     def _prepare(self) -> None:
@@ -176,6 +176,6 @@ def key_of(identity_or_question: Any) -> str:
     return hashlib.sha256(_canonical(identity_or_question).encode("utf-8")).hexdigest()
 
 
-def _place(key: Tuple[str, str]) -> int:
+def _lock_byte(key: Tuple[str, str]) -> int:
     """Return the byte of the lock file that stands for a question to a system."""
     return int(hashlib.sha256("".join(key).encode("ascii")).hexdigest()[:15], 16)

@@ -58,13 +58,13 @@ class LimitedDocuments(Strategy):
         self.strategy.check_room(history)
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        left = dict(self._left(history))
+        remaining = dict(self._remaining(history))
         chosen: List[str] = []
         for name in self.strategy.propose(history, slots, rng):
-            other = name if left[name] else self._substitute(history, left)
-            if other is not None:
-                left[other] -= 1
-                chosen.append(other)
+            replacement = name if remaining[name] else self._substitute(history, remaining)
+            if replacement is not None:
+                remaining[replacement] -= 1
+                chosen.append(replacement)
         return chosen
 
     def recommend(self, history: History) -> Decision:
@@ -96,30 +96,30 @@ class LimitedDocuments(Strategy):
             return True
         if not isinstance(self.strategy, FixedConfidence):
             # The documents that its plan asks for next do not exist, and nothing else is part of the plan.
-            wanted = self.strategy.propose(history, 1, np.random.default_rng(0))
-            return not history.pending and bool(wanted) and wanted[0] in through
+            next_names = self.strategy.propose(history, 1, np.random.default_rng(0))
+            return not history.pending and bool(next_names) and next_names[0] in through
         together = sum(decision.prob_best.get(name, 0.0) for name in through)
         return len(through) > 1 and together >= self.strategy.confidence
 
     def _through(self, history: History) -> List[str]:
         """Return the systems that have finished with all documents, even if they failed on each."""
         pending = Counter(request.candidate for request in history.pending)
-        left = self._left(history)
-        return [name for name in history.active if not left[name] and not pending[name]]
+        remaining = self._remaining(history)
+        return [name for name in history.active if not remaining[name] and not pending[name]]
 
-    def _substitute(self, history: History, left: Dict[str, int]) -> Optional[str]:
+    def _substitute(self, history: History, remaining: Dict[str, int]) -> Optional[str]:
         if not isinstance(self.strategy, FixedConfidence):
             return None
         prob_best = self.strategy.recommend(history).prob_best
-        open_ = [name for name in history.active if left[name]]
-        return max(open_, key=lambda name: (prob_best.get(name, 0.0), left[name]), default=None)
+        open_ = [name for name in history.active if remaining[name]]
+        return max(open_, key=lambda name: (prob_best.get(name, 0.0), remaining[name]), default=None)
 
-    def _left(self, history: History) -> Dict[str, int]:
+    def _remaining(self, history: History) -> Dict[str, int]:
         """Return the number of batches left for each candidate. Failed ones count as asked."""
         if self._latest[0] is not history:
             used = dict.fromkeys(history.candidates, 0)
-            made = [e.request for e in history.evaluations] + [f.request for f in history.failures]
-            for request in [*made, *history.pending]:
+            ended = [e.request for e in history.evaluations] + [f.request for f in history.failures]
+            for request in [*ended, *history.pending]:
                 used[request.candidate] = max(used[request.candidate], request.replicate + 1)
             self._latest = (history, {name: self.num_batches - number for name, number in used.items()})
         return self._latest[1]
@@ -210,7 +210,7 @@ class DocumentChoice:
         """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
         those about training runs. `charges` is None if the file of answers is missing."""
         size = self.settings.batch_size
-        about = {
+        settings = {
             "metric": self.task.metric,
             "task": self.settings.task,
             "positive_label": self.settings.positive_label,
@@ -219,13 +219,13 @@ class DocumentChoice:
             "seed": seed,
             "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
         }
-        whole = summarise(history, decision, about)
-        systems = [self._system(each, history, charges) for each in whole["candidates"]]
-        known = charges is not None
+        summary_dict = summarise(history, decision, settings)
+        systems = [self._system(candidate, history, charges) for candidate in summary_dict["candidates"]]
+        has_charges = charges is not None
         return {
-            **{key: value for key, value in whole.items() if key not in (*ABOUT_TRAININGS, "candidates")},
-            "num_queries": sum(system.num_queries or 0 for system in systems) if known else None,
-            "cost": sum(system.cost or 0.0 for system in systems) if known else None,
+            **{key: value for key, value in summary_dict.items() if key not in (*ABOUT_TRAININGS, "candidates")},
+            "num_queries": sum(system.num_queries or 0 for system in systems) if has_charges else None,
+            "cost": sum(system.cost or 0.0 for system in systems) if has_charges else None,
             "candidates": systems,
         }
 

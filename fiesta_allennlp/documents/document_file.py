@@ -102,15 +102,15 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
 
 def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where: str) -> Item:
     fields = dict(record)
-    found = {name: fields.pop(names.get(name, name)) for name in task.gold_fields if names.get(name, name) in fields}
-    if len(found) != 1:
-        wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
-        number = "more than one" if found else "no"
+    golds = {name: fields.pop(names.get(name, name)) for name in task.gold_fields if names.get(name, name) in fields}
+    if len(golds) != 1:
+        choices = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
+        number = "more than one" if golds else "no"
         raise DataError(
-            f"{where} has {number} gold annotation ({wanted}); its fields are {', '.join(record) or 'none'}. Set the "
+            f"{where} has {number} gold annotation ({choices}); its fields are {', '.join(record) or 'none'}. Set the "
             f"name of the right field with --fields {task.gold_fields[0]}=FIELD."
         )
-    ((name, value),) = found.items()
+    ((name, value),) = golds.items()
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:

@@ -29,21 +29,21 @@ class Station:
         self.system = system
         self.key = answers.add_system(system.identity())
         self._answers = answers
-        self._places = threading.BoundedSemaphore(system.parallel)
+        self._slots = threading.BoundedSemaphore(system.parallel)
         self._stopped = threading.Event()
 
     def answer(self, question: Any) -> Answer:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         if not self.system.keeps_answers:
             return self._ask(question)
-        with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
-            if not taken:
+        with self._answers.taking(self.key, question, stop_waiting=self._stopped.is_set) as may_ask:
+            if not may_ask:
                 raise Unanswered(STOPPED)
-            kept = self._answers.find(self.key, question)
-            if kept is None:
-                kept = self._ask(question)
-                self._answers.keep(self.key, question, kept, asker=self.name, cost=self.system.cost)
-            return kept
+            answer = self._answers.find(self.key, question)
+            if answer is None:
+                answer = self._ask(question)
+                self._answers.keep(self.key, question, answer, asker=self.name, cost=self.system.cost)
+            return answer
 
     def stop(self) -> None:
         """Ask no more questions. The system decides about those under way."""
@@ -51,7 +51,7 @@ class Station:
         self.system.stop()
 
     def _ask(self, question: Any) -> Answer:
-        with self._places:
+        with self._slots:
             if self._stopped.is_set():
                 raise Unanswered(STOPPED)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
@@ -78,7 +78,7 @@ class DocumentQueries(Evaluator):
         """Ask about every document of the batch, or take the kept answer, and count."""
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
-        found: List[Answer] = []
+        received: List[Answer] = []
         begin = request.replicate * self.batch_size
         for position in self.orders[request.candidate][begin : begin + self.batch_size]:
             document = self.documents[position]
@@ -87,14 +87,14 @@ class DocumentQueries(Evaluator):
                 answers = station.system.answers([answer.value for answer in raw], document, self.task)
             except Unanswered as error:
                 raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
-            found += raw
+            received += raw
             for name, number in self.task.counts([item.gold for item in document.items], answers).items():
                 counts[name] = counts.get(name, 0.0) + number
         return Evaluation(
             request=request,
             score=self.task.score(counts),
             metric=self.task.metric,
-            seconds=sum(answer.seconds for answer in found),
-            started_at=min(answer.asked_at for answer in found),
+            seconds=sum(answer.seconds for answer in received),
+            started_at=min(answer.asked_at for answer in received),
             metrics=counts,
         )

@@ -23,23 +23,23 @@ WEB = ("http://", "https://")
 FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
 
 
-def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
+def parse_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
-    places = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
-    check_names(places, what="system", least=2, remedy=f"Pass each as {FORMS}.")
-    return {name: Candidate(name, source, _config(name, source)) for name, source in places}
+    named_sources = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
+    check_names(named_sources, what="system", least=2, remedy=f"Pass each as {FORMS}.")
+    return {name: Candidate(name, source, _config(name, source)) for name, source in named_sources}
 
 
-def build_systems(given: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
+def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
     """Build the systems and check them for these documents, without opening them."""
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
-    for name, system in given.items():
+    for name, system in candidates.items():
         with _naming(name, system):
             systems[name] = build(System, system.config)
             systems[name].check(documents, task)
             identity = systems[name].fingerprint()
-        twin = next((other for other in identities if identities[other] == identity), None)
+        twin = next((earlier for earlier in identities if identities[earlier] == identity), None)
         if twin is not None:
             raise ConfigError(
                 f"the systems '{twin}' and '{name}' are the same. Remove one of them, or set 'version' to a different "
@@ -51,18 +51,18 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile, task:
 
 @contextmanager
 def open_systems(
-    systems: Mapping[str, System], given: Mapping[str, Candidate], settings: DocumentSettings, place: RunDirectory
+    systems: Mapping[str, System], candidates: Mapping[str, Candidate], settings: DocumentSettings, logs: RunDirectory
 ) -> Iterator[None]:
-    """Open all systems, with logs in `place`, and close them at the end. If one does not open, raise a `ConfigError`
+    """Open all systems, with logs in `logs`, and close them at the end. If one does not open, raise a `ConfigError`
     with its name."""
 
-    def open_one(name: str) -> None:
-        with _naming(name, given[name]):
-            systems[name].open(Workplace(place.system_log(name), settings.time_limit, settings.include_package))
+    def open_system(name: str) -> None:
+        with _naming(name, candidates[name]):
+            systems[name].open(Workplace(logs.system_log(name), settings.time_limit, settings.include_package))
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
-            list(pool.map(open_one, systems))
+            list(pool.map(open_system, systems))
             yield
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -15,7 +15,7 @@ from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
-from fiesta_allennlp.documents.given_systems import build_systems, given_systems, open_systems
+from fiesta_allennlp.documents.given_systems import build_systems, open_systems, parse_systems
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.executors.threads import ThreadExecutor
@@ -66,7 +66,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
         task = task_of(settings)
         order = [candidate.name for candidate in stored.candidates]
-        typed = given_systems(settings.systems)
+        typed = parse_systems(settings.systems)
         names = sorted(typed, key=lambda name: order.index(name) if name in order else len(order))
         given = {name: typed[name] for name in names}
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))

@@ -95,8 +95,8 @@ class Classification(Task):
     def check(self, golds: Sequence[Any]) -> None:
         self._labels = sorted(set(golds))
         if self._positive is not None and self._positive not in self._labels:
-            known = ", ".join(self._labels)
-            raise DataError(f"no item has the label '{self._positive}' of --positive-label. The labels are {known}.")
+            names = ", ".join(self._labels)
+            raise DataError(f"no item has the label '{self._positive}' of --positive-label. The labels are {names}.")
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
         reserved = next((label for label in self._labels if ">" in label or label == UNKNOWN), None)
@@ -111,8 +111,8 @@ class Classification(Task):
             pairs = Counter((g == self._positive, a == self._positive) for g, a in zip(golds, answers, strict=True))
             cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
             return {COUNT + name: float(pairs[pair]) for name, pair in cells}
-        known = set(self._labels)
-        seen = Counter((g, a if a in known else UNKNOWN) for g, a in zip(golds, answers, strict=True))
+        labels = set(self._labels)
+        seen = Counter((g, a if a in labels else UNKNOWN) for g, a in zip(golds, answers, strict=True))
         return {
             f"{COUNT}{gold}>{label}": float(seen[gold, label])
             for gold in self._labels
@@ -125,16 +125,16 @@ class Classification(Task):
             return (cells[0] + cells[3]) / sum(cells) if self.metric == "accuracy" else _f_measure(*cells[:3])
         labels = sorted({name[len(COUNT) :].partition(">")[0] for name in counts})
         right = {label: counts[f"{COUNT}{label}>{label}"] for label in labels}
-        of_gold = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*labels, UNKNOWN]) for g in labels}
+        gold_totals = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*labels, UNKNOWN]) for g in labels}
         if self.metric == "accuracy":
-            return sum(right.values()) / sum(of_gold.values())
-        of_answer = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
-        occurring = [label for label in labels if of_gold[label] or of_answer[label]]
-        each = [
-            _f_measure(right[label], of_answer[label] - right[label], of_gold[label] - right[label])
+            return sum(right.values()) / sum(gold_totals.values())
+        answer_totals = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
+        occurring = [label for label in labels if gold_totals[label] or answer_totals[label]]
+        f_measures = [
+            _f_measure(right[label], answer_totals[label] - right[label], gold_totals[label] - right[label])
             for label in occurring
         ]
-        return sum(each) / len(each)
+        return sum(f_measures) / len(f_measures)
 
 
 @Task.register("spans")
@@ -171,9 +171,9 @@ class Spans(Task):
             raise DataError("no item has a span, so no system can be scored.")
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
-        found = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))
+        num_right = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))
         num_gold, num_answered = sum(len(gold) for _, gold in golds), sum(map(len, answers))
-        cells = (found, num_answered - found, num_gold - found, 0)
+        cells = (num_right, num_answered - num_right, num_gold - num_right, 0)
         return {COUNT + name: float(cell) for name, cell in zip(BINARY_CELLS, cells, strict=True)}
 
     def score(self, counts: Mapping[str, float]) -> float:
@@ -201,12 +201,12 @@ def _spans_of_tags(value: Any) -> FrozenSet[Span]:
         raise DataError("tags must be a list of O, B-... and I-...")
     spans, begin = set(), 0
     open_label: Optional[str] = None
-    for place, tag in enumerate([*value, "O"]):
+    for position, tag in enumerate([*value, "O"]):
         if tag[0] == "I" and tag[2:] == open_label:
             continue
         if open_label is not None:
-            spans.add((begin, place - 1, open_label))
-        begin, open_label = place, None if tag[0] == "O" else tag[2:]
+            spans.add((begin, position - 1, open_label))
+        begin, open_label = position, None if tag[0] == "O" else tag[2:]
     return frozenset(spans)
 
 
@@ -218,10 +218,10 @@ def _spans(value: Any) -> FrozenSet[Span]:
 
 def _span(value: Any) -> Span:
     """Read `[start, end, label]`, or an object with these keys. The label is optional."""
-    parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
-    if isinstance(parts, list) and len(parts) == 2:
-        parts = [*parts, ""]
-    is_list = isinstance(parts, list) and [type(part) for part in parts] == [int, int, str]
-    if not is_list or not 0 <= parts[0] <= parts[1]:
+    triple = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
+    if isinstance(triple, list) and len(triple) == 2:
+        triple = [*triple, ""]
+    is_list = isinstance(triple, list) and [type(entry) for entry in triple] == [int, int, str]
+    if not is_list or not 0 <= triple[0] <= triple[1]:
         raise DataError('a span must be [start, end, label] or {"start": ..., "end": ..., "label": ...}')
-    return cast(Span, tuple(parts))
+    return cast(Span, tuple(triple))

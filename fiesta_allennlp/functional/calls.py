@@ -123,8 +123,8 @@ def BTS(
     `fiesta_allennlp.strategies.BatchThompson`.
     """
     strategy = BatchThompson(batch_size=batch_size, **_aim(p_value, max_evaluations))
-    found = _select(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
-    return _until_sure(found)
+    outcome = _select(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
+    return _until_sure(outcome)
 
 
 def non_adaptive_fc(
@@ -145,8 +145,8 @@ def non_adaptive_fc(
     """
     strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
     slots = len(model_functions)
-    found = _select(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
-    return _until_sure(found)
+    outcome = _select(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
+    return _until_sure(outcome)
 
 
 def sequential_halving(
@@ -198,8 +198,8 @@ def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
     return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
-def _until_sure(found: Tuple[History, Decision]) -> FixedConfidenceResult:
-    history, decision = found
+def _until_sure(outcome: Tuple[History, Decision]) -> FixedConfidenceResult:
+    history, decision = outcome
     prob_best = list(decision.prob_best.values())
     return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
 

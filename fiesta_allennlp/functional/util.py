@@ -79,9 +79,9 @@ def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwar
     return float(np.mean([result.best_index == correct_model_index for result in results]))
 
 
-def _repeated(count: int, key: str, name: str, known: Sequence[str], arguments: Any) -> List[Any]:
-    if name not in known:
-        raise ValueError(f"{key} must be one of {', '.join(known)} but got '{name}'.")
+def _repeated(count: int, key: str, name: str, valid_names: Sequence[str], arguments: Any) -> List[Any]:
+    if name not in valid_names:
+        raise ValueError(f"{key} must be one of {', '.join(valid_names)} but got '{name}'.")
     if count < 1:
         raise ValueError(f"N must be at least 1 but got {count}.")
     return [getattr(calls, name)(**arguments) for _ in range(count)]

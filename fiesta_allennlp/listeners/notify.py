@@ -40,13 +40,13 @@ class Notify:
 
     def _tell(self, event: str, message: str) -> None:
         root = str(self._directory.root.resolve())
-        told = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
+        variables = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
         try:
             with open(self._directory.notify_log, "ab", opener=not_through_links) as log:
                 subprocess.Popen(
                     self._command,
                     shell=True,
-                    env={**os.environ, **told},
+                    env={**os.environ, **variables},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

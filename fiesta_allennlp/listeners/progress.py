@@ -36,18 +36,18 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
     return table
 
 
-def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
-    """Return an empty table of candidates, narrow enough for 80 columns. `under_way` are further columns."""
-    columns = ("runs", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
+def candidate_table(title: str, *, extra_columns: Sequence[str] = ()) -> Table:
+    """Return an empty table of candidates, narrow enough for 80 columns. `extra_columns` come after the runs."""
+    columns = ("runs", *extra_columns, "failed", "mean", "sd", "P(best)", "seconds")
     return number_table("candidate", columns, title=title)
 
 
-def add_candidate(table: Table, candidate: CandidateSummary, digits: int, *, under_way: Sequence[int] = ()) -> None:
+def add_candidate(table: Table, candidate: CandidateSummary, digits: int, *, extra_numbers: Sequence[int] = ()) -> None:
     """Add a row for a candidate. Its numbers have `digits` decimals."""
     table.add_row(
         escape(candidate.name),
         str(candidate.num_evaluations),
-        *(str(number or "") for number in under_way),
+        *(str(number or "") for number in extra_numbers),
         candidate.failures_text,
         number_text(candidate.mean, digits),
         number_text(candidate.sd, digits),
@@ -57,17 +57,17 @@ def add_candidate(table: Table, candidate: CandidateSummary, digits: int, *, und
 
 
 def remaining_text(
-    found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
+    runs: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
     """Return the end of a line: the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
     all workers together, and `seconds_left` is the rest of `--max-hours`."""
-    if found is None:
+    if runs is None:
         return ""
-    limited = " (the limit)" if found.is_limited else ""
-    number = f"{found.low} to {found.high} more runs"
-    if found.low == found.high:
-        number = count_text(found.low, "more run")
-    takes = f", {_span_text(found.low * seconds_per_run, found.high * seconds_per_run)}" if seconds_per_run else ""
+    limited = " (the limit)" if runs.is_limited else ""
+    number = f"{runs.low} to {runs.high} more runs"
+    if runs.low == runs.high:
+        number = count_text(runs.low, "more run")
+    takes = f", {_span_text(runs.low * seconds_per_run, runs.high * seconds_per_run)}" if seconds_per_run else ""
     if seconds_left is not None and takes:
         takes += f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
     return f"; about {number}{limited}{takes}"
@@ -100,13 +100,13 @@ class Progress:
         self._every = every
         self._estimate = remaining
         self._collapsed = collapsed
-        self._told_of: Set[str] = set()
+        self._noted_candidates: Set[str] = set()
         self._remaining = ""
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
         self._decision = Decision(best=None)
-        self._untold: Optional[str] = None
+        self._waiting_line: Optional[str] = None
         self._waiting: Sequence[Request] = ()
         from rich.live import Live  # late, because quick commands import this module for its tables
 
@@ -132,10 +132,10 @@ class Progress:
                 self._remaining = self._waits(history, decision)
             else:
                 self._remaining = self._estimate(history)
-            for found in self._collapsed(history):
-                if found["candidate"] not in self._told_of:
-                    self._told_of.add(found["candidate"])
-                    self._say(f"Note: {found['text']}")
+            for note in self._collapsed(history):
+                if note["candidate"] not in self._noted_candidates:
+                    self._noted_candidates.add(note["candidate"])
+                    self._say(f"Note: {note['text']}")
         self._history, self._decision = history, decision
         self._tell()
 
@@ -156,7 +156,7 @@ class Progress:
             return
         self._num_finished += 1
         if self._live is None and self._num_finished % self._every == 0:
-            self._untold = (
+            self._waiting_line = (
                 f"{outcome.request.name} {self._metric} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
             )
 
@@ -164,11 +164,11 @@ class Progress:
         self._waiting = requests
 
     def _tell(self) -> None:
-        if self._untold is not None:
+        if self._waiting_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._say(self._untold + lead + self._cost + self._remaining)
-            self._untold = None
+            self._say(self._waiting_line + lead + self._cost + self._remaining)
+            self._waiting_line = None
 
     @property
     def _cost(self) -> str:
@@ -190,13 +190,13 @@ class Progress:
         later = f", {waiting.total()} waiting for another try" if waiting else ""
         now = f"{len(history.pending) - waiting.total()} running{later}"
         title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
-        table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
+        table = candidate_table(f"{self._title}: {title}", extra_columns=("running", *(["waiting"] if waiting else [])))
         summaries = [summarise_candidate(history, self._decision, name) for name in history.candidates]
         digits = decimals_of(summaries)
-        for each in summaries:
-            late = waiting[each.name]
-            numbers = (history.num_pending(each.name) - late, *([late] if waiting else []))
-            add_candidate(table, each, digits, under_way=numbers)
+        for candidate in summaries:
+            late = waiting[candidate.name]
+            numbers = (history.num_pending(candidate.name) - late, *([late] if waiting else []))
+            add_candidate(table, candidate, digits, extra_numbers=numbers)
         return table
 
 

@@ -38,12 +38,12 @@ class SteadyConsole(Console):
         return super().render_str(visible(text, keep=LAYOUT), **kwargs)
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
-        for each in objects:
-            if isinstance(each, str):
-                text = _wrapped(each, self.width) if self.is_terminal else each
+        for item in objects:
+            if isinstance(item, str):
+                text = _wrapped(item, self.width) if self.is_terminal else item
                 self._print(text, **{"markup": False, "highlight": False, "soft_wrap": True, **kwargs})
             else:
-                self._print(each, **kwargs)
+                self._print(item, **kwargs)
 
     def _print(self, content: Any, **kwargs: Any) -> None:
         if self.is_terminal or self.is_jupyter or self.quiet:

@@ -25,15 +25,15 @@ class Scalars(Listener):
         self._writer = writer
         self._metric = metric
         self._scored: Dict[str, float] = {}
-        self._told = (-1, -1)
+        self._written_counts = (-1, -1)
 
     def on_state(self, history: History, decision: Decision) -> None:
-        now = (len(history.evaluations), len(history.failures))
-        if now == self._told or self._writer is None:
+        counts = (len(history.evaluations), len(history.failures))
+        if counts == self._written_counts or self._writer is None:
             return
-        self._told = now
+        self._written_counts = counts
         try:
-            self._write(self._values(history, decision), step=now[0])
+            self._write(self._values(history, decision), step=counts[0])
         except OSError as error:
             logger.warning("stopped writing scalars for TensorBoard: %s", error)
             self._writer = None
@@ -56,8 +56,8 @@ class Scalars(Listener):
         from tensorboardX.proto.event_pb2 import Event
         from tensorboardX.proto.summary_pb2 import Summary
 
-        made = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self._writer.write_event(Event(summary=Summary(value=made), step=step, wall_time=time.time()))
+        scalars = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._writer.write_event(Event(summary=Summary(value=scalars), step=step, wall_time=time.time()))
         self._writer.flush()
 
 

@@ -129,10 +129,10 @@ class TokenIdsCollator(DataCollator):
 
 
 def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tensor]]:
-    made: Dict[str, Dict[str, torch.Tensor]] = {}
+    tensors: Dict[str, Dict[str, torch.Tensor]] = {}
     for indexer, indexed in fields[0]._indexed_tokens.items():
-        (key, *others) = indexed
-        if others or key not in ("tokens", "token_characters"):
+        (key, *other_keys) = indexed
+        if other_keys or key not in ("tokens", "token_characters"):
             raise ConfigurationError(
                 f"the collator 'token_ids' supports only 'single_id' and 'characters' indexers, not '{indexer}' of "
                 f"'{name}'. Remove 'collate_fn' from the data loader."
@@ -142,8 +142,8 @@ def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tenso
             padded = _padded(ids)
         else:
             padded = _padded_characters(ids, least=fields[0]._token_indexers[indexer]._min_padding_length)
-        made[indexer] = {key: torch.from_numpy(padded)}
-    return made
+        tensors[indexer] = {key: torch.from_numpy(padded)}
+    return tensors
 
 
 def _padded(ids: List[List[int]]) -> np.ndarray:
@@ -183,14 +183,14 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         batch_size, num_words, num_characters = token_characters.shape
         # Shapes: (num_distinct, num_characters) and (batch_size * num_words,)
-        words, places = torch.unique(token_characters.view(-1, num_characters), dim=0, return_inverse=True)
+        words, inverse = torch.unique(token_characters.view(-1, num_characters), dim=0, return_inverse=True)
         is_wide = words[:, NARROW:].any(dim=1)
         order = is_wide.long().sort(stable=True).indices
         narrow, wide = words[order].split([len(words) - int(is_wide.sum()), int(is_wide.sum())])
         # Shape: (num_distinct, encoding_dim), in `order`
-        encoded = torch.cat([self._encoded(part) for part in (narrow[:, :NARROW], wide) if len(part)])
+        encoded = torch.cat([self._encoded(group) for group in (narrow[:, :NARROW], wide) if len(group)])
         # Shape: (batch_size * num_words, encoding_dim)
-        vectors = encoded[order.argsort()[places]]
+        vectors = encoded[order.argsort()[inverse]]
         return self._dropout(vectors.view(batch_size, num_words, -1))
 
     def _encoded(self, words: torch.Tensor) -> torch.Tensor:

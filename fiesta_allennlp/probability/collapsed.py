@@ -62,5 +62,5 @@ def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
         return {}
     num_runs = Counter(run.request.split_seed for run in history.evaluations)
     hard = {split for split, number in num_far.items() if number > 1 and 2 * number > num_runs[split]}
-    kept = {name: [run for run in runs if run.request.split_seed not in hard] for name, runs in far.items()}
-    return {name: runs for name, runs in kept.items() if runs}
+    runs_by_name = {name: [run for run in runs if run.request.split_seed not in hard] for name, runs in far.items()}
+    return {name: runs for name, runs in runs_by_name.items() if runs}

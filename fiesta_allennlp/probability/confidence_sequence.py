@@ -32,12 +32,12 @@ def log_evidence(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> n
     """
     varies = squares > 0
     spread = np.where(varies, squares, 1.0)
-    rest = spread - total**2 / (count + PRIOR_PRECISION)
-    side = stdtr(count, total * np.sqrt(count / ((count + PRIOR_PRECISION) * rest)))
+    residual = spread - total**2 / (count + PRIOR_PRECISION)
+    side = stdtr(count, total * np.sqrt(count / ((count + PRIOR_PRECISION) * residual)))
     with np.errstate(divide="ignore"):
         log_side = np.log(2 * side)
     log_prior = 0.5 * np.log(PRIOR_PRECISION / (count + PRIOR_PRECISION))
-    return np.where(varies, log_prior + count / 2 * (np.log(spread) - np.log(rest)) + log_side, 0.0)
+    return np.where(varies, log_prior + count / 2 * (np.log(spread) - np.log(residual)) + log_side, 0.0)
 
 
 def highest_log_evidence(differences: np.ndarray) -> float:
@@ -46,8 +46,8 @@ def highest_log_evidence(differences: np.ndarray) -> float:
     `differences` has the shape `(num_differences,)`.
     """
     counts = np.arange(1.0, len(differences) + 1)
-    passed = log_evidence(counts, np.cumsum(differences), np.cumsum(differences**2))
-    return float(np.max(passed, initial=0.0))
+    log_evidences = log_evidence(counts, np.cumsum(differences), np.cumsum(differences**2))
+    return float(np.max(log_evidences, initial=0.0))
 
 
 def apart_log_evidence(higher: np.ndarray, lower: np.ndarray) -> float:
@@ -67,8 +67,8 @@ def apart_log_evidence(higher: np.ndarray, lower: np.ndarray) -> float:
     edges = np.linspace(lower.mean(), higher.mean(), NUM_CELLS + 1)
     if edges[-1] <= edges[0]:
         return 0.0
-    falling = np.maximum(_log_evidence_of(higher, edges, 1.0), 0.0)
-    rising = np.maximum(_log_evidence_of(lower, edges, -1.0), 0.0)
+    falling = np.maximum(_log_evidence_above(higher, edges, 1.0), 0.0)
+    rising = np.maximum(_log_evidence_above(lower, edges, -1.0), 0.0)
     return float(np.min(falling[1:] + rising[:-1]))
 
 
@@ -77,7 +77,7 @@ def apart_threshold(error: float) -> float:
     return float(gammainccinv(2, error))
 
 
-def _log_evidence_of(scores: np.ndarray, edges: np.ndarray, sign: float) -> np.ndarray:
+def _log_evidence_above(scores: np.ndarray, edges: np.ndarray, sign: float) -> np.ndarray:
     """log E of sign (scores - u) for each u of `edges`. Shape: that of `edges`."""
     count = np.array(float(len(scores)))
     shifts = scores.mean() - edges

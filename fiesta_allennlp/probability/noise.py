@@ -106,13 +106,13 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -
     likelihood, total = classes.likelihood(log_scale, squares)
     # Shape: (num_classes, ..., num_scales, num_candidates)
     weight, _ = _class_weights(likelihood)
-    of_class = weight.sum(axis=-2)
+    class_weight = weight.sum(axis=-2)
     log_total = np.log(total)
-    mean_log_total = (weight * log_total).sum(axis=-2) / of_class
-    spread = (weight * (log_total - mean_log_total[..., None, :]) ** 2).sum(axis=-2) / of_class
+    mean_log_total = (weight * log_total).sum(axis=-2) / class_weight
+    spread = (weight * (log_total - mean_log_total[..., None, :]) ** 2).sum(axis=-2) / class_weight
     half_df = classes.posterior_df[..., 0, :] / 2
     return NoisePosterior(
-        weight=of_class,
+        weight=class_weight,
         log_mean=mean_log_total - np.log(2) - digamma(half_df),
         log_variance=zeta(2, half_df) + spread,
     )
@@ -154,14 +154,14 @@ def _class_weights(log_likelihood: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     outlying, ordinary = np.exp(log_likelihood - largest)
     # Shape: (num_shares, ..., num_scales, num_candidates)
     shares = _SHARES.reshape(-1, *(1 for _ in outlying.shape))
-    either = shares * outlying + (1 - shares) * ordinary
-    log_either = largest.sum(axis=-1)
-    log_either = log_either - log_either.max(axis=-1, keepdims=True)
-    joint = either.prod(axis=-1) * np.exp(log_either) * _SHARE_WEIGHTS.reshape(-1, *(1 for _ in log_either.shape))
+    mixture = shares * outlying + (1 - shares) * ordinary
+    log_largest = largest.sum(axis=-1)
+    log_largest = log_largest - log_largest.max(axis=-1, keepdims=True)
+    joint = mixture.prod(axis=-1) * np.exp(log_largest) * _SHARE_WEIGHTS.reshape(-1, *(1 for _ in log_largest.shape))
     joint /= joint.sum(axis=(0, -1), keepdims=True)
     grid = joint.sum(axis=0)
-    for_each = joint[..., None] / either
-    weight = np.stack([outlying * (shares * for_each).sum(axis=0), ordinary * ((1 - shares) * for_each).sum(axis=0)])
+    remainder = joint[..., None] / mixture
+    weight = np.stack([outlying * (shares * remainder).sum(axis=0), ordinary * ((1 - shares) * remainder).sum(axis=0)])
     return np.maximum(weight, np.finfo(float).tiny), grid
 
 

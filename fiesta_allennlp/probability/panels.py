@@ -22,7 +22,7 @@ _CUMULATE = legendre.legval(_POINTS, legendre.legint(_COEFFICIENTS, lbnd=-1))
 class Panels:
     """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each, of several integrals one after the other.
 
-    `start` and `half_width` have the shape `(num_panels,)`. `owner` is the place of the integral that a panel belongs
+    `start` and `half_width` have the shape `(num_panels,)`. `owner` is the index of the integral that a panel belongs
     to, in ascending order, and `first` the first panel of each. Values at the nodes have the shape
     `(..., num_panels, NUM_NODES)`.
     """
@@ -35,9 +35,9 @@ class Panels:
     @classmethod
     def joined(cls, edges: Sequence[np.ndarray]) -> "Panels":
         """Panels between the edges of each integral, in ascending order, shape `(num_panels + 1,)` each."""
-        sizes = np.array([len(one) - 1 for one in edges])
-        start = np.concatenate([one[:-1] for one in edges])
-        end = np.concatenate([one[1:] for one in edges])
+        sizes = np.array([len(points) - 1 for points in edges])
+        start = np.concatenate([points[:-1] for points in edges])
+        end = np.concatenate([points[1:] for points in edges])
         first = np.cumsum(sizes) - sizes
         return cls(start, (end - start) / 2, np.repeat(np.arange(len(edges)), sizes), first)
 

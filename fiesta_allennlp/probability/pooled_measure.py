@@ -66,12 +66,12 @@ def pseudo_scores(numerators: Sequence[np.ndarray], denominators: Sequence[np.nd
         denominators: B_ig(d), in the same shapes.
     """
     # Shape: (num_systems, num_labels)
-    right, whole = (np.array([each.sum(axis=0) for each in part]) for part in (numerators, denominators))
-    of_all = (right.sum() + ITEM / 2) / (whole.sum() + ITEM)
+    right, total = (np.array([values.sum(axis=0) for values in systems]) for systems in (numerators, denominators))
+    pooled_ratio = (right.sum() + ITEM / 2) / (total.sum() + ITEM)
     # Shape: (num_labels,)
-    common = (right.sum(axis=0) + ITEM * of_all) / (whole.sum(axis=0) + ITEM)
-    sizes = np.array([[len(each)] for each in numerators])
-    weights = sizes / (whole + ITEM) / len(common)
+    common = (right.sum(axis=0) + ITEM * pooled_ratio) / (total.sum(axis=0) + ITEM)
+    sizes = np.array([[len(values)] for values in numerators])
+    weights = sizes / (total + ITEM) / len(common)
     scores = [(a - common * b) @ weight for a, b, weight in zip(numerators, denominators, weights, strict=True)]
     unseen = ((ITEM * weights) ** 2 * common * (1 - common)).sum(axis=1)
     return PseudoScores(float(common.mean()), scores, unseen)

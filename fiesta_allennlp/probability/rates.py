@@ -110,13 +110,13 @@ class RatesModel:
         """Draw `num_samples` rates, a power of two. No chance is involved: equal counts give equal draws, in whatever
         order the documents came."""
         slope, curvature = self.mode()
-        best = self.drawn(slope, slope - curvature, num_samples)
+        draws = self.drawn(slope, slope - curvature, num_samples)
         for widening in WIDENINGS[1:]:
-            if best.effective >= ENOUGH:
+            if draws.effective >= ENOUGH:
                 break
-            wider = self.drawn(slope, widening * (slope - curvature), num_samples)
-            best = max(best, wider, key=lambda found: found.effective)
-        return best
+            wider_draws = self.drawn(slope, widening * (slope - curvature), num_samples)
+            draws = max(draws, wider_draws, key=lambda rates: rates.effective)
+        return draws
 
     def mode(self) -> Tuple[np.ndarray, np.ndarray]:
         """Return g and V at the highest density of log theta. Shapes: `(num_kinds,)` both."""

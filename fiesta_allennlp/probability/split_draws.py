@@ -62,7 +62,7 @@ class EffectsPosterior:
     def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
         is_outlying, own = rng.random((2, len(self.outlying)))
         is_outlying = is_outlying < self.outlying
-        df, variance = (np.where(is_outlying, *each) for each in (self.noise_df, self.noise_variance))
+        df, variance = (np.where(is_outlying, *by_class) for by_class in (self.noise_df, self.noise_variance))
         return df * variance / chdtri(df, np.where(is_outlying, own, rng.random()))
 
 

@@ -52,15 +52,15 @@ class Scores:
     within: np.ndarray
 
     @classmethod
-    def stacked(cls, every: Sequence["Scores"]) -> "Scores":
+    def stacked(cls, selections: Sequence["Scores"]) -> "Scores":
         """Those of several selections among equally many candidates, with empty splits at the end of the shorter
         ones."""
-        shape = (len(every), every[0].counts.shape[0], max(scores.counts.shape[1] for scores in every))
+        shape = (len(selections), selections[0].counts.shape[0], max(scores.counts.shape[1] for scores in selections))
         counts, sums = np.zeros(shape), np.zeros(shape)
-        for place, scores in enumerate(every):
-            counts[place, :, : scores.counts.shape[1]] = scores.counts
-            sums[place, :, : scores.sums.shape[1]] = scores.sums
-        return cls(counts, sums, np.stack([scores.within for scores in every]))
+        for index, scores in enumerate(selections):
+            counts[index, :, : scores.counts.shape[1]] = scores.counts
+            sums[index, :, : scores.sums.shape[1]] = scores.sums
+        return cls(counts, sums, np.stack([scores.within for scores in selections]))
 
     @cached_property
     def empty(self) -> np.ndarray:
@@ -72,8 +72,8 @@ class Scores:
         """The mean scores by split, 0 where there is none. Shape: that of `sums`."""
         return self.sums / np.maximum(self.counts, 1)
 
-    def only(self, kept: np.ndarray) -> "Scores":
-        return Scores(self.counts[kept], self.sums[kept], self.within[kept])
+    def only(self, selected: np.ndarray) -> "Scores":
+        return Scores(self.counts[selected], self.sums[selected], self.within[selected])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class MeanScores:
     weight: np.ndarray
 
 
-def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
+def mean_scores_of_all(selections: Sequence[Scores]) -> List[MeanScores]:
     """Compute the posteriors of the mean scores mu_i of several selections, each under::
 
         x_ik = mu_i + b_k + e_ik,  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
@@ -104,32 +104,32 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     one is found: differences alone would not tell. The uncertainty about sigma_i^2 makes normal into Student-t, one for
     each class of noise.
     """
-    if not every:
+    if not selections:
         return []
-    fit = fitted(Scores.stacked(every))
+    fit = fitted(Scores.stacked(selections))
     noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
     df, variance = noise.scaled_inverse_chi_squared()
     factors = np.sqrt(variance * fit.used_precision)
     df = np.maximum(df, 1.0)
-    found = []
-    for place, location in enumerate(fit.location):
-        scale = np.sqrt(_as_independent(location, _at(fit.covariance, place))) * factors[:, place]
-        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place]))
-    return found
+    posteriors = []
+    for index, location in enumerate(fit.location):
+        scale = np.sqrt(_as_independent(location, _at(fit.covariance, index))) * factors[:, index]
+        posteriors.append(MeanScores(location, scale, df[:, index], noise.weight[:, index]))
+    return posteriors
 
 
 def fitted(scores: Scores) -> "Fit":
     """Compute the fixed points of several selections. Each is left as it is once it is found."""
-    fit = under_way = Fit(scores)
-    places = np.arange(len(scores.counts))
+    fit = unfinished = Fit(scores)
+    indices = np.arange(len(scores.counts))
     for step in range(MAX_STEPS):
-        going_on = under_way.step() >= TOLERANCE * PATIENCE**step
-        if under_way is not fit:
-            fit.put(places, under_way)
-        if not going_on.any():
+        is_unfinished = unfinished.step() >= TOLERANCE * PATIENCE**step
+        if unfinished is not fit:
+            fit.put(indices, unfinished)
+        if not is_unfinished.any():
             break
-        if not going_on.all():
-            places, under_way = places[going_on], under_way.only(going_on)
+        if not is_unfinished.all():
+            indices, unfinished = indices[is_unfinished], unfinished.only(is_unfinished)
     return fit
 
 
@@ -144,10 +144,10 @@ class Fit:
     def __init__(self, scores: Scores) -> None:
         self.scores = scores
         self.sizes = scores.counts.sum(axis=-1)
-        ran = (scores.counts > 0).astype(float)
-        self.num_splits = ran.any(axis=-2).sum(axis=-1)
+        has_run = (scores.counts > 0).astype(float)
+        self.num_splits = has_run.any(axis=-2).sum(axis=-1)
         # Two candidates share two splits where two splits share two candidates: the smaller matrix says so.
-        rows = ran if ran.shape[-2] <= ran.shape[-1] else ran.swapaxes(-1, -2)
+        rows = has_run if has_run.shape[-2] <= has_run.shape[-1] else has_run.swapaxes(-1, -2)
         self.has_splits = (np.triu(rows @ rows.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
         means = scores.sums.sum(axis=-1) / self.sizes
         between = np.var(means, axis=-1)
@@ -157,7 +157,7 @@ class Fit:
         # The middle one: a run that diverged is far from where the others are.
         common = np.exp(np.median(np.log(np.maximum(spread, self.smallest[:, None])), axis=-1)) / 2
         self.log_precision = np.repeat(-np.log(common)[:, None], means.shape[-1] + 1, axis=-1)
-        self.before = self.change_before = np.zeros(self.log_precision.shape)
+        self.previous = self.previous_change = np.zeros(self.log_precision.shape)
 
     @property
     def precision(self) -> np.ndarray:
@@ -169,20 +169,20 @@ class Fit:
         """1 / tau^2, infinite where no two candidates share two splits. Shape: `(...,)`."""
         return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
 
-    def only(self, kept: np.ndarray) -> "Fit":
-        part = copy(self)
-        arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        records = {name: _at(getattr(self, name), kept) for name in ("noise", "covariance")}
-        vars(part).update(arrays, scores=self.scores.only(kept), **records)
-        return part
+    def only(self, selected: np.ndarray) -> "Fit":
+        fit = copy(self)
+        arrays = {name: value[selected] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        records = {name: _at(getattr(self, name), selected) for name in ("noise", "covariance")}
+        vars(fit).update(arrays, scores=self.scores.only(selected), **records)
+        return fit
 
-    def put(self, places: np.ndarray, part: "Fit") -> None:
-        """Take over what was found for the selections at these places."""
+    def put(self, indices: np.ndarray, fit: "Fit") -> None:
+        """Take over the results of these selections."""
         for name in ("location", "used_precision", "squares", "df", "log_precision"):
-            getattr(self, name)[places] = getattr(part, name)
+            getattr(self, name)[indices] = getattr(fit, name)
         for record in ("noise", "covariance"):
-            for name, found in vars(getattr(part, record)).items():
-                getattr(getattr(self, record), name)[places] = found
+            for name, values in vars(getattr(fit, record)).items():
+                getattr(getattr(self, record), name)[indices] = values
 
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
@@ -196,19 +196,19 @@ class Fit:
         self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))
         # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau
         split_squares = (joint.split**2 + joint.split_variance).sum(axis=-1)
-        split = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.smallest)
-        found = np.log(np.concatenate([self.noise.precision, split[..., None]], axis=-1))
-        change = found - self.log_precision
-        self.log_precision = self._accelerated(found, change)
+        split_precision = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.smallest)
+        log_precision = np.log(np.concatenate([self.noise.precision, split_precision[..., None]], axis=-1))
+        change = log_precision - self.log_precision
+        self.log_precision = self._accelerated(log_precision, change)
         return np.abs(change).max(axis=-1)
 
-    def _accelerated(self, found: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def _accelerated(self, log_precision: np.ndarray, change: np.ndarray) -> np.ndarray:
         """The next precisions from those found: the secant through this step and the one before (Anderson, 1965)."""
-        bend = change - self.change_before
+        bend = change - self.previous_change
         squared = np.maximum((bend**2).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
         back = np.clip((bend * change).sum(axis=-1, keepdims=True) / squared, *REACH)
-        result = found - np.where(self.before.any(), back, 0.0) * (found - self.before)
-        self.before, self.change_before = found, change
+        result = log_precision - np.where(self.previous.any(), back, 0.0) * (log_precision - self.previous)
+        self.previous, self.previous_change = log_precision, change
         return result
 
 
@@ -226,8 +226,8 @@ class Full:
         information[..., range(size), range(size)] += own
         return cls(np.linalg.inv(information))
 
-    def times(self, other: np.ndarray) -> np.ndarray:
-        return self.matrix @ other
+    def times(self, factor: np.ndarray) -> np.ndarray:
+        return self.matrix @ factor
 
     @property
     def diagonal(self) -> np.ndarray:
@@ -254,8 +254,8 @@ class Thin:
         left, right = shares / own[..., None], (weights / own[..., None]).swapaxes(-1, -2)
         return cls(1 / own, left, np.linalg.solve(np.eye(left.shape[-1]) - right @ shares, right))
 
-    def times(self, other: np.ndarray) -> np.ndarray:
-        return self.own[..., None] * other + self.left @ (self.right @ other)
+    def times(self, factor: np.ndarray) -> np.ndarray:
+        return self.own[..., None] * factor + self.left @ (self.right @ factor)
 
     @property
     def diagonal(self) -> np.ndarray:
@@ -295,9 +295,9 @@ class Joint:
         self.fitted_variance = self.covariance.diagonal[..., None] + self.split_variance[..., None, :] - 2 * crossed
 
 
-def _at(record: Any, places: Any) -> Any:
-    """The selections of a record of arrays at these places of the first axis."""
-    return type(record)(**{name: value[places] for name, value in vars(record).items()})
+def _at(record: Any, indices: Any) -> Any:
+    """The selections of a record of arrays at these indices of the first axis."""
+    return type(record)(**{name: value[indices] for name, value in vars(record).items()})
 
 
 def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -317,16 +317,16 @@ def _as_independent(location: np.ndarray, covariance: Covariance) -> np.ndarray:
     Shape: `(num_candidates,)`.
     """
     leader = int(np.argmax(location))
-    variance, of_leader = covariance.diagonal, covariance.rows(np.array([leader]))[0]
-    difference = np.maximum(variance[leader] + variance - 2 * of_leader, 0)
-    others = np.delete(np.arange(len(location)), leader)
-    if len(others) == 1:
-        return np.full(2, difference[others[0]] / 2)
-    distance = (location[leader] - location[others]) / np.sqrt(np.maximum(difference[others], np.finfo(float).tiny))
-    nearest = others[np.argsort(distance, kind="stable")[:3]]
-    shared = variance[leader] - of_leader[nearest][:, None] - of_leader[nearest] + covariance.rows(nearest)[:, nearest]
+    variance, lead_row = covariance.diagonal, covariance.rows(np.array([leader]))[0]
+    difference = np.maximum(variance[leader] + variance - 2 * lead_row, 0)
+    rivals = np.delete(np.arange(len(location)), leader)
+    if len(rivals) == 1:
+        return np.full(2, difference[rivals[0]] / 2)
+    distance = (location[leader] - location[rivals]) / np.sqrt(np.maximum(difference[rivals], np.finfo(float).tiny))
+    nearest = rivals[np.argsort(distance, kind="stable")[:3]]
+    shared = variance[leader] - lead_row[nearest][:, None] - lead_row[nearest] + covariance.rows(nearest)[:, nearest]
     pairs = shared[np.triu_indices(len(nearest), 1)]
-    own = np.clip(pairs.mean(), 0.05 * difference[nearest].min(), 0.95 * difference[others].min())
-    result = difference - own
-    result[leader] = own
+    leader_variance = np.clip(pairs.mean(), 0.05 * difference[nearest].min(), 0.95 * difference[rivals].min())
+    result = difference - leader_variance
+    result[leader] = leader_variance
     return result

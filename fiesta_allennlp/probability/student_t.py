@@ -30,7 +30,7 @@ POINT_RATIO = 1e-13
 """A scale this much smaller than the largest scale and distance is below what doubles can resolve."""
 
 NARROWEST = 1e-9
-"""A part of a mixture is at least this part of the widest one of its candidate."""
+"""A component of a mixture is at least this share of the widest one of its candidate."""
 
 
 def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
@@ -64,7 +64,7 @@ def prob_best(
 ) -> np.ndarray:
     """Compute P(x_i >= max_j x_j - margin) of independent x_i. Shape: `(num_candidates,)`.
 
-    x_i = location_i + scale_ci t(df_ci) with the probability weight_ci, a mixture of one or several parts c. The
+    x_i = location_i + scale_ci t(df_ci) with the probability weight_ci, a mixture of one or several components c. The
     absolute error is below 1e-7 for up to 50 variables with `df` of 1 or more and scales that differ by up to nine
     orders of magnitude. Without margin the result sums to 1: what is left of rounding is divided out.
 
@@ -75,9 +75,9 @@ def prob_best(
 
     Args:
         location: shape `(num_candidates,)`.
-        scale: at least 0. Shape `(num_candidates,)` or `(num_parts, num_candidates)`, or a number for all.
+        scale: at least 0. Shape `(num_candidates,)` or `(num_components, num_candidates)`, or a number for all.
         df: at least 1. Shapes as `scale`.
-        weight: at least 0, with the sum 1 over the parts. Shapes as `scale`.
+        weight: at least 0, with the sum 1 over the components. Shapes as `scale`.
         margin: in the units of `location`, at least 0.
 
     Raises:
@@ -85,11 +85,11 @@ def prob_best(
         ConfigError: where `margin` is.
     """
     location = np.atleast_1d(np.array(location, dtype=float))
-    parts = [np.array(part, dtype=float) for part in (scale, df, weight)]
-    num_parts = max((part.shape[0] for part in parts if part.ndim == 2), default=1)
-    shape = num_parts, *location.shape
-    _check(location, parts[0], parts[1], margin)
-    scale, df, weight = (np.broadcast_to(part, shape)[:, None] for part in parts)
+    arrays = [np.array(array, dtype=float) for array in (scale, df, weight)]
+    num_components = max((array.shape[0] for array in arrays if array.ndim == 2), default=1)
+    shape = num_components, *location.shape
+    _check(location, arrays[0], arrays[1], margin)
+    scale, df, weight = (np.broadcast_to(array, shape)[:, None] for array in arrays)
     return prob_best_of_all(location[None], scale=scale, df=df, weight=weight, margin=margin)[0]
 
 
@@ -100,7 +100,7 @@ def prob_best_of_all(
 
     Args:
         location: shape `(num_selections, num_candidates)`.
-        scale: shape `(num_parts, num_selections, num_candidates)`; `df` and `weight` as well.
+        scale: shape `(num_components, num_selections, num_candidates)`; `df` and `weight` as well.
         margin: in the units of `location`, the same for all.
     """
     widest = scale.max(axis=0)
@@ -116,8 +116,8 @@ def prob_best_of_all(
     has_point = is_point.any(axis=-1)
     if not has_point.all():
         result[~has_point] = mixtures.at(~has_point).probabilities(-math.inf)
-    for place in np.flatnonzero(has_point):
-        result[place] = _with_points(mixtures.at([place]), is_point[place])
+    for selection in np.flatnonzero(has_point):
+        result[selection] = _with_points(mixtures.at([selection]), is_point[selection])
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum(axis=-1, keepdims=True)
 
 
@@ -146,7 +146,7 @@ class _Mixtures:
     """Mixtures of Student-t variables of several selections, in units of their own.
 
     Shapes: `location` `(num_selections, num_candidates)`; `scale`, `df` and `weight`
-    `(num_parts, num_selections, num_candidates)`; `margin` `(num_selections,)`.
+    `(num_components, num_selections, num_candidates)`; `margin` `(num_selections,)`.
     """
 
     location: np.ndarray
@@ -156,11 +156,11 @@ class _Mixtures:
     margin: np.ndarray
 
     def at(self, selections: "np.ndarray | List[int]") -> "_Mixtures":
-        scale, df, weight = (part[:, selections] for part in (self.scale, self.df, self.weight))
+        scale, df, weight = (array[:, selections] for array in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[selections], scale, df, weight, self.margin[selections])
 
-    def of(self, candidates: np.ndarray) -> "_Mixtures":
-        scale, df, weight = (part[:, :, candidates] for part in (self.scale, self.df, self.weight))
+    def of_candidates(self, candidates: np.ndarray) -> "_Mixtures":
+        scale, df, weight = (array[:, :, candidates] for array in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[:, candidates], scale, df, weight, self.margin)
 
     def below(self, x: np.ndarray) -> np.ndarray:
@@ -182,21 +182,21 @@ class _Mixtures:
 
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """P(best) by integrals from `left` to `right`, shape `(num_selections,)` both."""
-        panels = Panels.joined([self._panels(place, *ends) for place, ends in enumerate(zip(left, right, strict=True))])
+        panels = Panels.joined([self._panels(index, *ends) for index, ends in enumerate(zip(left, right, strict=True))])
         density = shifted = self._density(panels.nodes, panels.owner)
         if self.margin.any():
             shifted = self._density(panels.nodes + self.margin[panels.owner, None], panels.owner)
         before = self.below((left + self.margin)[:, None])
-        others = product_of_others(before.T[:, panels.owner, None] + panels.antiderivative(shifted))
-        return panels.integrate(density * others).T
+        others_below = product_of_others(before.T[:, panels.owner, None] + panels.antiderivative(shifted))
+        return panels.integrate(density * others_below).T
 
-    def _panels(self, place: int, left: float, right: float) -> np.ndarray:
-        scale, df, weight = self.scale[:, place], self.df[:, place], self.weight[:, place]
+    def _panels(self, selection: int, left: float, right: float) -> np.ndarray:
+        scale, df, weight = self.scale[:, selection], self.df[:, selection], self.weight[:, selection]
         # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
         widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE]
-        centres = np.broadcast_to(self.location[place], scale.shape)[weight > NEGLIGIBLE]
-        if self.margin[place] > 0:
-            centres, widths = np.concatenate([centres, centres - self.margin[place]]), np.tile(widths, 2)
+        centres = np.broadcast_to(self.location[selection], scale.shape)[weight > NEGLIGIBLE]
+        if self.margin[selection] > 0:
+            centres, widths = np.concatenate([centres, centres - self.margin[selection]]), np.tile(widths, 2)
         return graded_panels(centres, widths, left, right)
 
     def _density(self, x: np.ndarray, owner: np.ndarray) -> np.ndarray:
@@ -212,15 +212,15 @@ class _Mixtures:
 
         density = 0.0
         distance = x - by_panel(self.location)
-        for part in range(len(power)):
-            squared = (distance * by_panel(factor[part])) ** 2
-            density = density + np.exp(by_panel(log_peak[part]) - by_panel(power[part]) * np.log1p(squared))
+        for component in range(len(power)):
+            squared = (distance * by_panel(factor[component])) ** 2
+            density = density + np.exp(by_panel(log_peak[component]) - by_panel(power[component]) * np.log1p(squared))
         return np.asarray(density)
 
 
 def _with_points(mixtures: _Mixtures, is_point: np.ndarray) -> np.ndarray:
     """P(best) of one selection with point masses. Shape: `(num_candidates,)`."""
-    points, spread, margin = mixtures.location[0, is_point], mixtures.of(~is_point), mixtures.margin[0]
+    points, spread, margin = mixtures.location[0, is_point], mixtures.of_candidates(~is_point), mixtures.margin[0]
     result = np.zeros(len(is_point))
     rounding = 4 * np.finfo(float).eps if margin > 0 else 0.0
     near_top = points + margin + rounding >= points.max()
@@ -233,12 +233,12 @@ def _with_points(mixtures: _Mixtures, is_point: np.ndarray) -> np.ndarray:
 
 def product_of_others(factors: np.ndarray) -> np.ndarray:
     """The product of all rows but one, for each row, without dividing: a factor may be 0. Same shape as `factors`."""
-    others = np.ones_like(factors)
+    products = np.ones_like(factors)
     before, after = np.ones((2, *factors.shape[1:]))
     # Row by row, from both ends: several times as fast as np.cumprod over rows.
     for row in range(len(factors)):
-        others[row] *= before
+        products[row] *= before
         before *= factors[row]
-        others[-1 - row] *= after
+        products[-1 - row] *= after
         after *= factors[-1 - row]
-    return others
+    return products

@@ -69,12 +69,12 @@ def prob_best(marginals: Sequence[Marginal], margin: float = 0.0) -> np.ndarray:
     if margin > 0:
         draws = np.sort(np.concatenate([m.log_odds for m in marginals]))
         edges = np.union1d(edges, _thinned(np.sort(_shifted(draws, -margin))))
-    own = below_at(marginals, edges)
-    others = own if margin == 0 else below_at(marginals, _shifted(edges, margin))
-    rise = np.diff(others, axis=1)
+    own_below = below_at(marginals, edges)
+    others_below = own_below if margin == 0 else below_at(marginals, _shifted(edges, margin))
+    rise = np.diff(others_below, axis=1)
     # Shape: (num_marginals, num_cells)
-    products = [product_of_others(others[:, :-1] + node * rise) for node in GAUSS]
-    result = (np.diff(own, axis=1) * (products[0] + products[1]) / 2).sum(axis=1)
+    products = [product_of_others(others_below[:, :-1] + node * rise) for node in GAUSS]
+    result = (np.diff(own_below, axis=1) * (products[0] + products[1]) / 2).sum(axis=1)
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
 
 

@@ -20,10 +20,10 @@ def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {},
     `heading`."""
     if "documents" in summary:
         return documents_table(summary)
-    table = candidate_table(Metric.of(summary["metric"]).text, under_way=(heading,) if pending else ())
+    table = candidate_table(Metric.of(summary["metric"]).text, extra_columns=(heading,) if pending else ())
     digits = decimals_of(summary["candidates"])
     for candidate in summary["candidates"]:
-        add_candidate(table, candidate, digits, under_way=(pending.get(candidate.name, 0),) if pending else ())
+        add_candidate(table, candidate, digits, extra_numbers=(pending.get(candidate.name, 0),) if pending else ())
     return table
 
 

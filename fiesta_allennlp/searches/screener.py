@@ -33,9 +33,9 @@ class Screener(Strategy):
     in_little_time: bool = False
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        known = self.searched(history)
-        left = self.configs - len(known.seen) - len(known.pending)
-        rows = self.searcher.propose(known, min(slots, left), rng) if left > 0 else []
+        searched = self.searched(history)
+        num_left = self.configs - len(searched.seen) - len(searched.pending)
+        rows = self.searcher.propose(searched, min(slots, num_left), rng) if num_left > 0 else []
         return [history.candidates[row] for row in rows]
 
     def recommend(self, history: History) -> Decision:
@@ -70,7 +70,7 @@ class Screener(Strategy):
 
     def searched(self, history: History) -> SearchHistory:
         """Return the data of the searcher: scores in the order of finishing, then the runs that failed for good."""
-        row_of = {name: row for row, name in enumerate(history.candidates)}
+        rows = {name: row for row, name in enumerate(history.candidates)}
         pending = dict.fromkeys(request.candidate for request in history.pending)
         scored = {e.request.candidate: self._objectives(e) for e in history.evaluations}
         failed = dict.fromkeys(failure.request.candidate for failure in history.failures)
@@ -79,7 +79,7 @@ class Screener(Strategy):
         scores = np.array([*scored.values(), *(nothing for _ in lost)], dtype=float)
         return SearchHistory(
             self.points,
-            seen=tuple(row_of[name] for name in [*scored, *lost]),
+            seen=tuple(rows[name] for name in [*scored, *lost]),
             scores=scores.reshape(-1, len(nothing)),
-            pending=tuple(row_of[name] for name in pending),
+            pending=tuple(rows[name] for name in pending),
         )

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, all_in_one
+from fiesta_allennlp.core.errors import ConfigError, combined
 from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
@@ -19,7 +19,7 @@ from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
+from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.metrics import Metric, check_sign
@@ -176,14 +176,14 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
-            raise ConfigError(all_in_one(refusals, what="points of the space are invalid"))
+            raise ConfigError(combined(refusals, what="points of the space are invalid"))
         check_variables(specs, staged.overrides)
     return made
 
 
 def _pool(settings: SearchSettings) -> CandidatePoints:
     if settings.space is None:
-        return given_pool(settings.points)
+        return pool_of_points(settings.points)
     assert settings.seed is not None  # every new search has one
     return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 

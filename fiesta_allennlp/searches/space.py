@@ -30,13 +30,13 @@ class Numbers:
     low: float
     high: float
     log: bool = False
-    whole: bool = False
+    is_whole: bool = False
     step: Optional[float] = None
 
     @property
     def values(self) -> Optional[List[Any]]:
         """All values; None if they are too many to count."""
-        step = self.step or (1 if self.whole else None)
+        step = self.step or (1 if self.is_whole else None)
         if step is None:
             return [self.low] if self.low == self.high else None
         number = math.floor((self.high - self.low) / step + 1e-9) + 1
@@ -47,20 +47,20 @@ class Numbers:
             values = self.values or []
             return values[int(rng.integers(len(values)))]
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-        if self.whole and not self.log:
+        if self.is_whole and not self.log:
             return int(rng.integers(int(low), int(high) + 1))
         drawn = float(rng.uniform(low, high))
         return self._plain(math.exp(drawn) if self.log else drawn)
 
     def _plain(self, value: float) -> Any:
-        short = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
+        short = round(value) if self.is_whole else float(f"{value:.{DIGITS}g}")
         return min(max(short, self.low), self.high)
 
     def scaled(self, values: Sequence[Any]) -> np.ndarray:
         """Scale values to [0, 1] by the ends of the range. Shape: `(num_values, 1)`."""
-        of = np.log if self.log else np.asarray
-        low, high = float(of(self.low)), float(of(self.high))
-        return ((of(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
+        scale = np.log if self.log else np.asarray
+        low, high = float(scale(self.low)), float(scale(self.high))
+        return ((scale(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
 
 
 @dataclass(frozen=True)
@@ -143,21 +143,21 @@ class Space:
         return CandidatePoints(tuple(points), np.concatenate([np.zeros((len(points), 0)), *columns], axis=1))
 
 
-def given_pool(points: Any) -> CandidatePoints:
+def pool_of_points(points: Any) -> CandidatePoints:
     """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category."""
-    given = read_points(points)
-    names = dict.fromkeys(name for point in given for name in point.values)
-    distinct = {name: {json.dumps(value): value for value in (p.values.get(name) for p in given)} for name in names}
-    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).with_inputs(given)
+    points = read_points(points)
+    names = dict.fromkeys(name for point in points for name in point.values)
+    distinct = {name: {json.dumps(value): value for value in (p.values.get(name) for p in points)} for name in names}
+    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).with_inputs(points)
 
 
-def read_space(given: Any) -> Space:
+def read_space(content: Any) -> Space:
     """Return the space in a JSON file, or as plain data: our own form, or allennlp-optuna's list."""
-    is_file = isinstance(given, (str, Path))
+    is_file = isinstance(content, (str, Path))
     try:
-        return Space(_dimensions(_content(Path(given)) if is_file else given))
+        return Space(_dimensions(_content(Path(content)) if is_file else content))
     except ConfigError as error:
-        raise ConfigError(f"{given if is_file else 'the space'}: {error}") from error
+        raise ConfigError(f"{content if is_file else 'the space'}: {error}") from error
 
 
 def _content(path: Path) -> Any:
@@ -211,10 +211,10 @@ def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
             f"false) or 'step' (above 0), and 'type' (int or float), but is {shortened(entry)}. Or list values."
         )
     numbers = (low, high, step or 1)
-    whole = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
-    if whole and not all(float(value).is_integer() for value in numbers):
+    is_int = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
+    if is_int and not all(float(value).is_integer() for value in numbers):
         raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shortened(entry)}.")
-    return Numbers(low, high, log=log, whole=whole, step=step)
+    return Numbers(low, high, log=log, is_whole=is_int, step=step)
 
 
 def _choices(name: str, entry: Any) -> Choices:

@@ -22,7 +22,7 @@ from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
-from fiesta_allennlp.strategies.margins import kept_margin, unfixed
+from fiesta_allennlp.strategies.margins import is_recorded_margin, unfixed
 
 
 def run_selection(
@@ -181,7 +181,7 @@ class _Session(Generic[Given, Checked, Prepared]):
             )
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}
-        if kept_margin(given.get("margin"), stored.get("margin")):
+        if is_recorded_margin(given.get("margin"), stored.get("margin")):
             given = {name: value for name, value in given.items() if name != "margin"}
         if given.get("min_score", stored.get("min_score")) != stored.get("min_score"):
             stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now

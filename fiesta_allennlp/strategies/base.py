@@ -187,12 +187,12 @@ def all_finished(history: History, names: Sequence[str], count: int) -> bool:
 def in_turn(counts: Mapping[str, int], *, target: int, slots: float = math.inf) -> List[str]:
     """Return at most `slots` names, the one with the fewest runs first, until each has `target`. `counts` are the runs
     of each so far."""
-    later = dict(counts)
+    num_runs = dict(counts)
     chosen: List[str] = []
-    while later and len(chosen) < slots:
-        name = min(later, key=later.__getitem__)
-        if later[name] >= target:
+    while num_runs and len(chosen) < slots:
+        name = min(num_runs, key=num_runs.__getitem__)
+        if num_runs[name] >= target:
             break
-        later[name] += 1
+        num_runs[name] += 1
         chosen.append(name)
     return chosen

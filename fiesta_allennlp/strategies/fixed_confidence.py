@@ -133,7 +133,7 @@ class FixedConfidence(Strategy):
             return CredibleMargin(margin, str(look.decision.best)) if is_over else None
 
         enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
-        exact = _least(lambda margin: decided(margin) is not None, enough)
+        exact = _smallest_margin(lambda margin: decided(margin) is not None, enough)
         return None if exact is None else decided(rounded_up(exact))
 
     def _look(self, history: History) -> Look:
@@ -168,12 +168,12 @@ class FixedConfidence(Strategy):
         if not all_finished(history, self.open(history.active), self.num_starts):
             return 0.0
         names = [name for name in history.candidates if history.num_finished(name) >= self.num_starts]
-        first = tuple(run for name in names for run in history.evaluations_of(name)[: self.num_starts])
-        key = tuple((run.request, run.score) for run in first)
+        first_runs = tuple(run for name in names for run in history.evaluations_of(name)[: self.num_starts])
+        key = tuple((run.request, run.score) for run in first_runs)
         if key not in self._margins:
             if len(self._margins) >= MOST_KEPT:
                 self._margins.clear()
-            sd = self.belief.noise_sd(History(tuple(names), first, sign=history.sign))
+            sd = self.belief.noise_sd(History(tuple(names), first_runs, sign=history.sign))
             self._margins[key] = margin.fixed(sd).number or 0.0
         return self._margins[key]
 
@@ -237,19 +237,19 @@ class FixedConfidence(Strategy):
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
 
 
-def _least(decides: Callable[[float], bool], enough: float) -> Optional[float]:
-    """Return the smallest margin that decides, by bisection. `enough` is where the search begins."""
+def _smallest_margin(decides: Callable[[float], bool], upper: float) -> Optional[float]:
+    """Return the smallest margin that decides, by bisection. `upper` is where the search begins."""
     if decides(0.0):
         return 0.0
-    limit, least, too_small = LARGEST_MARGIN * enough, CLOSE**2 * enough, 0.0
-    while not decides(enough):
-        too_small, enough = enough, 2 * enough
-        if enough > limit:
+    limit, least, lower = LARGEST_MARGIN * upper, CLOSE**2 * upper, 0.0
+    while not decides(upper):
+        lower, upper = upper, 2 * upper
+        if upper > limit:
             return None
-    while enough - too_small > max(CLOSE * enough, least):  # any margin above 0 may do
-        middle = (too_small + enough) / 2
-        too_small, enough = (too_small, middle) if decides(middle) else (middle, enough)
-    return enough
+    while upper - lower > max(CLOSE * upper, least):  # any margin above 0 may do
+        middle = (lower + upper) / 2
+        lower, upper = (lower, middle) if decides(middle) else (middle, upper)
+    return upper
 
 
 def rounded_up(margin: float) -> float:

@@ -22,27 +22,27 @@ class Margin:
     share: Optional[float] = None
 
     @classmethod
-    def of(cls, typed: Union[float, str]) -> "Margin":
+    def of(cls, value: Union[float, str]) -> "Margin":
         """Read a number or a text.
 
         Raises:
             ConfigError: if it is neither a number of at least 0 nor a share of the sd.
         """
-        found = IN_SDS.fullmatch(typed) if isinstance(typed, str) else None
+        match = IN_SDS.fullmatch(value) if isinstance(value, str) else None
         try:
-            if found is None:
-                made = cls(float(typed))
+            if match is None:
+                margin = cls(float(value))
             else:
-                fixed = found["number"]
-                made = cls(None if fixed is None else float(fixed), float(found["share"]))
+                fixed = match["number"]
+                margin = cls(None if fixed is None else float(fixed), float(match["share"]))
         except (TypeError, ValueError):
             raise ConfigError(
                 "margin must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
-                f"is '{typed}'."
+                f"is '{value}'."
             ) from None
-        for number in (made.number, made.share):
+        for number in (margin.number, margin.share):
             check_margin(number or 0.0)
-        return made
+        return margin
 
     def fixed(self, sd: float) -> "Margin":
         """Return the share with its number, of two digits, for this run-to-run sd."""
@@ -59,12 +59,12 @@ class Margin:
         return f"{self.share:g}sd" if self.number is None else f"{self.share:g}sd={self.number:g}"
 
 
-def kept_margin(typed: Any, recorded: Any) -> bool:
+def is_recorded_margin(new: Any, recorded: Any) -> bool:
     """Return whether a margin is the recorded one, whose number the first runs have fixed."""
-    if not (isinstance(typed, str) and isinstance(recorded, str)):
+    if not (isinstance(new, str) and isinstance(recorded, str)):
         return False
-    one, other = Margin.of(typed), Margin.of(recorded)
-    return one.share is not None and one.share == other.share and one.number is None
+    new_margin, recorded_margin = Margin.of(new), Margin.of(recorded)
+    return new_margin.share is not None and new_margin.share == recorded_margin.share and new_margin.number is None
 
 
 def unfixed(recorded: Any) -> Any:

@@ -51,15 +51,15 @@ def remaining(
     if room < 1 or not (posterior.scale > 0).all():
         return None
     simulated = _Selections(posterior, np.asarray(counts, dtype=float), ~np.asarray(is_open), margin, stop, rng)
-    made = np.zeros(len(simulated.rows))
+    num_runs = np.zeros(len(simulated.rows))
     while True:
-        names, is_over = simulated.next(confidence)
-        step = np.where(is_over, 0, np.minimum(np.maximum(1, simulated.runs.sum(axis=1) // STEP), room - made))
+        candidates, is_over = simulated.next(confidence)
+        step = np.where(is_over, 0, np.minimum(np.maximum(1, simulated.runs.sum(axis=1) // STEP), room - num_runs))
         if not step.any():
             break
-        simulated.run(names, step)
-        made += step
-    low, high = np.percentile(made, MIDDLE_HALF)
+        simulated.run(candidates, step)
+        num_runs += step
+    low, high = np.percentile(num_runs, MIDDLE_HALF)
     return Remaining(max(1, round(low)), max(1, round(high)), is_limited=bool(high >= room))
 
 
@@ -139,19 +139,19 @@ class _Selections:
         pair = np.minimum(self.runs[self.rows, winner], self.runs[self.rows, rival])
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= self.stop.allowed_error(pair, confidence)
         is_over, needed = is_sure, self.stop.least_runs(confidence)
-        for each in (winner, rival):
-            is_over = is_over & ((self.runs[self.rows, each] >= needed) | self.is_closed[each])
+        for candidate in (winner, rival):
+            is_over = is_over & ((self.runs[self.rows, candidate] >= needed) | self.is_closed[candidate])
         leader, challenger = self._top_two()
-        one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
-        is_one = (self.runs[self.rows, one] <= self.runs[self.rows, other]) | self.is_closed[other]
-        return np.where(is_one & ~self.is_closed[one], one, other), is_over
+        first, second = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
+        takes_first = (self.runs[self.rows, first] <= self.runs[self.rows, second]) | self.is_closed[second]
+        return np.where(takes_first & ~self.is_closed[first], first, second), is_over
 
-    def run(self, names: np.ndarray, step: np.ndarray) -> None:
+    def run(self, candidates: np.ndarray, step: np.ndarray) -> None:
         """Run each selection's candidate as often as `step` says. Shapes: `(num_draws,)` both."""
-        at = self.rows, names
-        scores = step * self.means[at] + self.rng.normal(size=len(step)) * np.sqrt(step * self.noise[names])
-        self.location[at] = (self.runs[at] * self.location[at] + scores) / (self.runs[at] + step)
-        self.runs[at] += step
+        cells = self.rows, candidates
+        scores = step * self.means[cells] + self.rng.normal(size=len(step)) * np.sqrt(step * self.noise[candidates])
+        self.location[cells] = (self.runs[cells] * self.location[cells] + scores) / (self.runs[cells] + step)
+        self.runs[cells] += step
 
     def _top_two(self) -> Tuple[np.ndarray, np.ndarray]:
         """Leader and challenger as in `TopTwo`. Shapes: `(num_draws,)` both."""
@@ -162,10 +162,10 @@ class _Selections:
         cost[self.rows, leader] = np.inf
         return leader, cost.argmin(axis=1)
 
-    def _ahead(self, one: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def _ahead(self, leader: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         variance = self.noise / self.runs
-        ahead = self.location[self.rows, one][:, None] - self.location
-        return ahead, variance[self.rows, one][:, None] + variance
+        ahead = self.location[self.rows, leader][:, None] - self.location
+        return ahead, variance[self.rows, leader][:, None] + variance
 
 
 def transportation_cost(ahead: np.ndarray, variance: np.ndarray, runs: np.ndarray) -> np.ndarray:

@@ -155,13 +155,13 @@ class TopTwo(PosteriorSampling):
         started = history.started_by(look.decision.prob_best)
         chosen: List[str] = []
         for _ in range(slots):
-            one = leader = draw(look.decision.prob_best, 1, rng)[0]
+            name = leader = draw(look.decision.prob_best, 1, rng)[0]
             if self.beta is None or rng.random() >= self.beta:
-                one = self.challenger(leader, history, look, started, rng)
-            if self.beta is None and started[leader] <= started[one]:
-                one = leader
-            started[one] += 1
-            chosen.append(one)
+                name = self.challenger(leader, history, look, started, rng)
+            if self.beta is None and started[leader] <= started[name]:
+                name = leader
+            started[name] += 1
+            chosen.append(name)
         return chosen
 
     def challenger(
@@ -202,19 +202,19 @@ class TopTwoThompson(TopTwo):
     def challenger(
         self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
     ) -> str:
-        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
-        return draw(others if any(others.values()) else dict.fromkeys(others, 1.0), 1, rng)[0]
+        rivals = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
+        return draw(rivals if any(rivals.values()) else dict.fromkeys(rivals, 1.0), 1, rng)[0]
 
 
 def _without_pending(names: Sequence[str], history: History) -> List[str]:
     """The names, each as often as it has no pending run that stands for it."""
     pending = Counter(request.candidate for request in history.pending)
-    left: List[str] = []
+    unmatched: List[str] = []
     for name in names:
         pending[name] -= 1
         if pending[name] < 0:
-            left.append(name)
-    return left
+            unmatched.append(name)
+    return unmatched
 
 
 def draw(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:

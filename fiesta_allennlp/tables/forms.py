@@ -44,8 +44,8 @@ class Sheet:
 def text_of(path: Path) -> str:
     """Return the text of a table."""
     if not path.is_file():
-        found = "is a directory" if path.is_dir() else "no such file"
-        raise ConfigError(f"{path}: {found}. Pass a table of scores.")
+        problem = "is a directory" if path.is_dir() else "no such file"
+        raise ConfigError(f"{path}: {problem}. Pass a table of scores.")
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -58,8 +58,8 @@ def sheet_in(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
         return _separated(path)
     if path.suffix != ".json":
         text_of(path)  # for a missing file
-        found = list(read_lines(path))
-        return _of_rows(str(path), [row for _, row in found], [f"{path}, line {line}" for line, _ in found])
+        lines = list(read_lines(path))
+        return _from_rows(str(path), [row for _, row in lines], [f"{path}, line {line}" for line, _ in lines])
     try:
         content = json.loads(text_of(path), object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
@@ -76,9 +76,9 @@ def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) ->
             raise DataError(f"{name}: the column '{repeated}' appears twice. Rename one.")
         content = content.to_dict("records")
     if isinstance(content, Mapping):
-        return _of_lists(name, content, scores_per_split)
+        return _from_lists(name, content, scores_per_split)
     if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
-        return _of_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
+        return _from_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
     raise DataError(
         f'{name}: expected {{"candidate": [scores], ...}} or a list of rows such as {{"candidate": "a", "seed": 1, '
         f'"score": 0.8}} but got {shortened(content)}.'
@@ -111,24 +111,24 @@ def _separated(path: Path) -> Sheet:
             raise DataError(f"{where(rows.line_num)}: not a valid row: {error}.") from error
 
     headers: Dict[str, List[str]] = {separator: next(reader(separator, strict=False), []) for separator in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda found: len(headers[found]))
+    separator = max(SEPARATORS, key=lambda character: len(headers[character]))
     columns = tuple(from_csv(cell.strip()) for cell in headers[separator])
     return Sheet(str(path), columns, lines, where, where(1), is_text=True, decimal_commas=separator != ",")
 
 
-def _of_rows(name: str, rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> Sheet:
+def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], locations: Sequence[str]) -> Sheet:
     columns = tuple(dict.fromkeys(chain.from_iterable(rows))) or FORM
 
     def lines() -> Iterator[Line]:
         return ((number, [row.get(column) for column in columns]) for number, row in enumerate(rows))
 
-    return Sheet(name, tuple(map(str, columns)), lines, places.__getitem__, name)
+    return Sheet(name, tuple(map(str, columns)), lines, locations.__getitem__, name)
 
 
-def _of_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
+def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
     """Number the scores of each candidate: each `scores_per_split` consecutive ones share a split."""
     cells: List[Sequence[Any]] = []
-    places: List[str] = []
+    locations: List[str] = []
     for candidate, scores in lists.items():
         where = f"{name}, candidate '{candidate}'"
         scores = scores.tolist() if hasattr(scores, "tolist") else scores
@@ -142,8 +142,8 @@ def _of_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[in
         for number, score in enumerate(scores):
             split = number // scores_per_split if scores_per_split else ""
             cells.append((candidate, split, number + 1, score))
-            places.append(f"{where}, score {number + 1} of {len(scores)}")
-    return Sheet(name, FORM, lambda: enumerate(cells), places.__getitem__, name, is_list=True)
+            locations.append(f"{where}, score {number + 1} of {len(scores)}")
+    return Sheet(name, FORM, lambda: enumerate(cells), locations.__getitem__, name, is_list=True)
 
 
 def with_constant(sheet: Sheet, column: str, value: str) -> Sheet:
@@ -164,18 +164,18 @@ def long_form(sheet: Sheet, positions: Sequence[int], name: str, *, number_as: O
     """Return a wide sheet with a line for each cell in the columns at `positions`: the column's name is the value of
     the column `name`, and the cell is the `score`. An empty cell is a run that was not made. `number_as` names a column
     for the number of the row, from 0."""
-    others = [position for position in range(len(sheet.columns)) if position not in positions]
+    other_positions = [position for position in range(len(sheet.columns)) if position not in positions]
     numbers = [] if number_as is None else [number_as]
 
     def lines() -> Iterator[Line]:
         for row, (number, cells) in enumerate(sheet.lines()):
-            kept = [*(cells[other] for other in others), *([row] if numbers else ())]
+            other_cells = [*(cells[index] for index in other_positions), *([row] if numbers else ())]
             for position in positions:
                 cell = cells[position]
                 if cell is not None and cell == cell and str(cell).strip():
-                    yield number, (*kept, sheet.columns[position], cell)
+                    yield number, (*other_cells, sheet.columns[position], cell)
 
-    return _changed(sheet, (*(sheet.columns[other] for other in others), *numbers, name, "score"), lines)
+    return _changed(sheet, (*(sheet.columns[index] for index in other_positions), *numbers, name, "score"), lines)
 
 
 def _changed(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterable[Line]]) -> Sheet:
@@ -184,11 +184,11 @@ def _changed(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterabl
 
 def cells_of(sheet: Sheet, numbers: Sequence[int]) -> List[Sequence[Any]]:
     """Return the cells of the lines with these numbers, in their order."""
-    found = {number: cells for number, cells in sheet.lines() if number in numbers}
-    return [found[number] for number in numbers]
+    cells_by_number = {number: cells for number, cells in sheet.lines() if number in numbers}
+    return [cells_by_number[number] for number in numbers]
 
 
 def differing(sheet: Sheet, numbers: Sequence[int]) -> List[str]:
     """Return the names of the columns in which two lines differ."""
-    one, two = cells_of(sheet, numbers)
-    return [name for name, a, b in zip(sheet.columns, one, two, strict=True) if a != b and name]
+    first, second = cells_of(sheet, numbers)
+    return [name for name, a, b in zip(sheet.columns, first, second, strict=True) if a != b and name]

@@ -107,23 +107,23 @@ def _named(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[Nex
     """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
     that nobody mistakes one for the other."""
     order = list(dict.fromkeys(row.split for row in table.rows))
-    had: Mapping[str, Set[str]] = defaultdict(set)
-    seeds: Mapping[str, Set[str]] = defaultdict(set)
+    used_splits: Mapping[str, Set[str]] = defaultdict(set)
+    used_seeds: Mapping[str, Set[str]] = defaultdict(set)
     for row in table.rows:
-        had[row.candidate].add(row.split)
-        seeds[row.candidate].add(row.seed)
+        used_splits[row.candidate].add(row.split)
+        used_seeds[row.candidate].add(row.seed)
     for name in proposed:
         split = ""
         if splits != OFFICIAL:
-            left = [known for known in order if known not in had[name]] if splits == SHARED else []
-            split = left[0] if left else _fresh(order)
-            if not left:
+            unused = [earlier for earlier in order if earlier not in used_splits[name]] if splits == SHARED else []
+            split = unused[0] if unused else _free_number(order)
+            if not unused:
                 order.append(split)
-            had[name].add(split)
-        seed = split if table.splits_are_seeds else _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
-        seeds[name].add(seed)
+            used_splits[name].add(split)
+        seed = split if table.splits_are_seeds else _free_number(used_seeds[name], least=0 if splits == OFFICIAL else 1)
+        used_seeds[name].add(seed)
         yield NextRun(name, split, seed)
 
 
-def _fresh(taken: "Sequence[str] | Set[str]", *, least: int = 0) -> str:
-    return next(str(number) for number in range(least, least + len(taken) + 1) if str(number) not in taken)
+def _free_number(used: "Sequence[str] | Set[str]", *, least: int = 0) -> str:
+    return next(str(number) for number in range(least, least + len(used) + 1) if str(number) not in used)

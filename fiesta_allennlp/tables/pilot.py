@@ -131,11 +131,11 @@ def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
 
 def renumbered(history: History) -> History:
     """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
-    place: Dict[Any, int] = {}
+    rank: Dict[Any, int] = {}
     for name in history.candidates:
-        mine = sorted(e.request.key for e in history.evaluations_of(name))
-        place.update(zip(mine, range(len(mine)), strict=True))
-    evaluations = (replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations)
+        keys = sorted(e.request.key for e in history.evaluations_of(name))
+        rank.update(zip(keys, range(len(keys)), strict=True))
+    evaluations = (replace(e, request=replace(e.request, replicate=rank[e.request.key])) for e in history.evaluations)
     return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
 
 
@@ -146,11 +146,11 @@ def _mean_seconds(history: History) -> Dict[str, float]:
 
 def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
     """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
-    kept = CHOICE if stored.get("budget") is None else ("belief",)
-    below = {name: stored[name] for name in kept if stored.get(name) is not None}
-    given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
+    names = CHOICE if stored.get("budget") is None else ("belief",)
+    stored_values = {name: stored[name] for name in names if stored.get(name) is not None}
+    requested = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
     choice = ReplaySettings(
-        **{**below, **given},
+        **{**stored_values, **requested},
         scores=settings.source or "the numbers",
         splits=settings.splits or stored.get("splits", SHARED),
         batch_size=settings.workers,

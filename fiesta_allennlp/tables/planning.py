@@ -94,10 +94,10 @@ class Forecast:
         return self.halving is None
 
 
-Told = Callable[[int, Optional[int]], None]
+OnRepetitions = Callable[[int, Optional[int]], None]
 
 
-def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
+def forecast(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda number, total: None) -> Forecast:
     """Simulate selections of the problem that the settings describe. The result depends on settings and seed alone.
 
     An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing.
@@ -108,32 +108,32 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     least = _least_budget(settings, problem)
     replayer = prepare_replay(problem.choice, problem.source)
     rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
-    margin, margins = number_of(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
-    simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, told=on_repetitions)
+    margin, margins = requested_margin(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
+    simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, report=on_repetitions)
     default = _outlook(simulated, settings.workers)
     budget = settings.budget or max(round(default.mean_runs), least)
-    others: Dict[Any, Outlook] = {}
+    outlooks: Dict[Any, Outlook] = {}
     if not interrupted:
-        for kind, choice in _others(problem, margins, budget=budget).items():
-            made = replay(
+        for kind, choice in _alternatives(problem, margins, budget=budget).items():
+            result = replay(
                 replace(choice, repetitions=len(simulated)),
                 source=problem.source,
                 margin=margin,
                 on_repetitions=lambda number: on_repetitions(number, None),
             )
-            if made.interrupted:
+            if result.interrupted:
                 break
-            others[kind] = _outlook(made.repetitions, settings.workers)
+            outlooks[kind] = _outlook(result.repetitions, settings.workers)
     return Forecast(
         settings=settings,
         problem=problem,
         limit=rule.limit_of(replayer.begin),
         default=default,
-        margins={margin: others[margin] for margin in margins if margin in others},
+        margins={margin: outlooks[margin] for margin in margins if margin in outlooks},
         budget=budget,
         seconds=time.monotonic() - start,
-        equal=others.get("equal"),
-        halving=others.get("halving"),
+        equal=outlooks.get("equal"),
+        halving=outlooks.get("halving"),
         margin=margin,
     )
 
@@ -150,45 +150,45 @@ def _least_budget(settings: PlanSettings, problem: Problem) -> int:
     return SequentialHalving(belief=Belief(), budget=1).least(len(names))
 
 
-def _others(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
+def _alternatives(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
     """Return the other ways to choose: the larger margins, `equal` and `halving`."""
     params = problem.choice.strategy_params()
-    kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
+    shared = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
     in_rounds = {"belief": params["belief"], "batch_size": len(problem.source.true_means())}
     kinds: Dict[Any, Dict[str, Any]] = {
         **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
-        "equal": {"strategy": "non_adaptive_fc", **kept, **in_rounds},
+        "equal": {"strategy": "non_adaptive_fc", **shared, **in_rounds},
         "halving": {"budget": budget, **in_rounds},
     }
-    return {kind: replace(problem.choice, **{**dict.fromkeys(CHOICE), **given}) for kind, given in kinds.items()}
+    return {kind: replace(problem.choice, **{**dict.fromkeys(CHOICE), **changes}) for kind, changes in kinds.items()}
 
 
 def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
     """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above the requested margin."""
     margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGINS}) if rule.belief.has_margin else []
-    return [margin for margin in margins if margin > number_of(rule, noise_sd)]
+    return [margin for margin in margins if margin > requested_margin(rule, noise_sd)]
 
 
-def number_of(rule: FixedConfidence, noise_sd: float) -> float:
+def requested_margin(rule: FixedConfidence, noise_sd: float) -> float:
     """Return the requested margin in units of the score."""
     margin = rule.typed_margin
     return (margin.fixed(noise_sd) if margin.number is None else margin).number or 0.0
 
 
 def _simulated(
-    replayer: Replayer, settings: PlanSettings, *, num_kinds: int, told: Told
+    replayer: Replayer, settings: PlanSettings, *, num_kinds: int, report: OnRepetitions
 ) -> Tuple[List[Repetition], bool]:
     """Return the repetitions that finished, and whether an interrupt came before the last one. An interrupt before the
     first is passed on."""
     done: List[Repetition] = []
     interrupted = False
     while not interrupted and len(done) < (total := _repetitions(settings, done)):
-        told(0, num_kinds * total)
+        report(0, num_kinds * total)
         numbers = range(len(done), total)
-        found, interrupted = in_chunks(
-            replayer.run_all, numbers, num_processes=settings.processes, told=lambda number: told(number, None)
+        results, interrupted = in_chunks(
+            replayer.run_all, numbers, num_processes=settings.processes, report=lambda number: report(number, None)
         )
-        done += found
+        done += results
     if not done:
         raise KeyboardInterrupt
     return done, interrupted
@@ -202,12 +202,12 @@ def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
     return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
 
 
-def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
-    number = len(found)
-    runs = np.array([repetition.num_evaluations for repetition in found])
-    seconds = np.array([repetition.seconds for repetition in found]) / workers
+def _outlook(repetitions: Sequence[Repetition], workers: int) -> Outlook:
+    number = len(repetitions)
+    runs = np.array([repetition.num_evaluations for repetition in repetitions])
+    seconds = np.array([repetition.seconds for repetition in repetitions]) / workers
     correct, picked, wrong = (
-        sum(getattr(repetition, name) for repetition in found) for name in ("correct", "picked", "wrong")
+        sum(getattr(repetition, name) for repetition in repetitions) for name in ("correct", "picked", "wrong")
     )
     return Outlook(
         repetitions=number,
@@ -217,7 +217,7 @@ def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
         seconds=Quantiles.of(seconds),
         correct=correct / number,
         correct_interval=wilson_interval(correct, number),
-        inconclusive=sum(repetition.is_undecided for repetition in found) / number,
+        inconclusive=sum(repetition.is_undecided for repetition in repetitions) / number,
         picked=picked / number,
         picked_interval=wilson_interval(picked, number),
         wrong=wrong / number,

@@ -74,7 +74,7 @@ class PosteriorScores(ScoreSource):
         for position, name in enumerate(self.start.active):
             rng = score_rngs[name]
             if sampling.shared_splits:
-                seeds, shifts = self._splits_left(name, effects.splits, new)
+                seeds, shifts = self._remaining_splits(name, effects.splits, new)
             else:
                 seeds, shifts = -1 - position * length - np.arange(length), rng.normal(0, effects.split_sd, length)
             noise = rng.normal(0, effects.noise_sds[position], len(seeds))
@@ -83,15 +83,15 @@ class PosteriorScores(ScoreSource):
             scores[name] = np.concatenate([self.start.scores(name), expit(values) if self.takes_logits else values])
         return DrawnScores(splits, scores, self.name, self._named(effects.means), self.seconds)
 
-    def _splits_left(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def _remaining_splits(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """Return the seeds and effects of the pilot's splits that are left, then those of new ones, with negative
         seeds."""
         requests = [e.request for e in self.start.evaluations if e.request.candidate in self.start.active]
-        in_order = dict.fromkeys(r.split_seed for r in sorted(requests, key=lambda request: request.replicate))
-        mine = set(self.start.split_seeds(name).tolist())
-        left = np.array([seed for seed in in_order if seed not in mine], dtype=np.int64)
-        places = np.searchsorted(np.sort(list(in_order)), left)
-        return np.concatenate([left, -1 - np.arange(len(new))]), np.concatenate([seen[places], new])
+        split_order = dict.fromkeys(r.split_seed for r in sorted(requests, key=lambda request: request.replicate))
+        own = set(self.start.split_seeds(name).tolist())
+        remaining = np.array([seed for seed in split_order if seed not in own], dtype=np.int64)
+        columns = np.searchsorted(np.sort(list(split_order)), remaining)
+        return np.concatenate([remaining, -1 - np.arange(len(new))]), np.concatenate([seen[columns], new])
 
     def _named(self, means: np.ndarray) -> Dict[str, float]:
         values = self.standardised.centre + self.standardised.unit * means

@@ -189,7 +189,7 @@ def replay(
     settings, source = replayer.settings, replayer.source
     try:
         repetitions, interrupted = in_chunks(
-            replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, told=on_repetitions
+            replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, report=on_repetitions
         )
     except OutOfScoresError:
         if settings.with_replacement is not None:

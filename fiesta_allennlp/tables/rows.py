@@ -85,13 +85,13 @@ class Row(NamedTuple):
 @dataclass(frozen=True)
 class Rows:
     """The rows of the table `name`. Without `has_splits`, all runs share one official split. If `is_independent`, each
-    run has a split of its own. `read_notes` say what was read, with `tells_states` also how many runs have no score."""
+    run has a split of its own. `reader_notes` say what was read, with `tells_states` also how many runs lack scores."""
 
     name: str
     rows: List[Row]
     has_splits: bool
     minimise: bool = False
-    read_notes: Tuple[str, ...] = ()
+    reader_notes: Tuple[str, ...] = ()
     is_independent: bool = False
     tells_states: bool = False
 
@@ -107,11 +107,11 @@ class Rows:
     @cached_property
     def scores(self) -> Dict[str, List[float]]:
         """The scores of each candidate that has any."""
-        found: DefaultDict[str, List[float]] = defaultdict(list)
+        scores: DefaultDict[str, List[float]] = defaultdict(list)
         for row in self.rows:
             if isinstance(row.outcome, float):
-                found[row.candidate].append(row.outcome)
-        return dict(found)
+                scores[row.candidate].append(row.outcome)
+        return dict(scores)
 
     @property
     def splits_are_seeds(self) -> bool:
@@ -123,8 +123,8 @@ class Rows:
         """Sentences about what was read, and about what splits, seeds and scores mean."""
         twice = [name for name, scores in self.scores.items() if _is_twice(scores)]
         repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
-        others = (*self.read_notes, *score_notes(self.scores), repeated if twice else None)
-        return (*self._on_splits(), *filter(None, others))
+        more_notes = (*self.reader_notes, *score_notes(self.scores), repeated if twice else None)
+        return (*self._on_splits(), *filter(None, more_notes))
 
     def _on_splits(self) -> Tuple[str, ...]:
         if not self.has_splits:
@@ -145,15 +145,15 @@ class Rows:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
         those in the table. Without shared splits, each run has a number of its own for its split."""
         numbers: Dict[str, int] = {}
-        made: Dict[str, int] = defaultdict(int)
+        num_runs: Dict[str, int] = defaultdict(int)
         evaluations: List[Evaluation] = []
         pending: List[Request] = []
         failures: List[Failure] = []
         for position, row in enumerate(self.rows):
             name, outcome = row.candidate, row.outcome
             split = numbers.setdefault(row.split, len(numbers)) if self.is_paired else position
-            request = Request(name, made[name], split, 0, 0, 0)
-            made[name] += 1
+            request = Request(name, num_runs[name], split, 0, 0, 0)
+            num_runs[name] += 1
             if outcome is None:
                 pending.append(request)
             elif isinstance(outcome, str):
@@ -193,8 +193,8 @@ def text_of_cell(value: Any) -> str:
 def name_of_cell(value: Any) -> str:
     """Return a cell that names something: empty for NaN, and a whole number in one form for `0`, `0.0` and `00`."""
     text = text_of_cell(value) if value == value else ""
-    whole = WHOLE.fullmatch(text)
-    return whole[1] if whole else text
+    match = WHOLE.fullmatch(text)
+    return match[1] if match else text
 
 
 def _is_twice(scores: Sequence[float]) -> bool:

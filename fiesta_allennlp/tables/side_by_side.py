@@ -24,18 +24,18 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
     """Return what several selections return that take turns, so that their posteriors are computed together. Each
     yields every history before it asks `strategy` about it."""
     belief = getattr(unwrapped(strategy), "belief", None)
-    found: Dict[int, Outcome] = {}
-    while len(found) < len(runs):
+    outcomes: Dict[int, Outcome] = {}
+    while len(outcomes) < len(runs):
         waiting: List[History] = []
         for number, run in enumerate(runs):
-            if number not in found:
+            if number not in outcomes:
                 try:
                     waiting.append(next(run))
                 except StopIteration as end:
-                    found[number] = end.value
+                    outcomes[number] = end.value
         if isinstance(belief, PreparedBelief):
             belief.prepare([h if unwrapped(strategy) is strategy else h.turned for h in waiting])
-    return [found[number] for number in range(len(runs))]
+    return [outcomes[number] for number in range(len(runs))]
 
 
 def prepare_belief(strategy: Strategy) -> None:
@@ -52,38 +52,38 @@ class PreparedBelief(Belief):
     def __init__(self, belief: Belief, margins: Sequence[float]) -> None:
         self._belief = belief
         self._margins = margins
-        self._known: Dict[int, Tuple[History, Posterior]] = {}
+        self._computed: Dict[int, Tuple[History, Posterior]] = {}
         self.min_evaluations, self.has_margin = belief.min_evaluations, belief.has_margin
 
     def prepare(self, histories: Sequence[History]) -> None:
         """Compute the posteriors of these histories, and forget all others."""
         ready = [h for h in histories if len(h.active) > 1 and all_finished(h, h.active, self.min_evaluations)]
-        found = self._belief.posteriors(ready, self._margins)
-        self._known = {id(h): (h, posterior) for h, posterior in zip(ready, found, strict=True)}
+        posteriors = self._belief.posteriors(ready, self._margins)
+        self._computed = {id(h): (h, posterior) for h, posterior in zip(ready, posteriors, strict=True)}
 
     def noise_sd(self, history: History) -> float:
         return self._belief.noise_sd(history)
 
     def posterior(self, history: History) -> Posterior:
-        if id(history) not in self._known:
+        if id(history) not in self._computed:
             self.prepare([history])
-        return self._known[id(history)][1]
+        return self._computed[id(history)][1]
 
 
 def in_chunks(
-    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, told: Callable[[int], None]
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, report: Callable[[int], None]
 ) -> Tuple[List[Outcome], bool]:
     """Return the results that belong to these numbers, in their order, and whether an interrupt (`KeyboardInterrupt`)
-    came before the last one. `told` is called with the number of results that are new."""
+    came before the last one. `report` is called with the number of results that are new."""
     share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
     size = min(LARGEST_CHUNK, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
     done: Dict[int, Outcome] = {}
     try:
         with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
-            for chunk, found in results:
-                done.update(zip(chunk, found, strict=True))
-                told(len(found))
+            for chunk, chunk_results in results:
+                done.update(zip(chunk, chunk_results, strict=True))
+                report(len(chunk_results))
     except KeyboardInterrupt:
         return [done[number] for number in sorted(done)], True
     return [done[number] for number in numbers], False

@@ -112,12 +112,12 @@ class ScoreSource(ABC):
 
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     """Return `source.restricted` of names that are there."""
-    known = list(source.true_means())
+    candidates = list(source.true_means())
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known, most=2)
+        if name not in candidates:
+            hint = did_you_mean(name, candidates, most=2)
             raise ConfigError(
-                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(known)}."
+                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(candidates)}."
             )
     return source.restricted(names)
 

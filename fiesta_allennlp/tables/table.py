@@ -71,16 +71,16 @@ class ScoreTable(ScoreSource):
                 f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but on no "
                 "split do they have that. Complete the table, or use --splits independent."
             )
-        kept = {name: is_common[splits] for name, splits in self.splits.items()}
-        left_out = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
+        is_kept = {name: is_common[splits] for name, splits in self.splits.items()}
+        dropped = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
         return replace(
             self,
-            splits={name: splits[kept[name]] for name, splits in self.splits.items()},
-            scores={name: scores[kept[name]] for name, scores in self.scores.items()},
+            splits={name: splits[is_kept[name]] for name, splits in self.splits.items()},
+            scores={name: scores[is_kept[name]] for name, scores in self.scores.items()},
             notes=(
                 *self.notes,
                 f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
-                f"scores, without {shortened(', '.join(left_out))}.",
+                f"scores, without {shortened(', '.join(dropped))}.",
             ),
         )
 
@@ -166,10 +166,10 @@ def is_selection(path: Path) -> bool:
 
 def refuse_table_options(settings: Any, names: Iterable[str], source: Union[str, Path]) -> None:
     """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
-    other = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
+    reason = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
     for name in names:
         if getattr(settings, name) not in (None, (), False):
-            raise ConfigError(f"{flag(name)} is for tables of scores, but {other}. Remove {flag(name)}.")
+            raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
 
 
 def open_scores(settings: ReplaySettings) -> ScoreSource:

@@ -95,66 +95,66 @@ class _Reader:
     names_files: bool
 
     @property
-    def typed(self) -> Mapping[str, str]:
+    def headers(self) -> Mapping[str, str]:
         return self.settings.columns or {}
 
     def read(self, sheets: Sequence[Sheet], name: str) -> Rows:
         notes: Dict[str, None] = {}
         stems = [Path(sheet.name).stem for sheet in sheets]
-        read: List[_Columns] = []
+        all_columns: List[_Columns] = []
         for sheet, stem in zip(sheets, stems, strict=True):
             sheet, last = self._filtered(sheet)
             sheet = self._long(sheet, notes)
-            if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.typed:
+            if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.headers:
                 candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
                 sheet = forms.with_constant(sheet, "candidate", candidate)
-            read.append(self._columns(sheet, last))
-        have = {self.is_official or columns.at["split"] is None for columns in read}
-        if len(have) > 1:
+            all_columns.append(self._columns(sheet, last))
+        lacks_splits = {self.is_official or columns.at["split"] is None for columns in all_columns}
+        if len(lacks_splits) > 1:
             raise DataError(
                 f"{name}: some of the files have a split column, others not. Use one form, or --splits official."
             )
-        rows = self._rows(read, has_splits=have == {False}, notes=notes)
+        rows = self._rows(all_columns, has_splits=lacks_splits == {False}, notes=notes)
         _check_names(rows)
-        if have == {True} and any(columns.at["seed"] is None for columns in read):
+        if lacks_splits == {True} and any(columns.at["seed"] is None for columns in all_columns):
             notes[NO_SEEDS] = None
-        if any(columns.at["state"] is not None for columns in read):
+        if any(columns.at["state"] is not None for columns in all_columns):
             counts = Counter(
                 "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
             )
-            said = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
-            notes[f"Runs by column '{read[0].called('state')}': {said}."] = None
+            summary = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
+            notes[f"Runs by column '{all_columns[0].called('state')}': {summary}."] = None
         is_independent = self.settings.splits == INDEPENDENT
         return Rows(
             name,
             rows,
-            have == {False},
-            self._minimise(rows, read[0]),
+            lacks_splits == {False},
+            self._minimise(rows, all_columns[0]),
             tuple(notes),
             is_independent,
-            tells_states=any(columns.at["state"] is not None for columns in read),
+            tells_states=any(columns.at["state"] is not None for columns in all_columns),
         )
 
     # Which columns there are.
 
     def _position(self, sheet: Sheet, column: str) -> Optional[int]:
         """Return the position of a column, None if the table has none."""
-        called = self.typed.get(column)
+        called = self.headers.get(column)
         if called is None:
             names = ALIASES.get(column, (column,))
-            return next((found for name in names if (found := _find(sheet, name, column)) is not None), None)
-        found = _find(sheet, called, column, is_typed=True) if called else None
-        if found is None and called[:1] in ("+", "-") and column == "score":
-            found = _find(sheet, called[1:], column, is_typed=True)
-        return found
+            return next((position for name in names if (position := _find(sheet, name, column)) is not None), None)
+        position = _find(sheet, called, column, is_typed=True) if called else None
+        if position is None and called[:1] in ("+", "-") and column == "score":
+            position = _find(sheet, called[1:], column, is_typed=True)
+        return position
 
     def _columns(self, sheet: Sheet, last: Sequence[str]) -> _Columns:
         """Find all columns. Refuse a table without one that it needs, or with a name that is nearly that of one."""
         at = {column: self._position(sheet, column) for column in COLUMNS}
         for column in COLUMNS:
-            likely = near(self.typed.get(column) or column, sheet.columns)
-            is_like = column not in self.typed and column in (("seed",) if self.is_official else ("split", "seed"))
-            is_needed = self.typed.get(column) or column in ("candidate", "score")
+            likely = near(self.headers.get(column) or column, sheet.columns)
+            is_like = column not in self.headers and column in (("seed",) if self.is_official else ("split", "seed"))
+            is_needed = self.headers.get(column) or column in ("candidate", "score")
             if at[column] is None and (is_needed or (is_like and likely)):
                 self._refuse(sheet, column, likely)
         if at["error"] == at["score"]:
@@ -166,8 +166,8 @@ class _Reader:
         return _Columns(sheet, at, tuple(sheet.columns.index(name) for name in last if name in sheet.columns))
 
     def _refuse(self, sheet: Sheet, column: str, likely: Sequence[str]) -> NoReturn:
-        called = self.typed.get(column) or column
-        needed = ", ".join(self.typed.get(name) or name for name in ("candidate", "seed", "score"))
+        called = self.headers.get(column) or column
+        needed = ", ".join(self.headers.get(name) or name for name in ("candidate", "seed", "score"))
         ignoring = f", or ignore it with --columns {column}=" if column in ("split", "seed") else ""
         wide = "" if self.settings.wide else " If each candidate has a column of its own, add --wide candidate."
         raise DataError(
@@ -182,27 +182,27 @@ class _Reader:
         last: List[str] = []
         for text in self.settings.where:
             cuts = [cut for cut, character in enumerate(text) if character == "="]
-            found = ((_find(sheet, text[:cut], "", is_typed=True), text[cut + 1 :]) for cut in cuts)
-            position, value = next((pair for pair in found if pair[0] is not None), (None, ""))
+            matches = ((_find(sheet, text[:cut], "", is_typed=True), text[cut + 1 :]) for cut in cuts)
+            position, value = next((pair for pair in matches if pair[0] is not None), (None, ""))
             if position is None:
                 raise ConfigError(
                     f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}, which has "
                     f"{shortened(visible(', '.join(sheet.columns)))}."
                     f"{did_you_mean(text.partition('=')[0], sheet.columns)}"
                 )
-            known = {name_of_cell(cells[position]): None for _, cells in sheet.lines()}
-            if value == LAST and LAST not in known:
+            distinct_values = {name_of_cell(cells[position]): None for _, cells in sheet.lines()}
+            if value == LAST and LAST not in distinct_values:
                 last.append(sheet.columns[position])
-            elif name_of_cell(value) not in known:
+            elif name_of_cell(value) not in distinct_values:
                 raise DataError(
-                    f"{sheet.name}: no row has --where {text}.{did_you_mean(value, known)} Values of "
-                    f"'{sheet.columns[position]}': {shortened(visible(', '.join(known)))}."
+                    f"{sheet.name}: no row has --where {text}.{did_you_mean(value, distinct_values)} Values of "
+                    f"'{sheet.columns[position]}': {shortened(visible(', '.join(distinct_values)))}."
                 )
             else:
                 values[position].add(name_of_cell(value))
 
         def keeps(cells: Sequence[Any]) -> bool:
-            return all(name_of_cell(cells[position]) in kept for position, kept in values.items())
+            return all(name_of_cell(cells[position]) in allowed for position, allowed in values.items())
 
         return (forms.selected(sheet, keeps) if values else sheet), last
 
@@ -218,35 +218,35 @@ class _Reader:
             )
         at = {column: self._position(sheet, column) for column in COLUMNS if column not in (name, "score")}
         if listed:
-            found = [_find(sheet, called, name, is_typed=True) for called in separated(listed)]
-            positions = [position for position in found if position is not None]
-            if len(positions) < len(found):
-                self._refuse(sheet, name, near(separated(listed)[found.index(None)], sheet.columns))
+            listed_positions = [_find(sheet, called, name, is_typed=True) for called in separated(listed)]
+            positions = [position for position in listed_positions if position is not None]
+            if len(positions) < len(listed_positions):
+                self._refuse(sheet, name, near(separated(listed)[listed_positions.index(None)], sheet.columns))
         else:
             used = {position for position in at.values() if position is not None}
             used |= {p for p, c in enumerate(sheet.columns) if any(w.startswith(f"{c}=") for w in self.settings.where)}
             positions = _with_numbers(sheet, used)
-        taken = [sheet.columns[position] for position in positions]
-        if len(taken) < 2:
-            raise DataError(f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {taken}.")
-        if twice := next((called for called in taken if taken.count(called) > 1), None):
+        names = [sheet.columns[position] for position in positions]
+        if len(names) < 2:
+            raise DataError(f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {names}.")
+        if twice := next((called for called in names if names.count(called) > 1), None):
             raise DataError(f"{sheet.header}: the column '{twice}' appears twice. Rename one.")
-        notes[f"Read the columns {shortened(', '.join(taken))} as the {name} of their scores."] = None
-        own = None
+        notes[f"Read the columns {shortened(', '.join(names))} as the {name} of their scores."] = None
+        kind = None
         if name == "candidate" and at["split"] is None and at["seed"] is None:
-            own = "seed" if self.is_official or self.typed.get("split") == "" else "split"
-            notes[f"Each row counts as a {own} of its own{', which all candidates share' * (own == 'split')}."] = None
-        return forms.long_form(sheet, positions, name, number_as=own)
+            kind = "seed" if self.is_official or self.headers.get("split") == "" else "split"
+            notes[f"Each row counts as a {kind} of its own{', which all candidates share' * (kind == 'split')}."] = None
+        return forms.long_form(sheet, positions, name, number_as=kind)
 
     # Which rows there are.
 
-    def _rows(self, read: Sequence[_Columns], *, has_splits: bool, notes: Dict[str, None]) -> List[Row]:
+    def _rows(self, all_columns: Sequence[_Columns], *, has_splits: bool, notes: Dict[str, None]) -> List[Row]:
         """Return a row for each run. A score replaces other rows of its run; otherwise the later row counts."""
         runs: Dict[Run, Row] = {}
         steps: Dict[Run, Tuple[float, ...]] = {}
-        made: Dict[str, int] = defaultdict(int)
+        num_rows: Dict[str, int] = defaultdict(int)
         nameless = 0
-        for columns in read:
+        for columns in all_columns:
             read_name = _text_in_csv if columns.sheet.is_text else _text_in
             candidates = _Named(columns.sheet, columns.at["candidate"], read_name)
             splits = _Named(columns.sheet, columns.at["split"] if has_splits else None, name_of_cell)
@@ -255,7 +255,7 @@ class _Reader:
             outcomes = _Outcomes(columns)
             for number, cells in columns.sheet.lines():
                 state = outcomes.state(cells, number)
-                run = candidate, split, seed = candidates.of(cells), splits.of(cells), seeds.of(cells)
+                run = candidate, split, seed = candidates.name(cells), splits.name(cells), seeds.name(cells)
                 if "" in run and (
                     missing := next((n for n in (candidates, splits, seeds) if n.is_missing(cells)), None)
                 ):
@@ -264,20 +264,20 @@ class _Reader:
                     nameless += 1
                     continue
                 if not has_splits and seeds.position is None:
-                    run = candidate, split, seed = candidate, "", str(made[candidate])
-                    made[candidate] += 1
-                outcome = outcomes.of(cells, number, state)
-                row = Row(candidate, split, seed, outcome, metrics.of(cells), columns.sheet, number)
-                before = runs.pop(run, None)
+                    run = candidate, split, seed = candidate, "", str(num_rows[candidate])
+                    num_rows[candidate] += 1
+                outcome = outcomes.outcome(cells, number, state)
+                row = Row(candidate, split, seed, outcome, metrics.name(cells), columns.sheet, number)
+                earlier = runs.pop(run, None)
                 if columns.last:
                     step = tuple(_step(columns.sheet, number, cells[position]) for position in columns.last)
-                    if before is not None and step != steps[run]:
-                        row, before = (row if step > steps[run] else before), None
+                    if earlier is not None and step != steps[run]:
+                        row, earlier = (row if step > steps[run] else earlier), None
                     steps[run] = max(step, steps.get(run, step))
-                if before is not None and before.is_scored:
+                if earlier is not None and earlier.is_scored:
                     if row.is_scored:
-                        _refuse_twice(columns, row, before)
-                    row = before
+                        _refuse_twice(columns, row, earlier)
+                    row = earlier
                 runs[run] = row
         if nameless:
             notes[f"Ignored {count_text(nameless, 'run')} without a score, candidate, split or seed."] = None
@@ -285,34 +285,34 @@ class _Reader:
 
     def _minimise(self, rows: Sequence[Row], first: _Columns) -> bool:
         """Return whether lower scores are better. Refuse different metrics, and an error without a direction."""
-        typed: Dict[str, Row] = {}
-        metrics: Dict[Metric, Row] = {}
+        by_text: Dict[str, Row] = {}
+        by_metric: Dict[Metric, Row] = {}
         for row in rows:
-            if row.metric and typed.setdefault(row.metric, row) is row:
-                metrics.setdefault(Metric.of(row.metric), row)
-        if len({metric.name for metric in metrics}) > 1:
-            (_, one), (_, other) = list(metrics.items())[:2]
+            if row.metric and by_text.setdefault(row.metric, row) is row:
+                by_metric.setdefault(Metric.of(row.metric), row)
+        if len({metric.name for metric in by_metric}) > 1:
+            (_, top), (_, row) = list(by_metric.items())[:2]
             raise DataError(
-                f"{other.where}: the metric is {other.metric}, but on {one.where} it is {one.metric}. Compare scores "
-                f"of one metric: add --where {first.called('metric')}={one.metric}."
+                f"{row.where}: the metric is {row.metric}, but on {top.where} it is {top.metric}. Compare scores "
+                f"of one metric: add --where {first.called('metric')}={top.metric}."
             )
-        if len(metrics) > 1:
+        if len(by_metric) > 1:
             lower, higher = (
-                next(row for m, row in metrics.items() if m.minimise == is_lower) for is_lower in (True, False)
+                next(row for m, row in by_metric.items() if m.minimise == is_lower) for is_lower in (True, False)
             )
             raise DataError(
                 f"{lower.where}: the metric starts with a minus (lower is better), but not on {higher.where}. Use one "
                 "metric for all rows."
             )
-        called, score = first.called("score"), self.typed.get("score", "")
-        places = {name: row.where for name, row in typed.items()}
-        places.setdefault(score if score[1:] == called else called, first.sheet.header)
-        if any(name.startswith("-") for name in places) or self.settings.minimise is not None:
-            return bool(self.settings.minimise) or any(name.startswith("-") for name in places)
-        for name, where in places.items():
-            if known := error_in(name):
+        called, score = first.called("score"), self.headers.get("score", "")
+        where_by_name = {name: row.where for name, row in by_text.items()}
+        where_by_name.setdefault(score if score[1:] == called else called, first.sheet.header)
+        if any(name.startswith("-") for name in where_by_name) or self.settings.minimise is not None:
+            return bool(self.settings.minimise) or any(name.startswith("-") for name in where_by_name)
+        for name, where in where_by_name.items():
+            if error_word := error_in(name):
                 raise DataError(
-                    f"{where}: '{name}' has '{known}' in its name, so lower is usually better, but "
+                    f"{where}: '{name}' has '{error_word}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
         return False
@@ -324,24 +324,24 @@ Run = Tuple[str, str, str]
 class _Named:
     """The names in a column of a sheet."""
 
-    def __init__(self, sheet: Sheet, position: Optional[int], read: Callable[[Any], str]) -> None:
-        self.sheet, self.position, self._read = sheet, position, read
-        self._known: Dict[str, str] = {}
+    def __init__(self, sheet: Sheet, position: Optional[int], read_cell: Callable[[Any], str]) -> None:
+        self.sheet, self.position, self._read_cell = sheet, position, read_cell
+        self._names: Dict[str, str] = {}
 
-    def of(self, cells: Sequence[Any]) -> str:
+    def name(self, cells: Sequence[Any]) -> str:
         """Return the name in a line, empty if it has none or the table has no such column."""
         if self.position is None:
             return ""
         cell = cells[self.position]
         if not isinstance(cell, str):
-            return self._read(cell)
-        found = self._known.get(cell)
-        if found is None:
-            found = self._known[cell] = self._read(cell)
-        return found
+            return self._read_cell(cell)
+        name = self._names.get(cell)
+        if name is None:
+            name = self._names[cell] = self._read_cell(cell)
+        return name
 
     def is_missing(self, cells: Sequence[Any]) -> bool:
-        return self.position is not None and not self.of(cells)
+        return self.position is not None and not self.name(cells)
 
 
 class _Outcomes:
@@ -365,7 +365,7 @@ class _Outcomes:
             )
         return STATES.get(text.casefold())
 
-    def of(self, cells: Sequence[Any], number: int, state: Optional[str]) -> Outcome:
+    def outcome(self, cells: Sequence[Any], number: int, state: Optional[str]) -> Outcome:
         score = cells[self._score]
         if self._is_comma:
             score = score.replace(",", ".")
@@ -392,9 +392,9 @@ class _Outcomes:
         if mixed and "none" in first and not is_clear:
             mixed.append(first["none"])
         if len(mixed) > 1:
-            (number, one), (_, other) = mixed[:2]
+            (number, text), (_, rival) = mixed[:2]
             raise DataError(
-                f"{self.sheet.where(number)}: '{one}' can be read in two ways, because the table also has '{other}'. "
+                f"{self.sheet.where(number)}: '{text}' can be read in two ways, because the table also has '{rival}'. "
                 "Write all scores with a decimal point, and without separators of thousands."
             )
         return "," in first
@@ -414,27 +414,27 @@ def _text_in_csv(cell: Any) -> str:
 def _find(sheet: Sheet, called: str, column: str, *, is_typed: bool = False) -> Optional[int]:
     """Return the position of the column that looks like `called`, None if there is none. Of several, the one that was
     typed in full counts."""
-    found = [position for position, name in enumerate(sheet.columns) if look(name) == look(called)]
-    exact = [position for position in found if sheet.columns[position] == called]
-    if len(exact if is_typed and exact else found) > 1:
-        names = " and ".join(ascii(sheet.columns[position]) for position in found[:2])
+    positions = [position for position, name in enumerate(sheet.columns) if look(name) == look(called)]
+    exact = [position for position in positions if sheet.columns[position] == called]
+    if len(exact if is_typed and exact else positions) > 1:
+        names = " and ".join(ascii(sheet.columns[position]) for position in positions[:2])
         raise DataError(
             f"{sheet.header}: the columns {names} have the same name, or names that look alike. Rename one"
             f"{f', or name the one to use with --columns {column}=' if len(exact) < 2 else ''}."
         )
-    return next(iter(exact or found), None)
+    return next(iter(exact or positions), None)
 
 
 def _with_numbers(sheet: Sheet, used: Set[int]) -> List[int]:
     """Return the columns of a wide sheet that hold numbers, but not those that are used, or number the rows."""
-    left = {p for p, name in enumerate(sheet.columns) if p not in used and name and not OF_PANDAS.fullmatch(name)}
-    found: Set[int] = set()
+    free = {p for p, name in enumerate(sheet.columns) if p not in used and name and not OF_PANDAS.fullmatch(name)}
+    numeric: Set[int] = set()
     for _, cells in sheet.lines():
-        found |= {
-            p for p in left if isinstance(cells[p], Real) or NUMBER.fullmatch(text_of_cell(cells[p]).replace(",", "."))
+        numeric |= {
+            p for p in free if isinstance(cells[p], Real) or NUMBER.fullmatch(text_of_cell(cells[p]).replace(",", "."))
         }
-        left -= found
-    return sorted(found)
+        free -= numeric
+    return sorted(numeric)
 
 
 def _step(sheet: Sheet, number: int, cell: Any) -> float:
@@ -445,17 +445,17 @@ def _step(sheet: Sheet, number: int, cell: Any) -> float:
 
 
 def _refuse_empty(columns: _Columns, position: Optional[int], number: int) -> NoReturn:
-    *others, last = (columns.called(column) for column in COLUMNS[:4] if columns.at[column] is not None)
+    *names, last = (columns.called(column) for column in COLUMNS[:4] if columns.at[column] is not None)
     raise DataError(
         f"{columns.sheet.where(number)}: '{columns.sheet.columns[position or 0]}' is empty. Every row needs "
-        f"{', '.join(others)} and {last}."
+        f"{', '.join(names)} and {last}."
     )
 
 
-def _refuse_twice(columns: _Columns, row: Row, before: Row) -> NoReturn:
+def _refuse_twice(columns: _Columns, row: Row, earlier: Row) -> NoReturn:
     """Refuse two scores of one run, and name the columns that could tell them apart."""
     ours = [columns.called(column) for column in COLUMNS]
-    differ = differing(row.sheet, [before.number, row.number]) if row.sheet is before.sheet else []
+    differ = differing(row.sheet, [earlier.number, row.number]) if row.sheet is earlier.sheet else []
     apart = [name for name in differ if name not in ours]
     split = f", split {row.split}" if row.split else ""
     remedy = "Remove one of the rows."
@@ -469,7 +469,7 @@ def _refuse_twice(columns: _Columns, row: Row, before: Row) -> NoReturn:
         remedy = "Add a seed column that tells them apart, or remove one of the rows."
     raise DataError(
         f"{row.where}: candidate '{row.candidate}'{split}{f', seed {row.seed}' if row.seed else ''} already appears in "
-        f"{before.where}. {remedy}"
+        f"{earlier.where}. {remedy}"
     )
 
 
@@ -481,8 +481,8 @@ def _check_names(rows: Sequence[Row]) -> None:
             if visible(name) != name:
                 raise DataError(f"{row.where}: the name '{visible(name)}' contains an invisible character. Rename it.")
         if pair := alike(first):
-            one, other = sorted(pair, key=lambda name: rows.index(first[name]))
+            old, new = sorted(pair, key=lambda name: rows.index(first[name]))
             raise DataError(
-                f"{first[other].where}: {what} {other!a} and {what} {one!a} in {first[one].where} differ only in case, "
+                f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} differ only in case, "
                 "in blanks or in how accents are encoded. Use one name."
             )

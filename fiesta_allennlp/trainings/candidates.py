@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, all_in_one, near, plainly
+from fiesta_allennlp.core.errors import ConfigError, combined, near, plainly
 from fiesta_allennlp.core.names import check_distinct, check_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import value_of
@@ -109,7 +109,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
-        raise ConfigError(all_in_one(refusals, what="invalid candidates"))
+        raise ConfigError(combined(refusals, what="invalid candidates"))
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError(
             "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "

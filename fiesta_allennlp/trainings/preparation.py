@@ -15,7 +15,7 @@ from fiesta_allennlp.core.errors import (
     ModelError,
     PackageError,
     ReaderError,
-    all_in_one,
+    combined,
     describe,
     did_you_mean,
     plainly,
@@ -152,7 +152,7 @@ def prepare_all(
             if isinstance(error, PackageError):  # which all of them import
                 raise error
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
-        raise ConfigError(all_in_one(refusals, what="invalid candidates")) from next(iter(wrong.values()))
+        raise ConfigError(combined(refusals, what="invalid candidates")) from next(iter(wrong.values()))
     vectors = directory.vectors.resolve()
     return {
         name: replace(made, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in made.vectors))
@@ -193,7 +193,7 @@ def with_metric(
                 "or with --metric=-NAME if lower is better."
             )
     if refusals:
-        raise ConfigError(all_in_one(refusals, what="invalid candidates"))
+        raise ConfigError(combined(refusals, what="invalid candidates"))
     return settings
 
 

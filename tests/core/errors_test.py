@@ -1,6 +1,6 @@
 import pytest
 
-from fiesta_allennlp.core.errors import DataError, all_in_one, describe, plainly, visible
+from fiesta_allennlp.core.errors import DataError, combined, describe, plainly, visible
 
 
 def test_of_many_names_only_the_near_one_is_told() -> None:
@@ -14,11 +14,11 @@ def test_of_many_names_only_the_near_one_is_told() -> None:
 
 def test_messages_that_say_the_same_share_a_line() -> None:
     assert (
-        all_in_one(["a.json: no: data", "b.json: no: data"], what="invalid") == "2 invalid:\n  a.json, b.json: no: data"
+        combined(["a.json: no: data", "b.json: no: data"], what="invalid") == "2 invalid:\n  a.json, b.json: no: data"
     )
-    assert all_in_one(["a: x", "b: y", "a plain one", "c: x"], what="f") == "4 f:\n  a, c: x\n  b: y\n  a plain one"
+    assert combined(["a: x", "b: y", "a plain one", "c: x"], what="f") == "4 f:\n  a, c: x\n  b: y\n  a plain one"
     many = [f"c{number}: {number // 20}" for number in range(200)]
-    header, *lines, last = all_in_one(many, what="invalid").split("\n  ")
+    header, *lines, last = combined(many, what="invalid").split("\n  ")
     assert (header, last, len(lines)) == ("200 invalid:", "and 2 more", 8)
     assert lines[0] == "c0, c1, c2, c3, c4, c5, c6, c7, and 12 more: 0"
 

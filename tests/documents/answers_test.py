@@ -68,20 +68,20 @@ import sys, time
 from pathlib import Path
 from fiesta_allennlp.documents.answers import AnswerStore
 answers = AnswerStore(Path(sys.argv[1]), run="other")
-with answers.taking(sys.argv[2], {"text": "a", "number": 1}, given_up=lambda: False):
+with answers.taking(sys.argv[2], {"text": "a", "number": 1}, stop_waiting=lambda: False):
     print("taken", flush=True)
     time.sleep(600)
 """
 
 
 def is_taken(answers: AnswerStore, system: str, question: Any = QUESTION) -> bool:
-    with answers.taking(system, question, given_up=lambda: True) as taken:
+    with answers.taking(system, question, stop_waiting=lambda: True) as taken:
         return not taken
 
 
 def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(store: Any, tmp_path: Path) -> None:
     answers = store()
-    with answers.taking("s", QUESTION, given_up=lambda: False) as taken:
+    with answers.taking("s", QUESTION, stop_waiting=lambda: False) as taken:
         assert taken and is_taken(answers, "s") and not is_taken(answers, "other")
     assert not is_taken(answers, "s")
     command = [sys.executable, "-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", "s"]
@@ -90,7 +90,7 @@ def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(
         assert is_taken(answers, "s") and not is_taken(answers, "s", {"text": "b"})
         other.kill()
         other.wait()
-    with answers.taking("s", QUESTION, given_up=lambda: False) as taken:
+    with answers.taking("s", QUESTION, stop_waiting=lambda: False) as taken:
         assert taken
 
 

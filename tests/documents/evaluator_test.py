@@ -165,7 +165,7 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}
     idle = build(Scripted(answer, version="2"), A, B)
     station = idle.stations["s"]
-    with station._answers.taking(station.key, {"text": "a0"}, given_up=lambda: False):
+    with station._answers.taking(station.key, {"text": "a0"}, stop_waiting=lambda: False):
         station.stop()
         with pytest.raises(Unanswered, match="stopped"):
             idle.evaluate(request(1), tmp_path)

@@ -11,7 +11,7 @@ from fiesta_allennlp.probability.weighted_draws import marginal, sample
 def loss(location, scale, df, taken=0):
     shape = 1, len(location)
     scale, df = (np.broadcast_to(np.asarray(part, dtype=float), shape) for part in (scale, df))
-    return expected_loss(np.array(location, dtype=float), scale=scale, df=df, weight=np.ones(shape), taken=taken)
+    return expected_loss(np.array(location, dtype=float), scale=scale, df=df, weight=np.ones(shape), chosen=taken)
 
 
 def test_two_normal_means_by_hand():
@@ -41,7 +41,7 @@ def test_differences_between_candidates_are_those_of_their_means():
     location = np.array([0.80, 0.79, 0.81, 0.6])
     scale, weight = np.array([[0.01, 0.02, 0.005, 1e-6], [0.1, 0.1, 0.2, 0.3]]), np.array([[0.9] * 4, [0.1] * 4])
     df = np.array([[3.0, 4.0, 50.0, 2.0], [1.5, 2.0, 3.0, 4.0]])
-    every = [expected_loss(location, scale=scale, df=df, weight=weight, taken=place) for place in range(4)]
+    every = [expected_loss(location, scale=scale, df=df, weight=weight, chosen=place) for place in range(4)]
     assert np.array(every) + location == pytest.approx((every[0] + location[0]) * np.ones(4), abs=1e-6)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.searches.space import Choices, Numbers, Space, given_pool, read_space
+from fiesta_allennlp.searches.space import Choices, Numbers, Space, pool_of_points, read_space
 
 
 def read(tmp_path: Path, content: Any) -> Space:
@@ -18,7 +18,7 @@ def read(tmp_path: Path, content: Any) -> Space:
 
 
 LR = Numbers(0.001, 0.1, log=True)
-LAYERS = Numbers(1, 4, whole=True)
+LAYERS = Numbers(1, 4, is_whole=True)
 KIND = Choices(["gru", "lstm"])
 
 
@@ -81,13 +81,13 @@ def test_a_large_space_is_drawn_from_without_repetition() -> None:
 
 def test_given_points_keep_their_order_and_are_scaled() -> None:
     """Lists of numbers by the logarithm over a decade; a text, or a name that a point lacks, is a category."""
-    pool = given_pool([{"lr": 0.001, "n": 1}, {"lr": 0.1, "n": 3}, {"lr": 0.01, "n": 2}])
+    pool = pool_of_points([{"lr": 0.001, "n": 1}, {"lr": 0.1, "n": 3}, {"lr": 0.01, "n": 2}])
     np.testing.assert_allclose(pool.inputs, [[0, 0], [1, 1], [0.5, 0.5]], atol=1e-12)
-    lacking = given_pool([{"a": 1}, {"a": 1, "b": 5}])
+    lacking = pool_of_points([{"a": 1}, {"a": 1, "b": 5}])
     assert np.linalg.norm(lacking.inputs[0] - lacking.inputs[1]) == pytest.approx(1)
-    assert given_pool([{}]).inputs.shape == (1, 0)
+    assert pool_of_points([{}]).inputs.shape == (1, 0)
     with pytest.raises(ConfigError, match="'numpy_seed' is a seed"):
-        given_pool([{"numpy_seed": 1}, {"numpy_seed": 2}])
+        pool_of_points([{"numpy_seed": 1}, {"numpy_seed": 2}])
 
 
 def test_a_step_makes_a_range_finite_and_dimensions_are_scaled_by_their_kind() -> None:

@@ -11,7 +11,7 @@ from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.margins import Margin, kept_margin, unfixed
+from fiesta_allennlp.strategies.margins import Margin, is_recorded_margin, unfixed
 from fiesta_allennlp.strategies.minimising import Minimising
 from tests.selection.loop_test import Run
 from tests.strategies.histories import history
@@ -30,8 +30,8 @@ def test_texts() -> None:
     for wrong in ("sd", "a sd", "-1sd", "0.25sd=x", "nan", "infsd", [1]):
         with pytest.raises(ConfigError, match="margin must be"):
             Margin.of(wrong)  # type: ignore[arg-type]
-    assert kept_margin(".25sd", "0.25sd=0.0037") and not kept_margin("0.5sd", "0.25sd=0.0037")
-    assert not kept_margin("0.25sd=0.1", "0.25sd=0.0037") and not kept_margin(0.01, "0.25sd=0.0037")
+    assert is_recorded_margin(".25sd", "0.25sd=0.0037") and not is_recorded_margin("0.5sd", "0.25sd=0.0037")
+    assert not is_recorded_margin("0.25sd=0.1", "0.25sd=0.0037") and not is_recorded_margin(0.01, "0.25sd=0.0037")
     assert (unfixed("0.25sd=0.0037"), unfixed(0.01), unfixed(None)) == ("0.25sd", 0.01, None)
 
 

@@ -59,8 +59,8 @@ def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]
         answer = predictor.predict_json(fields)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    wanted = [name for name in (key, *ANNOTATIONS) if name in answer]
-    return {name: answer[name] for name in wanted} or dict(answer)
+    names = [name for name in (key, *ANNOTATIONS) if name in answer]
+    return {name: answer[name] for name in names} or dict(answer)
 
 
 def _own_output() -> TextIO:

@@ -18,8 +18,8 @@ NOT_NEGATIVE = ("cost", "retries", "wait", "max_wait", "per_minute", "start_time
 LEAST = {"parallel": 1, "tries": 1, "time_limit": 0.001, **dict.fromkeys(NOT_NEGATIVE, 0)}
 """The smallest values of options of systems."""
 
-PLACE = re.compile(r"\$\{(\w+)\}")
-"""A place of a field in the body of a query."""
+MARKER = re.compile(r"\$\{(\w+)\}")
+"""The marker of a field in the body of a query."""
 
 STOPPED = "it was stopped before it answered"
 
@@ -107,8 +107,8 @@ class System(Registrable):
 
         Such systems answer alike, get the same questions, and have their answers read in the same way.
         """
-        about = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
-        text = json.dumps(about, sort_keys=True, ensure_ascii=False)
+        facts = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
+        text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def check(self, documents: DocumentFile, task: Task) -> None:
@@ -158,10 +158,10 @@ class System(Registrable):
         Raises:
             Unanswered: if a reply has another form.
         """
-        found = [self._located(answer) for answer in raw]
+        values = [self._located(answer) for answer in raw]
         if self.each == "document" and document.has_items:
-            found = _listed(found[0], task, len(document.items))
-        return [self._read(value, item.gold, task) for value, item in zip(found, document.items, strict=True)]
+            values = _listed(values[0], task, len(document.items))
+        return [self._converted(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
 
     def _query(self, fields: Dict[str, Any]) -> Any:
         return fields if self.body is None else render(self.body, fields)
@@ -183,7 +183,7 @@ class System(Registrable):
                 return json.loads(value)
         return value
 
-    def _read(self, value: Any, gold: Any, task: Task) -> Any:
+    def _converted(self, value: Any, gold: Any, task: Task) -> Any:
         if isinstance(value, dict):
             keys = [key for key in task.gold_fields if key in value]
             if not keys:
@@ -214,10 +214,10 @@ def render(body: Any, fields: Mapping[str, Any]) -> Any:
         return [render(value, fields) for value in body]
     if not isinstance(body, str):
         return body
-    whole = PLACE.fullmatch(body)
-    if whole:
-        return _field(whole[1], fields)
-    return PLACE.sub(lambda place: _as_text(_field(place[1], fields)), body)
+    match = MARKER.fullmatch(body)
+    if match:
+        return _field(match[1], fields)
+    return MARKER.sub(lambda match: _as_text(_field(match[1], fields)), body)
 
 
 def _field(name: str, fields: Mapping[str, Any]) -> Any:

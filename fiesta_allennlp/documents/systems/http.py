@@ -79,7 +79,7 @@ class Http(System):
         self._num_answered = 0
         self._answered_at_failures: Dict[str, Set[int]] = {}
         self._stopped = threading.Event()
-        self._of_thread = threading.local()
+        self._thread_local = threading.local()
 
     def identity(self) -> Dict[str, Any]:
         return {**super().identity(), "type": "http", "url": self.url, "headers": self.headers or {}, "body": self.body}
@@ -167,18 +167,18 @@ class Http(System):
 
     def _body(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
-        said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
+        message = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
         if status in AGAIN:
             wait = response.headers.get("Retry-After", "").strip()
             error = Unavailable if status in DOWN else Unanswered
-            raise _Again(said, seconds=float(wait) if wait.isdecimal() else None, error=error)
+            raise _Again(message, seconds=float(wait) if wait.isdecimal() else None, error=error)
         if status in (401, 403):
-            raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
+            raise Unanswered(f"{message}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
-            place = self._without_key(str(response.headers.get("Location")))
-            raise Unanswered(f"{said}, and redirects to {place}. Use that URL")
+            location = self._without_key(str(response.headers.get("Location")))
+            raise Unanswered(f"{message}, and redirects to {location}. Use that URL")
         if not response.ok:
-            raise Unanswered(said)
+            raise Unanswered(message)
         with self._lock:
             self._num_answered += 1
         try:
@@ -188,13 +188,13 @@ class Http(System):
 
     def _session(self) -> requests.Session:
         """Return the session of this thread: connections are used again, and sessions are not made to be shared."""
-        if not hasattr(self._of_thread, "session"):
-            session = self._of_thread.session = requests.Session()
+        if not hasattr(self._thread_local, "session"):
+            session = self._thread_local.session = requests.Session()
             session.headers.update(self.headers or {})
             if self._key:
                 default = "Bearer " if self.key_header == "Authorization" else ""
                 session.headers[self.key_header] = (default if self.key_prefix is None else self.key_prefix) + self._key
-        return self._of_thread.session
+        return self._thread_local.session
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
@@ -223,14 +223,14 @@ def _read_key(variable: Optional[str]) -> str:
 
 
 def _host_and_port(url: str) -> Tuple[str, int]:
-    parts = urlsplit(url)
-    if parts.username or parts.password:
+    parsed = urlsplit(url)
+    if parsed.username or parsed.password:
         raise ConfigError(
-            f"'url' must not contain a user name or password (host {parts.hostname}), because it is recorded. Put the "
+            f"'url' must not contain a user name or password (host {parsed.hostname}), because it is recorded. Put the "
             "key in an environment variable and set 'key_variable' to its name."
         )
     try:
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        port = parsed.port or {"http": 80, "https": 443}[parsed.scheme]
     except (KeyError, ValueError) as error:
         raise ConfigError(f"'url' must start with http:// or https:// and have a valid port but is {url}.") from error
-    return parts.hostname or "", port
+    return parsed.hostname or "", port

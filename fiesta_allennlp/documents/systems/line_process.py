@@ -104,9 +104,9 @@ class LineProcess:
                 f"it printed an unexpected line: {shortened(self._unread.decode(errors='replace').strip())}. "
                 "It must answer each line with one line of JSON, and print anything else to standard error"
             )
-        rest = memoryview(line.encode("utf-8") + b"\n")
-        while rest:
-            rest = rest[self._input.write(rest) or 0 :]
+        unsent = memoryview(line.encode("utf-8") + b"\n")
+        while unsent:
+            unsent = unsent[self._input.write(unsent) or 0 :]
 
     def _receive(self) -> str:
         pieces: List[bytes] = [self._unread]
@@ -129,5 +129,5 @@ class LineProcess:
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
             lines = log.read().decode("utf-8", errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f". The last line of {self._log} is: {shortened(said[-1])}" if said else f". See {self._log}"
+        texts = [line.strip() for line in lines if line.strip()]
+        return f". The last line of {self._log} is: {shortened(texts[-1])}" if texts else f". See {self._log}"

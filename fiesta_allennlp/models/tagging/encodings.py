@@ -42,8 +42,8 @@ def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]
         if not is_transition_allowed(encoding, *before, *here):
             if position == len(tags):
                 return position - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
-            place = f"after '{tags[position - 1]}'" if position else "at the beginning of a sentence"
-            return position, f"{encoding} does not allow '{tags[position]}' {place}"
+            context = f"after '{tags[position - 1]}'" if position else "at the beginning of a sentence"
+            return position, f"{encoding} does not allow '{tags[position]}' {context}"
     return None
 
 
@@ -92,7 +92,7 @@ class SpanScores(Metric):
         """Add sentences, with one tag for each word."""
         for guess, truth in zip(predicted, gold, strict=True):
             self.num_words += len(truth)
-            self._num_right_tags += sum(one == other for one, other in zip(guess, truth, strict=True))
+            self._num_right_tags += sum(tag == true_tag for tag, true_tag in zip(guess, truth, strict=True))
             if self._has_spans:
                 guessed, true = set(spans_of(guess)), set(spans_of(truth))
                 self._num_guessed += len(guessed)
@@ -115,5 +115,5 @@ class SpanScores(Metric):
         self._num_right = self._num_guessed = self._num_true = 0
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0

@@ -92,7 +92,7 @@ class SequenceTagger(Model):
         logits = self._projection(encoded)
         output: Dict[str, Any] = {"logits": logits}
         if metadata is not None:
-            output["words"] = [one["words"] for one in metadata]
+            output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
             likelihood = self.log_likelihood(logits, tags, mask)
             output["loss"] = -likelihood / len(tags) if self._is_mean else -likelihood
@@ -213,7 +213,7 @@ class CrfSequenceTagger(SequenceTagger):
         is_wrong = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
         if is_wrong.any():
             row, column = is_wrong.nonzero()[0].tolist()
-            first, second = (self._tag_names[int(tags[row, place])] for place in (column, column + 1))
+            first, second = (self._tag_names[int(tags[row, position])] for position in (column, column + 1))
             raise ConfigError(
                 f"'label_encoding' is {self._label_encoding}, which does not allow '{second}' after '{first}', as the "
                 "data do. Use the encoding of the reader's tags, convert them with the reader's 'convert_to', or set "

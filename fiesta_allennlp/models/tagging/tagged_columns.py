@@ -69,12 +69,12 @@ class TaggedColumnsReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
-        for name, value, known in (
+        for name, value, valid in (
             ("encoding", encoding, tuple(PREFIXES)),
             ("convert_to", convert_to, ("BIO", "BIOUL")),
         ):
-            if value is not None and value not in known:
-                raise ConfigurationError(f"'{name}' must be one of {', '.join(known)} but is '{value}'.")
+            if value is not None and value not in valid:
+                raise ConfigurationError(f"'{name}' must be one of {', '.join(valid)} but is '{value}'.")
         if convert_to is not None and encoding is None:
             raise ConfigurationError(f"'convert_to' is '{convert_to}', which needs the 'encoding' of the file.")
         self._token_column, self._tag_column, self._separator = token_column, tag_column, separator
@@ -152,13 +152,13 @@ class TaggedColumnsReader(DatasetReader):
         document: Optional[str] = None,
     ) -> Instance:
         """Build the instance of one sentence. `tags` are in the reader's `encoding`."""
-        made = [token if isinstance(token, Token) else Token(token) for token in tokens]
-        text = TextField(made)
+        token_list = [token if isinstance(token, Token) else Token(token) for token in tokens]
+        text = TextField(token_list)
         fields: Dict[str, Field] = {"tokens": text}
         if tags is not None:
             converted = tags_of(spans_of(tags), len(tags), self._convert_to) if self._convert_to else list(tags)
             fields["tags"] = SequenceLabelField(converted, text)
-        fields["metadata"] = MetadataField({"words": [token.text for token in made], "document": document})
+        fields["metadata"] = MetadataField({"words": [token.text for token in token_list], "document": document})
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -72,7 +72,7 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
         raise DataError(f"{path} is not well-formed XML: {error}.") from error
     if root.tag != "sentences":
         raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
-    return [_sentence(element, f"{path}, sentence {place}") for place, element in enumerate(root.iter("sentence"), 1)]
+    return [_sentence(element, f"{path}, sentence {number}") for number, element in enumerate(root.iter("sentence"), 1)]
 
 
 def _sentence(element: ElementTree.Element, where: str) -> Sentence:

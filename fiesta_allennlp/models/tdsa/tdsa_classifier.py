@@ -82,9 +82,9 @@ class TdsaClassifier(Model):
     ) -> Dict[str, Any]:
         """Compute `logits`, `probs` and, if there is a `label`, the `loss` of a batch, ignoring fields that the model
         does not read. Shapes: `logits` and `probs` (batch_size, num_labels), `label` (batch_size,)."""
-        given = {"left": left, "target": target, "right": right, "text": text}
+        inputs = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)
-        representation = self._dropout(self.represent({name: self._embed(name, given[name]) for name in self.reads}))
+        representation = self._dropout(self.represent({name: self._embed(name, inputs[name]) for name in self.reads}))
         # Shape: (batch_size, num_labels)
         logits = self._projection(representation)
         output: Dict[str, Any] = {"logits": logits, "probs": torch.softmax(logits, dim=-1)}

@@ -118,8 +118,8 @@ def predict(
     cross = covariance[np.ix_(seen, at)]
     means = cross.T @ cho_solve((factor, True), values, check_finite=False)
     if pending:
-        known = [*seen, *pending]
-        factor, cross = _factor(covariance, known, noise), covariance[np.ix_(known, at)]
+        known_rows = [*seen, *pending]
+        factor, cross = _factor(covariance, known_rows, noise), covariance[np.ix_(known_rows, at)]
     explained = solve_triangular(factor, cross, lower=True, check_finite=False)
     variance = covariance[at, at] - np.einsum("ij,ij->j", explained, explained)
     sd = np.sqrt(np.maximum(variance, LEAST_VARIANCE))

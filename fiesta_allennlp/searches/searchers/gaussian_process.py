@@ -52,8 +52,8 @@ class GaussianProcess(Searcher):
 
     def values(self, history: SearchHistory) -> np.ndarray:
         """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""
-        known = history.known if self.scores == "raw" else standardised(history.known)
-        return known - self.prior_mean
+        scores = history.known if self.scores == "raw" else standardised(history.known)
+        return scores - self.prior_mean
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         values = self.values(history)[:, : self.num_objectives]

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, place_of, plainly
+from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, code_line_of, plainly
 from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.core.splits import PARTS, check_ratios, group_targets, split_pool
 
@@ -127,7 +127,7 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
     except Exception as error:
         place = json.dumps(path).strip('"')
         raise ReaderError(
-            f"{place}, after {len(instances)} instances: {plainly(error).rstrip('.')}{place_of(error)}."
+            f"{place}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
         ) from error
     return instances
 
