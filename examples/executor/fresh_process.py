@@ -39,10 +39,6 @@ class FreshProcessExecutor(QueueingExecutor):
     def describe(self) -> str:
         return f"{self.slots} at a time, each in a fresh Python"
 
-    def close(self) -> None:
-        self._queue.clear()
-        self.abandon([running.begun.request for running in self._running.values()])
-
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         (directory := self._directory.evaluation(request.name)).mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-c", RUN, directory / "outcome.pickle"]

@@ -52,6 +52,9 @@ class Executor(Registrable):
     slots: int = 1
     """Limit on the runs in parallel. It may change while the executor is at work."""
 
+    is_local: bool = False
+    """True if all runs are made on this machine."""
+
     gives_devices: bool = False
     """True if each run sees only the devices that it is assigned, whatever its config says."""
 
@@ -60,6 +63,15 @@ class Executor(Registrable):
 
     last_words: str = ""
     """A sentence for the user about what became of the runs when the executor was closed."""
+
+    @property
+    def queue_name(self) -> str:
+        """The name of the queue in the run directory that `resume` takes over; empty if there is none."""
+        return ""
+
+    def resume(self) -> str:
+        """Take over what an earlier session left running. Return a sentence for the user."""
+        return ""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start a run, or queue it if all slots are busy. Does not wait for it.

@@ -32,6 +32,8 @@ class ProcessExecutor(QueueingExecutor):
         ConfigError: if a number is below its minimum.
     """
 
+    is_local = True
+
     def __init__(self, directory: RunDirectory, *, cuda_devices: Optional[List[str]] = None, **common: Any) -> None:
         super().__init__(directory, **common)
         self.slots = num_workers(self._workers, self._num_threads, len(cuda_devices) if cuda_devices else None)
@@ -43,12 +45,6 @@ class ProcessExecutor(QueueingExecutor):
     def describe(self) -> str:
         devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
         return f"{self.slots} at a time on this machine, each with {self._num_threads} CPU thread(s){devices}"
-
-    def close(self) -> None:
-        self._queue.clear()
-        futures = list(self._running)
-        self._running.clear()
-        fork_server.stop_all(futures)
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         load = Counter(running.device for running in self._running.values())
@@ -74,6 +70,9 @@ class ProcessExecutor(QueueingExecutor):
         fork_server.stop_all(
             list(unwanted), names=[fork_server.worker_name(running.begun.request) for running in unwanted.values()]
         )
+
+    def _end(self, running: Mapping[Any, Running]) -> None:
+        fork_server.stop_all(list(running))
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:

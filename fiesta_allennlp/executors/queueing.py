@@ -4,8 +4,9 @@ import logging
 import pickle
 import shutil
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
@@ -57,13 +58,12 @@ class QueueingExecutor(Executor, ABC):
         num_threads: int = 1,
         packages: Tuple[str, ...] = (),
     ) -> None:
-        for name, value in (("workers", workers), ("threads-per-worker", num_threads), ("time-limit", time_limit)):
-            if isinstance(value, (int, float)) and not value > 0:
-                raise ConfigError(f"--{name} must be above 0 but got {value}.")
+        check_above_zero(workers=workers, threads_per_worker=num_threads, time_limit=time_limit)
         self._directory, self._workers = directory, workers
         self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
         self._queue: Deque[Tuple[Evaluator, Request]] = deque()
         self._running: Dict[Any, Running] = {}
+        self._num_losses: Counter[Request] = Counter()
 
     @abstractmethod
     def _start(self, evaluator: Evaluator, request: Request) -> None:
@@ -80,6 +80,10 @@ class QueueingExecutor(Executor, ABC):
     @abstractmethod
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
         """End runs that have left `_running`."""
+
+    def _end(self, running: Mapping[Any, Running]) -> None:
+        """End these runs, and all that the executor has started."""
+        self._stop(running)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._queue.append((evaluator, request))
@@ -107,6 +111,11 @@ class QueueingExecutor(Executor, ABC):
         self._stop(stopped)
         self._start_queued()
 
+    def close(self) -> None:
+        self._queue.clear()
+        running, self._running = self._running, {}
+        self._end(running)
+
     def _start_queued(self) -> None:
         while self._queue and len(self._running) < self.slots:
             evaluator, request = self._queue.popleft()
@@ -121,9 +130,19 @@ class QueueingExecutor(Executor, ABC):
             request=request,
             directory=directory,
             log=directory / self._directory.evaluation_log(request.name).name,
-            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages, device=device),
+            settings=WorkerSettings(self._num_threads, self._packages, device="" if self.hides_gpus else device),
             time_limit=self._time_limit,
         )
+
+    def _lost(self, running: Running, what: str) -> Optional[Failure]:
+        """Return None to start a run again that was lost with its machine or job, because that says nothing about its
+        candidate; but a failure if it is lost time and again."""
+        request = running.begun.request
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES == 0:
+            return running.begun.failed("killed", f"lost {MAX_LOSSES} times: {what}")
+        logger.warning("%s was lost: %s; starting it again", request.name, what)
+        return None
 
     def _with_log(self, outcome: Outcome) -> Outcome:
         """Keep the log of a failure, if possible, where the next attempt does not overwrite it, and delete large files
@@ -144,3 +163,20 @@ class QueueingExecutor(Executor, ABC):
             logger.warning("cannot keep the log of %s: %s", name, error)
             return outcome
         return replace(outcome, log_path=str(kept.relative_to(self._directory.root)))
+
+
+def check_above_zero(**numbers: Any) -> None:
+    """Refuse values of options that are numbers, but not above 0."""
+    for name, value in numbers.items():
+        if isinstance(value, (int, float)) and not value > 0:
+            raise ConfigError(f"--{name.replace('_', '-')} must be above 0 but got {value}.")
+
+
+def import_for(executor: str, library: str) -> Any:
+    """Import an optional library that an executor needs."""
+    try:
+        return import_module(library)
+    except ImportError as error:
+        raise ConfigError(
+            f"--executor {executor} requires {library}, which is not installed. Install it with: pip install {library}"
+        ) from error

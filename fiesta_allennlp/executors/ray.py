@@ -6,7 +6,6 @@ import secrets
 import shutil
 import signal
 import threading
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional
@@ -14,9 +13,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.files import PART
-from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
+from fiesta_allennlp.executors.queueing import QueueingExecutor, Running, check_above_zero, import_for
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.isolation.worker import NO_ROOM
@@ -28,25 +27,12 @@ GIB = 2**30
 
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
     """Return what each run takes, by Ray's names, with memory in bytes."""
-    if not cpus > 0:
-        raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
+    check_above_zero(cpus_per_evaluation=cpus, memory_per_evaluation=memory)
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
         raise ConfigError(
             f"--gpus-per-evaluation must be between 0 and 1, or an integer greater than 1, but got {gpus}."
         )
-    if memory is not None and not memory > 0:
-        raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
     return {"CPU": cpus, "GPU": float(gpus), "memory": float(int((memory or 0.0) * GIB))}
-
-
-def import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            "--executor ray requires Ray, which is not installed. Install it with: pip install ray"
-        ) from error
-    return ray
 
 
 def connect(ray: Any, address: str) -> None:
@@ -135,8 +121,7 @@ class RayExecutor(QueueingExecutor):
         self.hides_gpus = not self._resources["GPU"]
         self._ship_data = ship_data
         self._sent: Dict[str, Any] = {}
-        self._num_losses: Counter[Request] = Counter()
-        self._ray = import_ray()
+        self._ray = import_for("ray", "ray")
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
             connect(self._ray, ray_address)
@@ -156,9 +141,7 @@ class RayExecutor(QueueingExecutor):
         num_nodes = len(self._nodes())
         return f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._wants()}"
 
-    def close(self) -> None:
-        self._queue.clear()
-        running, self._running = self._running, {}
+    def _end(self, running: Mapping[Any, Running]) -> None:
         self._stop(running)
         if self._connected_here and self._ray.is_initialized():
             self._ray.shutdown()
@@ -198,11 +181,8 @@ class RayExecutor(QueueingExecutor):
         return done[0] if done else None
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
-        request = running.begun.request
-        outcome = self._received(done, request)
+        outcome = self._received(done, running)
         self._count_slots()
-        if outcome is None:
-            logger.warning("%s was lost with its node or Ray worker; starting it again", request.name)
         return outcome
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
@@ -229,21 +209,19 @@ class RayExecutor(QueueingExecutor):
         return NodeWork(
             self._work(evaluator, request, self._directory.evaluation(request.name)),
             current_directory=os.getcwd(),
-            num_gpus=self._resources["GPU"],
             needed=needed,
             sent={path: self._sent[path] for path in sent},
         )
 
-    def _received(self, task: Any, request: Request) -> Optional[Outcome]:
-        """Return the outcome of a finished task; None if it was lost with its node or Ray's worker, but not
-        `MAX_LOSSES` times. Raise a `FiestaError` if this machine's own connection is gone, or the node lacks a data
-        file."""
-        errors = self._ray.exceptions
+    def _received(self, task: Any, running: Running) -> Optional[Outcome]:
+        """Return the outcome of a finished task; None if it was lost with its node or Ray's worker. Raise a
+        `FiestaError` if this machine's own connection is gone, or the node lacks a data file."""
+        errors, begun = self._ray.exceptions, running.begun
         try:
             returned = self._ray.get(task)
-            self._write(request, returned.files)
+            self._write(begun.request, returned.files)
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
-            return self._lost(request, error)
+            return self._lost(running, f"its node or Ray worker ended: {describe(error)}")
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
                 f"lost the connection to the Ray cluster: {describe(error)}. Finished runs are safe. Restart the "
@@ -252,18 +230,12 @@ class RayExecutor(QueueingExecutor):
         except errors.RayTaskError as error:
             if isinstance(error.cause, FiestaError):  # raised on the node on purpose
                 raise error.cause from error
-            return Failure(request, _kind(error.cause), describe(error.cause))
+            return begun.failed(_kind(error.cause), describe(error.cause))
         except errors.RayError as error:
-            return Failure(request, "machine", describe(error))
+            return begun.failed("machine", describe(error))
         except OSError as error:
-            return Failure(request, _kind(error), describe(error))
+            return begun.failed(_kind(error), describe(error))
         return self._with_log(returned.outcome)
-
-    def _lost(self, request: Request, error: BaseException) -> Optional[Failure]:
-        self._num_losses[request] += 1
-        if self._num_losses[request] % MAX_LOSSES:
-            return None
-        return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""

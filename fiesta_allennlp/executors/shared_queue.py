@@ -5,25 +5,21 @@ import json
 import logging
 import time
 from abc import abstractmethod
-from collections import Counter
 from pathlib import Path
-from typing import Any, Collection, Dict, List, Mapping, Optional, Union
+from typing import Any, Collection, Dict, Mapping, Optional, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
-from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
-from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
+from fiesta_allennlp.executors.slurm_commands import cancel
+from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, Begun
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from fiesta_allennlp.version import __version__
 
 logger = logging.getLogger(__name__)
 
-SECONDS_BETWEEN_LOOKS = 0.5
-"""Separates two looks at the queue in the run directory."""
-
-FORMAT = 2
+FORMAT = 3
 """Changes with the files of the queue, which no other version of the package can read."""
 
 
@@ -35,26 +31,27 @@ class SharedQueueExecutor(QueueingExecutor):
     is lost with its job or worker, the executor starts it again, and that is not a failure.
     """
 
+    _place: Path
+    """The directory of the queue."""
+
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
         self._shared: Optional[RunQueue] = None
         self._found: Dict[str, str] = {}
-        self._lost: Dict[str, Any] = {}
-        self._num_losses: Counter[Request] = Counter()
+        self._losses: Dict[str, Any] = {}
 
     @property
     @abstractmethod
-    def _place(self) -> Path:
-        """The directory of the queue."""
-
-    @property
-    @abstractmethod
-    def _terms(self) -> List[Any]:
-        """All that a session must share with an earlier one to take over its queue."""
+    def _own_terms(self) -> Dict[str, Any]:
+        """The terms on which only runs of this executor are made."""
 
     @abstractmethod
     def _opened(self, shared: RunQueue) -> str:
         """Prepare for runs once the queue is open. Return a sentence for the user."""
+
+    @abstractmethod
+    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
+        """End the queue, or leave it to the next session with these runs. Return a sentence for the user."""
 
     @abstractmethod
     def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
@@ -70,18 +67,35 @@ class SharedQueueExecutor(QueueingExecutor):
     def _care(self) -> None:
         """Do what is to be done between two looks at the queue."""
 
+    @property
+    def queue_name(self) -> str:
+        """The name of the queue and its jobs, which follows from their terms and their place."""
+        return f"fiesta-{hashlib.sha256(json.dumps(self._terms).encode()).hexdigest()[:10]}"
+
+    @property
+    def _terms(self) -> Dict[str, Any]:
+        """All that a session must share with an earlier one to take over its queue, and workers with the session."""
+        return {
+            "version": __version__,
+            "format": FORMAT,
+            "place": str(self._place.absolute()),
+            "num_threads": self._num_threads,
+            "packages": self._packages,
+            "time_limit": self._time_limit,
+            **self._own_terms,
+        }
+
     def resume(self) -> str:
         """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
-        ended to where the selection looks for them, and end queues on other terms. Return sentences for the user."""
-        shared = RunQueue(self._place.absolute() / self._name())
-        said = end_jobs_left(self._directory, but=shared.root.name)
-        shared.open()
+        ended to where the selection looks for them. Return a sentence for the user."""
+        shared = RunQueue(self._place.absolute() / self.queue_name)
+        shared.open(self._terms)
         shared.withdraw_waiting()
         taken = shared.taken()  # read first: a run goes from taken to done
         ended = shared.take_in(self._directory)
         self._found = {claim.run: ticket for ticket, claim in taken.items() if ticket not in ended}
         self._shared = shared
-        return " ".join(filter(None, [said, self._opened(shared)]))
+        return self._opened(shared)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._open()
@@ -97,11 +111,6 @@ class SharedQueueExecutor(QueueingExecutor):
             self.resume()
         assert self._shared is not None
         return self._shared
-
-    def _name(self) -> str:
-        """Return the name of the queue and its jobs, which follows from their terms and their place."""
-        terms = json.dumps([__version__, FORMAT, str(self._place.absolute()), *self._terms])
-        return f"fiesta-{hashlib.sha256(terms.encode()).hexdigest()[:10]}"
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         shared = self._open()
@@ -129,10 +138,10 @@ class SharedQueueExecutor(QueueingExecutor):
         ended = next((ticket for ticket in done if ticket in self._running), None)
         if ended is not None:
             return ended
-        self._lost = {ticket: loss for ticket, loss in self._lost.items() if ticket in self._running}
-        if not self._lost:
-            self._lost = self._find_lost(taken.values())
-        return next(iter(self._lost), None)
+        self._losses = {ticket: loss for ticket, loss in self._losses.items() if ticket in self._running}
+        if not self._losses:
+            self._losses = self._find_lost(taken.values())
+        return next(iter(self._losses), None)
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
@@ -141,7 +150,7 @@ class SharedQueueExecutor(QueueingExecutor):
             shared.drop(done)  # a job that goes on all the same, as on a node without a network, stops
             shared.refresh()
             claim = shared.done().get(done)  # it may have ended until then
-        loss = self._lost.pop(done, None)
+        loss = self._losses.pop(done, None)
         outcome = self._lost_outcome(done, running, loss) if claim is None else shared.outcome(claim)
         if outcome is None:
             return None
@@ -152,20 +161,36 @@ class SharedQueueExecutor(QueueingExecutor):
 
     def _lost_outcome(self, ticket: str, running: Running, loss: Any) -> Optional[Outcome]:
         """Return the outcome of a lost run; None to start it again."""
-        request = running.begun.request
-        salvaged = running.evaluator.salvage(request, self._open().directory(ticket))
+        salvaged = running.evaluator.salvage(running.begun.request, self._open().directory(ticket))
         if salvaged is not None:
             return salvaged
         what = self._explained(loss, running)
-        if isinstance(what, Failure):
-            return what
-        self._num_losses[request] += 1
-        if self._num_losses[request] % MAX_LOSSES == 0:
-            return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job or worker: {what}")
-        logger.warning("%s was lost: %s; starting it again", request.name, what)
-        return None
+        return what if isinstance(what, Failure) else self._lost(running, what)
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
         """Drop these runs. Their jobs or workers notice, and take others."""
         for ticket in unwanted:
             self._open().drop(ticket)
+
+    def _end(self, running: Mapping[Any, Running]) -> None:
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            self.last_words = self._closed(shared, running)
+
+
+def end_queues_left(directory: RunDirectory, *, but: str = "") -> str:
+    """End the queues of earlier sessions, except the queue `but`. Return a sentence about their Slurm jobs."""
+    queues = [*RunQueue.all_in(directory.queue), *RunQueue.all_in(directory.slurm)]
+    said = [end_queue(queue, directory) for queue in queues if queue.root.name != but]
+    return " ".join(filter(None, said))
+
+
+def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
+    """Make all workers or jobs of a queue stop, keep its ended runs, and delete it. Return a sentence about its Slurm
+    jobs."""
+    queue.take_in(directory)
+    queue.close()
+    said = cancel(queue.root.name) if queue.root.parent.name == directory.slurm.name else ""
+    if not keep_logs:
+        queue.delete()
+    return said

@@ -1,16 +1,15 @@
 import logging
 from collections import Counter
-from pathlib import Path
-from typing import Any, Collection, Dict, List, Optional, Union
+from typing import Any, Collection, Dict, Mapping, Optional, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
-from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
+from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
 from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, check_options, job_options, whole
-from fiesta_allennlp.executors.slurm_jobs import Loss, SlurmJobs, end_jobs, import_submitit
+from fiesta_allennlp.executors.slurm_jobs import Loss, SlurmJobs, import_submitit
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 
@@ -68,6 +67,7 @@ class SlurmExecutor(SharedQueueExecutor):
         **common: Any,
     ) -> None:
         super().__init__(directory, **common)
+        self._place = directory.slurm
         if not isinstance(self._workers, int):
             raise ConfigError("--workers auto cannot be combined with --executor slurm. Specify a number.")
         self.slots = self._workers
@@ -92,31 +92,20 @@ class SlurmExecutor(SharedQueueExecutor):
         )
 
     @property
-    def _place(self) -> Path:
-        return self._directory.slurm
-
-    @property
-    def _terms(self) -> List[Any]:
-        return [self._options, (self._runs_per_job, self._num_threads, self._time_limit), self._packages]
+    def _own_terms(self) -> Dict[str, Any]:
+        return {"options": self._options, "runs_per_job": self._runs_per_job}
 
     def _opened(self, shared: RunQueue) -> str:
-        work = QueueWork(
-            shared.root, SECONDS_IDLE, self._num_threads, self._packages, self.hides_gpus, self._runs_per_job
-        )
+        work = QueueWork(shared.root, SECONDS_IDLE, self._num_threads, self._packages, self._runs_per_job)
         self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
         return ""
 
-    def close(self) -> None:
+    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
         """Cancel all jobs, and wait briefly for those that work. Outcomes of ended runs are kept for the next
         session."""
-        self._queue.clear()
-        was_at_work, self._running = bool(self._running), {}
-        shared, self._shared = self._shared, None
-        if shared is None:
-            return
-        said = end_jobs(shared, self._directory, keep_logs=self._jobs.had_trouble)
+        said = end_queue(shared, self._directory, keep_logs=self._jobs.had_trouble)
         logger.info("%s", said or "no Slurm jobs are left")
-        self.last_words = said if was_at_work else ""
+        return said if running else ""
 
     def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
         return dict(self._jobs.lost(self._running, taken))

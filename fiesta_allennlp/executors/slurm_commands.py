@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import ConfigError, describe
+from fiesta_allennlp.executors.queueing import check_above_zero
+from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP
 
 SECONDS_TO_ANSWER = 60.0
 """Limits one question to Slurm, which takes its time when it has much to do."""
@@ -24,8 +26,6 @@ WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZIN
 """Lists the states of a job of which something may run. It has ended in every other state."""
 
 COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
-
-SECONDS_BETWEEN_LOOKS = 0.5
 
 OUR_OWN = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
 """Lists the options of `sbatch` that the selection gives itself."""
@@ -89,15 +89,22 @@ def last_status(job: str) -> JobStatus:
     return JobStatus("")
 
 
-def cancel(name: str, *, seconds: float) -> str:
-    """Cancel all jobs of this name, wait up to `seconds` for their end, and return a sentence about them."""
+def cancel(name: str) -> str:
+    """Cancel all jobs of this name, wait briefly for their end, and return a sentence about them."""
+    try:
+        return _cancelled(name)
+    except SlurmDown as error:
+        return f"Slurm does not respond ({error}). Cancel its jobs later with: scancel --name={name}"
+
+
+def _cancelled(name: str) -> str:
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
     told = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
     states = [state.lower() for state in told if state != ENDS]
     if not states:
         return ""
     ask("scancel", *mine)
-    end = time.monotonic() + seconds
+    end = time.monotonic() + SECONDS_TO_STOP
     while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
         time.sleep(SECONDS_BETWEEN_LOOKS)
     each = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
@@ -109,8 +116,7 @@ def job_options(
 ) -> Dict[str, Any]:
     """Return the options of `sbatch` for each job by their long names; True for an option without a value. `memory` is
     in GiB. `further` options, an object or `key=value` each, win over the others."""
-    if memory is not None and not memory > 0:
-        raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
+    check_above_zero(memory_per_evaluation=memory)
     options = {
         **given,
         "cpus-per-task": whole("cpus-per-evaluation", cpus),

@@ -6,13 +6,14 @@ import re
 import shutil
 import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple
 
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
+from fiesta_allennlp.executors.queueing import import_for
+from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, last_status, statuses_of
+from fiesta_allennlp.isolation.fork_server import environment_of
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.slurm_job import run_job
@@ -21,8 +22,6 @@ logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_QUESTIONS = 10.0
 """Spares Slurm, which serves a whole cluster."""
-
-SECONDS_TO_STOP = 10.0
 
 MAX_VAIN_JOBS = 3
 """Limits the jobs in a row that may fail before they have taken a run."""
@@ -166,7 +165,7 @@ class SlurmJobs:
             array_parallelism=number,
             additional_parameters=self._options,
         )
-        with _outside_of_a_job(), warnings.catch_warnings():
+        with environment_of(dict.fromkeys(_of_own_job())), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 return [str(job.job_id) for job in executor.map_array(run_job, [self._work] * number)]
@@ -175,12 +174,7 @@ class SlurmJobs:
 
 
 def import_submitit() -> Any:
-    try:
-        import submitit
-    except ImportError as error:
-        raise ConfigError(
-            "--executor slurm requires submitit, which is not installed. Install it with: pip install submitit"
-        ) from error
+    submitit = import_for("slurm", "submitit")
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
             raise ConfigError(
@@ -190,54 +184,12 @@ def import_submitit() -> Any:
     return submitit
 
 
-def end_jobs_left(directory: RunDirectory, *, but: str = "") -> str:
-    """End the jobs and queues that an earlier session left, except the queue `but`. Return a sentence about the
-    jobs."""
-    for queue in RunQueue.all_in(directory.queue):
-        if queue.root.name != but:
-            end_queue(queue, directory)
-    left = [queue for queue in RunQueue.all_in(directory.slurm) if queue.root.name != but]
-    return " ".join(filter(None, [end_jobs(queue, directory) for queue in left]))
-
-
-def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
-    """End the jobs of a queue, keep its ended runs, and delete it. Return a sentence about them."""
-    try:
-        end_queue(queue, directory, keep_logs=True)
-        said = cancel(queue.root.name, seconds=SECONDS_TO_STOP)
-    except SlurmDown as error:
-        said = f"Slurm does not respond ({error}). Cancel its jobs later with: scancel --name={queue.root.name}"
-    if not keep_logs:
-        delete_queue(queue)
-    return said
-
-
-def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> None:
-    """Make all jobs or workers of a queue stop, and keep its ended runs."""
-    queue.take_in(directory)
-    queue.close()
-    if not keep_logs:
-        delete_queue(queue)
-
-
-def delete_queue(queue: RunQueue) -> None:
-    shutil.rmtree(queue.root, ignore_errors=True)
-    with suppress(OSError):
-        queue.root.parent.rmdir()
-
-
 def _number(job: str) -> List[int]:
     """Return the number of a job, and its number within an array: later ones are larger."""
     return [int(part) for part in job.split("_")]
 
 
-@contextmanager
-def _outside_of_a_job() -> Iterator[None]:
-    """Hide the variables of a job that this process runs in: the jobs that it submits would take them for theirs."""
-    inside = "SLURM_JOB_ID" in os.environ
-    told = [name for name in os.environ if inside and name.startswith("SLURM_") and name != "SLURM_CONF"]
-    hidden = {name: os.environ.pop(name) for name in told}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
+def _of_own_job() -> List[str]:
+    """Return the variables of a job that this process runs in: the jobs that it submits would take them for theirs."""
+    is_inside = "SLURM_JOB_ID" in os.environ
+    return [name for name in os.environ if is_inside and name.startswith("SLURM_") and name != "SLURM_CONF"]

@@ -1,16 +1,13 @@
 import os
 import time
-from pathlib import Path
-from typing import Any, Collection, Dict, List, Optional
+from typing import Any, Collection, Dict, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
-from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
-from fiesta_allennlp.executors.slurm_jobs import end_queue
+from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.version import __version__
 
 SECONDS_BETWEEN_SIGNS = 5.0
 
@@ -42,6 +39,7 @@ class WorkersExecutor(SharedQueueExecutor):
         self, directory: RunDirectory, *, seconds_of_silence: float = SECONDS_OF_SILENCE, **common: Any
     ) -> None:
         super().__init__(directory, **common)
+        self._place = directory.queue
         if not seconds_of_silence > 0:
             raise ConfigError(f"seconds_of_silence must be above 0 but got {seconds_of_silence}.")
         self.slots = self._workers if isinstance(self._workers, int) else 1
@@ -55,49 +53,29 @@ class WorkersExecutor(SharedQueueExecutor):
         return f"{number}, by workers of `{command('worker')}`"
 
     @property
-    def _place(self) -> Path:
-        return self._directory.queue
-
-    @property
-    def _terms(self) -> List[Any]:
-        return [self._num_threads, self._time_limit, self._packages, self._most_silence, os.getcwd()]
+    def _own_terms(self) -> Dict[str, Any]:
+        return {"current_directory": os.getcwd(), "seconds_between_signs": self._seconds_between_signs}
 
     def _opened(self, shared: RunQueue) -> str:
-        shared.set_terms(
-            {
-                "version": __version__,
-                "root": str(shared.root),
-                "current_directory": os.getcwd(),
-                "num_threads": self._num_threads,
-                "packages": self._packages,
-                "seconds_between_signs": self._seconds_between_signs,
-            }
-        )
         if self._alive():
             return ""
         root = self._directory.root.absolute()
         root = root.parent if RunDirectory(root.parent).screening.root == root else root  # workers serve both stages
         return f"Waiting for workers: run `{command('worker')} {root}`"
 
-    def close(self) -> None:
+    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
         """End all workers if the selection has ended. If it was interrupted, let them finish their runs."""
-        self._queue.clear()
-        shared, self._shared = self._shared, None
-        running, self._running = self._running, {}
-        if shared is None:
-            return
         if not running:
-            end_queue(shared, self._directory)
-            return
+            return end_queue(shared, self._directory)
         shared.withdraw_waiting()
         left = sum(ticket in running for ticket in shared.taken())
-        self.last_words = f"Workers go on with {left} run(s); --recover takes their outcomes." if left else ""
+        return f"Workers go on with {left} run(s); --recover takes their outcomes." if left else ""
 
     def _alive(self) -> Optional[Dict[str, float]]:
         """Return the workers that live, with their silence. Return None if the file system cannot tell."""
         shared = self._open()
         if not shared.is_open:
-            raise FiestaError(f"{shared.root} was deleted. Finished runs are safe: continue with --recover.")
+            raise FiestaError(f"{shared.root} was moved or deleted. Finished runs are safe: continue with --recover.")
         try:
             silence = shared.silence()
         except OSError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
@@ -114,19 +114,22 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def _server_environment() -> Iterator[None]:
-    """Set the server's variables for as long as it may be starting. The calling Python gets its own back."""
-    before = dict(os.environ)
-    os.environ.update(_variables)
-    os.environ.setdefault(SAFE_PATH, BY_US)
+def environment_of(variables: Mapping[str, Optional[str]]) -> Iterator[None]:
+    """Set variables, or remove those that are None, for what starts meanwhile. This process gets its own back."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set_variables(variables)
     try:
         yield
     finally:
-        for name in (*_variables, SAFE_PATH):
-            if name in before:
-                os.environ[name] = before[name]
-            else:
-                os.environ.pop(name, None)
+        _set_variables(before)
+
+
+def _set_variables(variables: Mapping[str, Optional[str]]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def forget_safe_path() -> None:
@@ -149,7 +152,7 @@ def in_process(
     def begin_again(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MOST_STARTS):
             try:
-                with _server_environment():
+                with environment_of({SAFE_PATH: os.environ.get(SAFE_PATH, BY_US), **_variables}):
                     return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 lost = error

@@ -23,13 +23,12 @@ SECONDS_TO_BE_TOLD = 2.0  # Slurm ends all processes of a job: the run's may be 
 @dataclass(frozen=True)
 class QueueWork:
     """The task of a job or worker, which ends after `num_runs` runs, when the queue is closed, when no run has come for
-    `seconds_idle`, or instead of the next run after `seconds`. With `hides_gpus` its runs see no GPU."""
+    `seconds_idle`, or instead of the next run after `seconds`."""
 
     root: Path
     seconds_idle: float
     num_threads: int
     packages: Tuple[str, ...] = ()
-    hides_gpus: bool = False
     num_runs: float = float("inf")
     seconds: float = float("inf")
 
@@ -41,8 +40,6 @@ def work_through(
     back."""
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
-    if work.hides_gpus:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     queue, context = RunQueue(work.root), start_fork_server(work.num_threads, work.packages)
     number, end = 0, time.monotonic() + work.seconds
     while number < work.num_runs:

@@ -34,7 +34,6 @@ class NodeWork:
 
     work: Work
     current_directory: str
-    num_gpus: float
     needed: Tuple[str, ...]
     sent: Mapping[str, Any]
 
@@ -61,7 +60,7 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
     with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
         work, directory = node_work.work, scratch / "run"
         directory.mkdir()
-        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if node_work.num_gpus else ""
+        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.settings.device is None else work.settings.device
         made = replace(
             work,
             places=_unpack(node_work.sent, scratch / "sent"),

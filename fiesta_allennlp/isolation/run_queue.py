@@ -7,11 +7,13 @@ where nobody looks. A worker is a job that Slurm does not know. It gives signs o
 import json
 import os
 import pickle
+import platform
+import re
 import secrets
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", "jobs", "workers"
 
 TERMS = "terms.json"
+
+NFS = ".nfs"
+"""Begins the name under which a network file system keeps a deleted file that somebody still reads."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,31 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Worker:
+    """A process of `fiesta worker`: its machine, its process there, the GPU that it was given, and letters that make
+    its name unique."""
+
+    host: str
+    pid: str
+    device: str
+    letters: str
+
+    @classmethod
+    def here(cls, device: str) -> "Worker":
+        parts = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
+        return cls(*(re.sub(r"[^\w-]", "-", part) for part in parts))
+
+    @classmethod
+    def of(cls, name: str) -> "Worker":
+        return cls(*name.split("+"))
+
+    @property
+    def name(self) -> str:
+        """The name of the worker in the files of the queue."""
+        return "+".join(astuple(self))
+
+
+@dataclass(frozen=True)
 class RunQueue:
     """Knows every path of the queue below `root`, whose name all its jobs have in Slurm."""
 
@@ -79,10 +109,13 @@ class RunQueue:
         """The place of the jobs' own scripts and logs."""
         return self.root / JOBS
 
-    def open(self) -> None:
-        """Make the queue, unless it is there. Its files are pickles, so nobody else may write here."""
+    def open(self, terms: Mapping[str, Any]) -> None:
+        """Make the queue, unless it is there, for workers on these terms. Its files are pickles, so nobody else may
+        write here."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
+        with replacing(self.root / TERMS) as part:
+            part.write_text(json.dumps(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(exist_ok=True)
 
@@ -90,6 +123,13 @@ class RunQueue:
         """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
         for name in (WAITING, TAKEN, DONE, RUNS, WORKERS):
             shutil.rmtree(self.root / name, ignore_errors=True)
+        (self.root / TERMS).unlink(missing_ok=True)
+
+    def delete(self) -> None:
+        """Delete what `close` leaves, and the place of the queue if no other queue is there."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        with suppress(OSError):
+            self.root.parent.rmdir()
 
     def directory(self, ticket: str) -> Path:
         """Return the directory where this attempt at a run is made."""
@@ -126,10 +166,6 @@ class RunQueue:
     def put(self, ticket: str, work: "Work") -> None:
         with replacing(self.root / WAITING / ticket) as part:
             part.write_bytes(pickle.dumps(work))
-
-    def set_terms(self, terms: Mapping[str, Any]) -> None:
-        with replacing(self.root / TERMS) as part:
-            part.write_text(json.dumps(terms))
 
     def waiting(self) -> List[str]:
         """Return the tickets that no job has taken."""
@@ -207,9 +243,9 @@ class RunQueue:
 
     def take(self, job: str, life: int, number: int) -> Optional[Claim]:
         """Take the run that has waited longest; return None if none waits."""
-        for path in sorted((self.root / WAITING).glob("*"), key=_age):
+        for path in sorted((self.root / WAITING / ticket for ticket in self.waiting()), key=_age):
             claim = Claim(path.name, job, life, number)
-            if path.suffix != PART and _has_moved(path, self.root / TAKEN / claim.name):
+            if _has_moved(path, self.root / TAKEN / claim.name):
                 return claim
         return None
 
@@ -244,7 +280,7 @@ class RunQueue:
 def _names(directory: Path) -> List[str]:
     """Return the names of complete files; none if there is no directory."""
     with suppress(FileNotFoundError):
-        return sorted(name for name in os.listdir(directory) if not name.endswith(PART))
+        return sorted(name for name in os.listdir(directory) if not (name.startswith(NFS) or name.endswith(PART)))
     return []
 
 

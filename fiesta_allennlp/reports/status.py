@@ -13,7 +13,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.names import legend
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.isolation.run_queue import RunQueue
+from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.reports.reading import Reading, read_directory
 from fiesta_allennlp.reports.stored import Stored, opened
@@ -57,11 +57,11 @@ def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
         for queue in RunQueue.all_in(directory.queue):
             runs = {claim.job: claim.run for claim in queue.taken().values()}
             silence = queue.silence()
-            for worker, seconds in silence.items():
-                host, pid, device, _ = worker.split("+")
-                on = f", GPU {device}" if device else ""
+            for name, seconds in silence.items():
+                worker = Worker.of(name)
+                on = f", GPU {worker.device}" if worker.device else ""
                 sign = f"last sign of life {duration_text(round(seconds))} ago"
-                yield f"Worker on {host} (process {pid}{on}): {runs.get(worker, 'no run')}, {sign}."
+                yield f"Worker on {worker.host} (process {worker.pid}{on}): {runs.get(name, 'no run')}, {sign}."
             if not silence:
                 yield f"No worker is there. Start one: {command('worker')} {root}"
 

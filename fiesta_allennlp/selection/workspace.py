@@ -10,7 +10,7 @@ from typing import Iterator, Optional
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT, StoreError, visible
 from fiesta_allennlp.core.files import delete, not_through_links
-from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
+from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
 
@@ -68,7 +68,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
         return
     held = Lock(directory)
     try:
-        end_jobs_left(directory)
+        end_queues_left(directory)
         for path in directory.contents():
             if path not in (keep, instead and instead.root):
                 delete(path)

@@ -14,8 +14,7 @@ from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor
-from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
+from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
@@ -142,9 +141,9 @@ def outlook(
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
     the fate of this session's jobs."""
-    left = executor.resume() if isinstance(executor, SharedQueueExecutor) else end_jobs_left(directory)
-    if left:
-        console.print(left)
+    for said in (end_queues_left(directory, but=executor.queue_name), executor.resume()):
+        if said:
+            console.print(said)
     try:
         yield
     finally:

@@ -1,9 +1,6 @@
 """`fiesta worker`: makes runs of a selection on any machine that shares its directory."""
 
 import os
-import platform
-import re
-import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +9,7 @@ from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
-from fiesta_allennlp.isolation.run_queue import RunQueue
+from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__
 
@@ -64,13 +61,15 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
     try:
         _work_for(settings, settings.directory.absolute(), tell)
     except OSError as error:
-        raise FiestaError(f"the worker has ended, and another one takes its run: {error}") from error
+        raise FiestaError(
+            f"{settings.directory}: {error}. The worker has ended, and another one takes its run."
+        ) from error
 
 
 def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], None]) -> None:
     from fiesta_allennlp.isolation.queue_worker import QueueWork, giving_signs, work_through
 
-    name, idle = worker_name(settings.cuda_device or ""), 60 * settings.idle
+    name, idle = Worker.here(settings.cuda_device or "").name, 60 * settings.idle
     end = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
     queue: Optional[RunQueue] = queue_in(root)
     while queue is not None:
@@ -79,16 +78,12 @@ def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], N
         work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
         with giving_signs(queue, name, terms["seconds_between_signs"]):
             number = work_through(work, name, tell=tell)
+        if not root.exists():
+            raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
         ended = "this worker" if not is_over else "the screening" if is_first else "the selection"
         tell(f"{number} run(s) made; {ended} has ended.")
         queue = _next_queue(root, min(end, time.monotonic() + idle)) if is_over and is_first else None
-
-
-def worker_name(device: str) -> str:
-    """Return a name for this process that no other process has, on any machine."""
-    parts = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
-    return "+".join(re.sub(r"[^\w-]", "-", part) for part in parts)
 
 
 def queue_in(root: Path) -> RunQueue:
@@ -128,10 +123,11 @@ def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
             f"{queue.root} is of version {terms['version']} of fiesta-allennlp, but this is version {__version__}. "
             "Install the same version."
         )
-    if not (os.path.exists(terms["root"]) and os.path.samefile(terms["root"], queue.root)):
+    place = queue.root.parent
+    if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], place)):
         raise ConfigError(
-            f"the selection's own machine has {terms['root']}, but this machine has it at {queue.root}. Use the same "
-            "path on all machines."
+            f"the selection's own machine has {terms['place']}, but this machine has it at {place}. Use the same path "
+            f"on all machines. If it was moved here, continue it first: {command('select')} -s {place.parent} --recover"
         )
     try:
         os.chdir(terms["current_directory"])

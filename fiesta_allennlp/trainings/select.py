@@ -15,7 +15,6 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
@@ -175,7 +174,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
     """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
     AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
     with rehearsed(TRAININGS, settings, console) as prepared:
-        if not isinstance(prepared.executor, ProcessExecutor):
+        if not prepared.executor.is_local:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
         evaluator = prepared.evaluator(is_trial=True)

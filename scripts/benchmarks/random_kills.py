@@ -5,6 +5,7 @@ A part of `reliability.py`.
 
 import itertools
 import json
+import os
 import random
 import shutil
 import signal
@@ -17,61 +18,28 @@ from collections import Counter
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import psutil
 from common import show
-from ray_nodes import RayNodes, ray_nodes
-from slurm_node import SlurmNode, slurm_node
+from fiesta_workers import MARK
+from kill_plans import CLUSTERS, Nodes, Plan, plans_for
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
-
-Nodes = Union[RayNodes, SlurmNode]
-"""What can be killed on a cluster."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
 KILLS_PER_SELECTION = 10
 MOST_BETWEEN = 6
 """Trainings between two kills, at most; on average half as many."""
+LONGEST_END = 30.0
+"""Seconds in which the processes of a selection that has ended may end."""
 LONGEST_WAIT = 2.0
 """Seconds after the last of them, at most: about as long as two trainings."""
 SHORT = json.dumps({"trainer.num_epochs": 1})
 SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo accuracy 0.$(($1 % 1000))$(($2 % 1000))$3"
 """A program whose score follows from its seeds: it takes up to two seconds, and no processor."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A selection that chooses the same evaluations whichever finishes first; if `ordered`, in the same order too.
-
-    `targets` are what can be killed while it works, and `cluster` is where it does; empty for this machine.
-    """
-
-    name: str
-    choosing: Tuple[str, ...]
-    working: Tuple[str, ...]
-    targets: Tuple[str, ...] = ("parent", "worker")
-    ordered: bool = False
-    cluster: str = ""
-
-
-EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
-UNDECIDED = ("--stop", "bayesian", "--confidence", "0.999999", "--max-evaluations", "40")
-IN_TURN = ("--strategy", "top_two", "--belief", "student_t", *UNDECIDED)
-ON_CLUSTER = ("node", "job", "parent", "worker")
-ON_RAY = ("--executor", "ray", "--workers", "auto")
-RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=ON_CLUSTER, cluster="ray")
-ON_SLURM = ("--executor", "slurm", "--workers", "2", "--runs-per-job", "10")
-SLURM_PLAN = Plan("non_adaptive_fb, Slurm", EQUALLY, ON_SLURM, targets=ON_CLUSTER, cluster="slurm")
-PLANS = (
-    Plan("non_adaptive_fb, 2 workers", EQUALLY, ("--workers", "2")),
-    RAY_PLAN,
-    Plan("top_two, 1 worker", IN_TURN, ("--workers", "1"), ordered=True),
-    RAY_PLAN,
-)
-CLUSTERS: Dict[str, Callable[[], ContextManager[Any]]] = {"ray": ray_nodes, "slurm": slurm_node}
 
 
 @dataclass(frozen=True)
@@ -93,47 +61,30 @@ def trainings(scene: Scene) -> List[psutil.Process]:
     return found
 
 
-def kill_parent(scene: Scene) -> bool:
-    scene.parent.kill()
-    return True
+TARGETS = ("parent", "worker", "job", "node")
+"""What can be killed. The job is what waits for a training on a cluster: Ray's worker, Slurm's job, `fiesta worker`."""
 
 
-def kill_worker(scene: Scene) -> bool:
-    victims = trainings(scene)
-    if not victims:
-        return False
-    random.choice(victims).kill()
-    return True
-
-
-def kill_job(scene: Scene) -> bool:
-    """Kill what waits for a training on a cluster: Ray's worker, or Slurm's job."""
-    victims = scene.nodes.working() if scene.nodes and trainings(scene) else []
-    if not victims:
-        return False
-    random.choice(victims).kill()
-    return True
-
-
-def kill_node(scene: Scene) -> bool:
-    if scene.nodes is None or not trainings(scene):
-        return False
-    scene.nodes.kill_one()
-    return True
-
-
-TARGETS: Dict[str, Callable[[Scene], bool]] = {
-    "parent": kill_parent,
-    "worker": kill_worker,
-    "job": kill_job,
-    "node": kill_node,
-}
-"""What can be killed, and how: false where there is none at the moment."""
+def kill(target: str, scene: Scene) -> bool:
+    """Kill one of these, and return whether there was one at the moment."""
+    if target == "parent":
+        scene.parent.kill()
+        return True
+    victims: List[Any] = trainings(scene)
+    if scene.nodes and victims and target == "node":
+        scene.nodes.kill_one()
+        return True
+    if scene.nodes and victims and target == "job":
+        victims = scene.nodes.working()
+    if victims:
+        random.choice(victims).kill()
+    return bool(victims)
 
 
 @dataclass
 class Counts:
-    """What came of all kills. `lost` are finished trainings that are gone or were trained again."""
+    """What came of all kills. `lost` are finished trainings that are gone or were trained again, and `left` are
+    processes and files of a queue that are there after the end."""
 
     kills: Counter = field(default_factory=Counter)
     selections: int = 0
@@ -141,6 +92,7 @@ class Counts:
     lost: int = 0
     twice: int = 0
     unequal: int = 0
+    left: int = 0
 
 
 @dataclass
@@ -180,8 +132,11 @@ class Killed:
     def _start(self) -> subprocess.Popen:
         recover = ["--recover"] if self.directory.store.exists() else []
         command = [sys.executable, "-m", "fiesta_allennlp", "select", "-s", str(self.directory.root)]
+        own = {**os.environ, MARK: str(self.directory.root)}
         with self.output.open("a") as out:
-            return subprocess.Popen([*command, *self.options, *recover], cwd=REPOSITORY, stdout=out, stderr=out)
+            return subprocess.Popen(
+                [*command, *self.options, *recover], cwd=REPOSITORY, stdout=out, stderr=out, env=own
+            )
 
     def _kill(self, process: subprocess.Popen, kills: List[Tuple[str, int]], hit: List[str]) -> None:
         while kills and process.poll() is None:
@@ -192,7 +147,7 @@ class Killed:
             while not done and process.poll() is None:
                 self._note_outcomes()
                 with suppress(psutil.NoSuchProcess):
-                    done = TARGETS[target](self._scene(process))
+                    done = kill(target, self._scene(process))
             if done:
                 kills.pop(0)
                 hit.append(target)
@@ -234,6 +189,22 @@ class Killed:
         }
         return len(gone) + len(again)
 
+    def num_left(self) -> int:
+        """Processes of this selection, once they had time to end, and files of its queue except logs of jobs."""
+        end = time.monotonic() + LONGEST_END
+        while (processes := self._processes()) and time.monotonic() < end:
+            time.sleep(0.5)
+        queues = [*self.directory.queue.glob("*/*"), *self.directory.slurm.glob("*/*")]
+        return len(processes) + sum(path.name != "jobs" for path in queues)
+
+    def _processes(self) -> List[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get(MARK) == str(self.directory.root):
+                    found.append(process)
+        return found
+
 
 def finished_in(directory: RunDirectory) -> Dict[Any, Any]:
     """What stands in a store, by candidate and replicate: score, metric and seeds, in order of finishing. Read from a
@@ -273,15 +244,15 @@ def write_programs(directory: Path) -> List[str]:
 
 
 def kill_many(
-    number: int, targets: Sequence[str], root: Path, *, cluster: str = "ray", programs: bool = False
+    number: int, targets: Sequence[str], root: Path, *, cluster: str = "ray", programs: bool = False, runs: int = 40
 ) -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
     candidates = write_programs(root / "programs") if programs else [*CANDIDATES, "-o", SHORT]
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(targets), number))
     references: Dict[Tuple[str, ...], Dict[Any, Any]] = {}
-    plans = PLANS if cluster == "ray" else (SLURM_PLAN,)
-    with CLUSTERS[cluster]() if {"node", "job"} & {*targets} else nullcontext() as nodes:
-        for index, plan in enumerate(itertools.cycle(plan for plan in plans if nodes or not plan.cluster)):
+    with CLUSTERS[cluster](root) if {"node", "job"} & {*targets} else nullcontext() as nodes:
+        plans = [plan for plan in plans_for(cluster, runs) if nodes or not plan.cluster]
+        for index, plan in enumerate(itertools.cycle(plans)):
             if not waiting.total():
                 break
             kills = _planned(waiting, plan)
@@ -290,12 +261,13 @@ def kill_many(
             options = [*candidates, "--metric", "accuracy", "--seed", "5", "--max-failures", "1000", *plan.choosing]
             if plan.choosing not in references:
                 whole = Killed(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
-                whole.run([])
+                if not whole.directory.selection_json.exists():  # from an earlier call with this directory
+                    whole.run([])
                 references[plan.choosing] = finished_in(whole.directory)
             reference = references[plan.choosing]
             there = nodes if plan.cluster else None
             told = [*options, *plan.working, *(there.options if there else [])]
-            killed = Killed(RunDirectory(root / f"killed-{index}"), told, there)
+            killed = Killed(RunDirectory(root / f"killed-{os.getpid()}-{index}"), told, there)
             hit = killed.run(kills)
             waiting -= Counter(hit)
             _count(counts, killed, hit, reference, ordered=plan.ordered)
@@ -323,3 +295,4 @@ def _count(counts: Counts, killed: Killed, hit: List[str], reference: Dict[Any, 
     counts.lost += killed.num_lost()
     counts.twice += num_twice(killed.directory)
     counts.unequal += not same
+    counts.left += killed.num_left()

@@ -8,8 +8,9 @@ nodes in turn. It kills (SIGKILL) the parent process, a worker, Ray's worker abo
 again at random moments, equally often; puts a fresh node in the place of a killed one; resumes the selection with
 `--recover` until it is done; and compares the final store with that of an uninterrupted run. Without Ray:
 `--targets parent,worker`. With `--cluster slurm` all selections run on a Slurm of one node, whose jobs are killed or
-cancelled, and whose daemon is killed and started again. `--programs` trains nothing, so that more kills fit into an
-hour.
+cancelled, and whose daemon is killed and started again. With `--cluster workers` they are made by two processes of
+`fiesta worker`, which are killed alone or with all that they have started, and replaced. `--programs` trains nothing,
+so that more kills fit into an hour.
 
 `soak` runs one selection whose evaluations do nothing, in real processes, and shows the parent's memory, open files,
 processes and time of a step over its first and its last hundred evaluations.
@@ -27,8 +28,8 @@ os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import psutil
 from common import make_parser, print_table, show
-from random_kills import CLUSTERS, TARGETS, kill_many
-from selections import Nothing, Silent, run_selection
+from kill_plans import CLUSTERS
+from random_kills import TARGETS, kill_many
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Outcome
@@ -83,6 +84,8 @@ class Watched(ProcessExecutor):
 
 def soak(num_evaluations: int, workers: int, root: Path) -> List[Sample]:
     """One selection of so many evaluations. Returns a sample for each."""
+    from selections import Nothing, Silent, run_selection  # which loads AllenNLP
+
     directory = RunDirectory(root / "soak")
     strategy = {
         "type": "top_two",
@@ -114,6 +117,7 @@ def main() -> None:
     parser.add_argument("--targets", default=",".join(TARGETS), help=f"of {', '.join(TARGETS)} (default all, in turn)")
     parser.add_argument("--cluster", choices=CLUSTERS, default="ray", help="what has the nodes (default ray)")
     parser.add_argument("--programs", action="store_true", help="candidates that sleep, instead of small trainings")
+    parser.add_argument("--runs", type=int, default=40, help="of each selection that is killed (default 40)")
     parser.add_argument("--evaluations", type=int, default=2000, help="of the soak (default 2000)")
     parser.add_argument("--workers", type=int, default=2, help="of the soak (default 2)")
     parser.add_argument("--directory", type=Path, help="where to keep the runs (default: a temporary one)")
@@ -125,8 +129,8 @@ def main() -> None:
         if args.what == "soak":
             show_soak(soak(args.evaluations, args.workers, root))
         else:
-            targets = args.targets.split(",")
-            show(str(kill_many(args.number, targets, root, cluster=args.cluster, programs=args.programs)))
+            targets, options = args.targets.split(","), {"programs": args.programs, "runs": args.runs}
+            show(str(kill_many(args.number, targets, root, cluster=args.cluster, **options)))
         show(f"{time.monotonic() - start:.0f} seconds")
 
 

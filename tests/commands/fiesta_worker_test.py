@@ -1,5 +1,6 @@
 """Workers as processes of their own: they are killed, paused and late, and their command is killed."""
 
+import errno
 import json
 import os
 import signal
@@ -7,17 +8,21 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Set
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.isolation.run_queue import RunQueue
-from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for, worker_name
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.isolation import queue_worker
+from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
+from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for
 from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
 from tests.executors.light import start_selection, wanted_scores
+from tests.isolation.slurm_job_test import put
 from tests.run_files import scores_of, summary_of
 
 IMPATIENT = json.dumps({"type": "workers", "seconds_of_silence": 2})
@@ -126,10 +131,9 @@ def test_a_worker_ends_without_runs(run: Path, in_process: Callable[[str], Call]
 def write_queue(run: Path, **terms: Any) -> RunQueue:
     """A queue as a selection would leave it."""
     queue = RunQueue(run / "queue" / "fiesta-0")
-    queue.open()
+    usual: Dict[str, Any] = {"version": __version__, "place": str(run / "queue"), "current_directory": os.getcwd()}
+    queue.open({**usual, "num_threads": 1, "packages": [], "seconds_between_signs": 1, **terms})
     (run / "store.sqlite").touch()
-    usual: Dict[str, Any] = {"version": __version__, "root": str(queue.root), "current_directory": os.getcwd()}
-    queue.set_terms({**usual, "num_threads": 1, "packages": [], "seconds_between_signs": 1, **terms})
     return queue
 
 
@@ -137,7 +141,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
     ("terms", "said"),
     [
         ({"version": "0.0.1"}, "of version 0.0.1"),
-        ({"root": "/elsewhere/queue/fiesta-0"}, "/elsewhere/queue/fiesta-0.*same path"),
+        ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
     ],
 )
@@ -180,7 +184,28 @@ def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.
     assert said[1::2] == ["0 run(s) made; the screening has ended.", "0 run(s) made; the selection has ended."]
 
 
+def test_a_worker_whose_directory_is_moved_does_not_take_that_for_the_end(
+    in_process: Callable[[str], Call], run: Path, tmp_path: Path
+) -> None:
+    write_queue(run)
+    moved = tmp_path / "moved"
+    with pytest.raises(FiestaError, match=f"{run} was moved or deleted"):
+        work_for(QueueWorkerSettings(run), lambda text: os.rename(run, moved))
+    in_process("worker").refused(moved, said=f"continue it first: .* -s {moved} --recover")
+
+
+def test_a_worker_on_a_full_disk_gives_its_run_back_and_says_why(
+    in_process: Callable[[str], Call], run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = write_queue(run)
+    put(queue, 0)
+    monkeypatch.setattr(queue_worker, "make", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    in_process("worker").refused(run, said=f"{run}: .*No space left on device. The worker has ended")
+    assert queue.taken() == queue.done() == queue.silence() == {}
+
+
 def test_two_workers_never_have_one_name() -> None:
-    names = {worker_name("MIG-7.1/x") for _ in range(20)}
-    assert len(names) == 20
-    assert all(name.split("+")[1:3] == [str(os.getpid()), "MIG-7-1-x"] for name in names)
+    workers = [Worker.here("MIG-7.1/x") for _ in range(20)]
+    names = {worker.name for worker in workers}
+    assert len(names) == 20 and [Worker.of(worker.name) for worker in workers] == workers
+    assert all((worker.pid, worker.device) == (str(os.getpid()), "MIG-7-1-x") for worker in workers)

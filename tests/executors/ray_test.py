@@ -181,7 +181,7 @@ def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_ag
 def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.executors.ray.MAX_LOSSES", 2)
+    monkeypatch.setattr("fiesta_allennlp.executors.queueing.MAX_LOSSES", 2)
     executor = given(make(), "wait", place=tmp_path)
     for attempt in (1, 2):
         until(lambda attempt=attempt: len(started(tmp_path)) == attempt, seconds=120)

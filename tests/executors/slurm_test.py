@@ -13,9 +13,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors import slurm_commands, slurm_jobs
+from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
-from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left
+from fiesta_allennlp.executors.slurm_jobs import SlurmJobs
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
@@ -36,7 +37,7 @@ Make = Callable[..., SlurmExecutor]
 @pytest.fixture
 def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Make]:
     yield partial(build, SlurmExecutor)
-    end_jobs_left(directory)
+    end_queues_left(directory)
 
 
 def started(place: Path) -> Dict[str, Tuple[int, str]]:
@@ -165,7 +166,7 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 1))
     failure = only_failure(executor)
-    assert (failure.kind, "lost 10 times with its job" in failure.error) == ("killed", True)
+    assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
     given(executor, "score", first=1)
@@ -233,7 +234,9 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
     ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
     (job,) = jobs_of(directory)
     for options, jobs in ((HELD, [job]), ({"memory_per_evaluation": 0.1, **HELD}, None)):
-        begun(make(**options), "score")
+        executor = make(**options)
+        end_queues_left(directory, but=executor.queue_name)
+        begun(executor, "score")
         assert jobs is None or list(jobs_of(directory)) == jobs
     assert [status.state for status in statuses_of(name).values()] == ["CANCELLED"]
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
@@ -245,8 +248,8 @@ def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(make: 
     assert claim is not None
     (shared.directory(claim.ticket) / "outcome.json").write_text("3.0")
     shared.finish(claim, Evaluation(request(0), 3.0, "m"))
-    assert end_jobs_left(directory) == "Cancelled 2 Slurm job(s): 2 pending."
-    assert end_jobs_left(directory) == ""
+    assert end_queues_left(directory) == "Cancelled 2 Slurm job(s): 2 pending."
+    assert end_queues_left(directory) == ""
     assert (directory.evaluation("a-0") / "outcome.json").read_text() == "3.0"
 
 

@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.executors.workers import WorkersExecutor
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from tests.executors.conftest import Build, begun, given, only_failure, scores
@@ -102,7 +103,7 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make) -> None:
     taken(executor)
     silence(executor, ONE)
     failure = only_failure(executor)
-    assert failure.kind == "killed" and f"lost 10 times with its job or worker: worker {ONE} gave no" in failure.error
+    assert failure.kind == "killed" and f"lost 10 times: worker {ONE} gave no" in failure.error
 
 
 def test_as_many_runs_as_living_workers(make: Make) -> None:
@@ -141,14 +142,17 @@ def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_o
 def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) -> None:
     executor = begun(make(), "score")
     claim = taken(executor)
-    begun(make(time_limit=5), "score")
+    other = make(time_limit=5)
+    assert end_queues_left(directory, but=executor.queue_name) == "" and executor._open().has(claim)
+    assert end_queues_left(directory, but=other.queue_name) == ""
+    begun(other, "score")
     assert not executor._open().has(claim) and len(RunQueue.all_in(directory.queue)) == 1
 
 
 def test_a_deleted_queue_ends_the_selection(make: Make) -> None:
     executor = begun(make(), "score")
     executor._open().close()
-    with pytest.raises(FiestaError, match="was deleted"):
+    with pytest.raises(FiestaError, match="was moved or deleted"):
         list(executor.completed())
 
 

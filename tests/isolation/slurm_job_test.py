@@ -4,11 +4,13 @@ import os
 import threading
 from pathlib import Path
 from typing import List, Optional
+from unittest.mock import Mock
 
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure
+from fiesta_allennlp.isolation import run_queue
 from fiesta_allennlp.isolation.queue_worker import num_killed_for_memory, with_memory
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
@@ -18,7 +20,7 @@ from tests.executors.light import request
 @pytest.fixture
 def queue(tmp_path: Path) -> RunQueue:
     made = RunQueue(tmp_path / "fiesta-0")
-    made.open()
+    made.open({})
     return made
 
 
@@ -55,6 +57,26 @@ def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: 
     queue.finish(claim, Evaluation(request(3), 0.5, "m"))
     with pytest.raises(StoreError, match="user ID"):
         queue.outcome(claim)
+
+
+def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = RunQueue(tmp_path / "fiesta-0")
+    with monkeypatch.context() as patched:
+        patched.setattr(run_queue, "replacing", Mock(side_effect=OSError("no room")))
+        with pytest.raises(OSError, match="no room"):
+            queue.open({"version": "1"})
+    assert not queue.is_open
+    queue.open({"version": "1"})
+    assert (queue.is_open, queue.terms) == (True, {"version": "1"})
+
+
+def test_a_file_that_a_network_file_system_keeps_is_no_run(queue: RunQueue) -> None:
+    ticket = put(queue, 0)
+    for state in ("waiting", "taken", "done", "workers"):
+        (queue.root / state / ".nfs000000000012").touch()
+    assert (queue.waiting(), queue.taken(), queue.done(), queue.silence()) == ([ticket], {}, {}, {})
+    claim = queue.take("1", 0, 0)
+    assert claim is not None and (claim.ticket, queue.take("1", 0, 1)) == (ticket, None)
 
 
 def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQueue) -> None:
