@@ -28,8 +28,6 @@ class FunctionRun(CandidateRun):
     """Calls the function with the arguments of the config and the seeds of a run, and returns its metrics."""
 
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        directory.mkdir(parents=True, exist_ok=True)
-        self.describe(request, directory)
         seeds = {"seed": request.random_seed, "split_seed": request.split_seed}
         return function_of(self.config)(**self.config.get("arguments", {}), **seeds)
 

@@ -20,6 +20,16 @@ EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+REMEDIES = {
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE),
+        "Raise the limit, for example with `ulimit -n 1024`, and run the command again. Finished runs are safe: "
+        "continue with --recover.",
+    ),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
+}
+"""What to do about errors of the machine that can occur anywhere, by their number."""
+
 SECONDS_UNTIL_AGAIN = 0.01
 """After which a signal that Python dropped comes again."""
 
@@ -103,12 +113,12 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
             SteadyConsole(stderr=True).print(f"error: {error}")
             status = EXIT_USER_ERROR
         except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
+            if error.errno not in REMEDIES:
                 raise
-            SteadyConsole(stderr=True).print(
-                f"error: {error.strerror}. Raise the limit, for example with `ulimit -n 1024`, and run the command "
-                "again. Finished runs are safe: continue with --recover."
-            )
+            if debug:
+                traceback.print_exc()
+            file = f"{error.filename}: " if error.filename else ""
+            SteadyConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDIES[error.errno]}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
             console.print(interrupted())
@@ -125,8 +135,12 @@ def _interruptible() -> Iterator[None]:
     came: List[int] = []
 
     def interrupt(signum: int, frame: Any) -> None:
-        if frame and frame.f_code is come_again.__code__:  # Python drops what is raised there, too
+        while frame is not None and frame.f_code is not come_again.__code__:
+            frame = frame.f_back
+        if frame is not None:  # Python drops what is raised there, too
             signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN)
+            return
+        if came and signum == signal.SIGALRM:  # it came again twice
             return
         came.append(signum)
         if len(came) > 1:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
 from fiesta_allennlp.commands.selecting import directory_of
@@ -57,8 +58,9 @@ def nothing_goes_on(args: argparse.Namespace) -> str:
 
 
 def _command() -> List[str]:
-    module = "allennlp" if command("").startswith("allennlp") else "fiesta_allennlp"
-    return [sys.executable, "-m", module, *(word for word in sys.argv[1:] if word != FLAG)]
+    script = sys.argv[0]  # `fiesta`, `allennlp`, or the file that `python -m` runs
+    start = [script] if Path(script).stem != "__main__" else ["-m", Path(script).parent.name]
+    return [sys.executable, *start, *(word for word in sys.argv[1:] if word != FLAG)]
 
 
 def _show_until_at_work(

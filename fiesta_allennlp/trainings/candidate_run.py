@@ -29,7 +29,7 @@ class CandidateRun(Evaluator):
 
     `places` maps files that the config names to their places on this machine. `data` are the candidate's data as they
     were when the selection began. `group_by` is the key of the groups that splits keep whole. `description` is the file
-    in which `describe` leaves what repeats a run.
+    in which `describe` leaves what repeats a run; a run that leaves none is described when it has ended.
     """
 
     description: ClassVar[str] = "run.json"
@@ -86,6 +86,8 @@ class CandidateRun(Evaluator):
             metrics = self.metrics_of(request, directory)
         seconds = time.monotonic() - start
         reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
+        if not (directory / self.description).exists():
+            self.describe(request, directory)
         evaluation = self.scored(request, reported, directory)
         write_outcome(evaluation, directory)
         return evaluation

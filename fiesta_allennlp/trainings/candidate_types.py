@@ -46,7 +46,8 @@ TRIAL_RECORDS = 200  # of a program
 class CandidateType(Registrable):
     """A candidate of one type, found by the `type` in its config.
 
-    A subclass needs `run_class` and `check_complete`. The defaults are for a candidate that splits its data itself.
+    A subclass needs `run_class` and `check_complete`. The defaults are for a candidate that splits its data itself, by
+    the `split_seed` of each request. Refuse other divisions than the official one in `check` if yours does not.
 
     Attributes:
         worker_module: a module of this package that workers import first.

@@ -64,8 +64,9 @@ def load_config(
     """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
-        command = " A command needs placeholders, such as {train}, {test} and {seed}." if " " in spec.place else ""
-        raise ConfigError(f"no such config file.{command}")
+        if spec.path.suffix and " " not in spec.place:
+            raise ConfigError("no such config file.")
+        raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")
     config = _evaluated(spec, overrides, data_of_commands)
     type_of(config).check_complete()
     return config

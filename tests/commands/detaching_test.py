@@ -75,8 +75,16 @@ def test_an_interrupt_during_the_checks_ends_the_command(
     assert not is_running(started[0])
 
 
-@pytest.mark.parametrize(("prefix", "module"), [("allennlp fiesta-", "allennlp"), ("fiesta ", "fiesta_allennlp")])
-def test_the_command_in_the_background_is_the_same(monkeypatch: pytest.MonkeyPatch, prefix: str, module: str) -> None:
-    monkeypatch.setattr(sys, "argv", ["somewhere", "fiesta-select", "a.jsonnet", "--detach", "-s", "run"])
-    monkeypatch.setattr(detaching, "command", lambda name: prefix + name)
-    assert detaching._command() == [sys.executable, "-m", module, "fiesta-select", "a.jsonnet", "-s", "run"]
+@pytest.mark.parametrize(
+    ("script", "start"),
+    [
+        ("/bin/fiesta", ["/bin/fiesta"]),
+        ("/lib/allennlp/__main__.py", ["-m", "allennlp"]),
+        ("/lib/fiesta_allennlp/__main__.py", ["-m", "fiesta_allennlp"]),
+    ],
+)
+def test_the_command_in_the_background_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, script: str, start: List[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [script, "select", "a.jsonnet", "--detach", "-s", "run"])
+    assert detaching._command() == [sys.executable, *start, "select", "a.jsonnet", "-s", "run"]

@@ -1,5 +1,6 @@
 """What signals do to a command."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fiesta_allennlp.commands.command import run_and_exit
 from tests.conftest import REPOSITORY
 from tests.warm import Command
 
@@ -70,6 +72,18 @@ def test_the_second_signal_ends_it_at_once() -> None:
         process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=50)
     assert (process.returncode, output) == (130, "")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE])
+def test_an_error_of_the_machine_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    def work(console: object) -> int:
+        raise OSError(number, os.strerror(number), "runs/first")
+
+    with pytest.raises(SystemExit) as stopped:
+        run_and_exit(work, debug=False, interrupted=lambda: "")
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert said.startswith(f"error: runs/first: {os.strerror(number)}. ") and said.count("\n") == 1
 
 
 SLOW_IMPORT = """

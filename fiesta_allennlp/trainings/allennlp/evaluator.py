@@ -59,6 +59,8 @@ class AllenNLPTraining(CandidateRun):
     word-vector files to read instead of the files in the config.
     """
 
+    description = CONFIG_NAME
+
     vectors: Mapping[str, str] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
