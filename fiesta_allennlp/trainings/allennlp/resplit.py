@@ -86,13 +86,13 @@ class ResplitReader(DatasetReader):
         targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
         split = split_pool(groups, targets, seed=self._split_seed)
-        set_of = {groups[index]: part for part in self._parts for index in split.part(part)}
+        part_by_group = {groups[index]: part for part in self._parts for index in split.part(part)}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
-            if group not in set_of:
+            if group not in part_by_group:
                 raise DataError(f"resplit: 'split_reader' yields no instances with {self._group_by} = {group!r}.")
-            sets[set_of[group]].append(instance)
+            sets[part_by_group[group]].append(instance)
         if not sets["train"]:
             raise DataError("resplit: the reader yields no instances for the training set of this split.")
         return sets
@@ -143,7 +143,7 @@ def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashab
 def _comparable(value: Any, group_by: str) -> Hashable:
     """Return a list, such as the words of a sentence, as a tuple."""
     if isinstance(value, (list, tuple)):
-        return tuple(_comparable(each, group_by) for each in value)
+        return tuple(_comparable(item, group_by) for item in value)
     if isinstance(value, Hashable):
         return value
     raise DataError(

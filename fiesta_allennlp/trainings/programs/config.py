@@ -57,7 +57,7 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse unknown keys and values of the wrong type."""
     data, environment = config.get("data"), config.get("environment", {})
-    _check_known(config, KEYS, "a program")
+    _check_names(config, KEYS, "a program")
     command = config.get("command")
     is_command = bool(command) and _is_list_of_texts(command)
     _check_kind("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
@@ -71,22 +71,22 @@ def check_keys(config: Mapping[str, Any]) -> None:
     if data is None:
         return
     _check_kind("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
-    _check_known(data, DATA_KEYS, "'data' of a program")
+    _check_names(data, DATA_KEYS, "'data' of a program")
     for part in PARTS:
         path = data.get(part)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
         _check_kind(f"data.{part}", path, is_file, "the path to a single file")
-    given = data.get("format")
-    hint = did_you_mean(str(given), FORMATS)
-    _check_kind("data.format", given, given in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+    data_format = data.get("format")
+    hint = did_you_mean(str(data_format), FORMATS)
+    _check_kind("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
     if data.get("train") is None:
         raise ConfigError("'data.train' is missing.")
 
 
-def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> None:
-    unknown = [key for key in given if key not in known]
+def _check_names(entries: Mapping[str, Any], valid_keys: Sequence[str], owner: str) -> None:
+    unknown = [key for key in entries if key not in valid_keys]
     if unknown:
-        raise ConfigError(not_keys(unknown, owner, known))
+        raise ConfigError(not_keys(unknown, owner, valid_keys))
 
 
 def _check_kind(key: str, value: Any, is_right: bool, what: str, hint: str = "") -> None:
@@ -110,19 +110,19 @@ def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
     """Return the placeholders that the command and the variables of a program use."""
-    told = [text for key, text in _texts(config) if key != "metrics"]
-    return frozenset(name for text in told for _, name in PLACEHOLDER.findall(text) if name)
+    texts = [text for key, text in _texts(config) if key != "metrics"]
+    return frozenset(name for text in texts for _, name in PLACEHOLDER.findall(text) if name)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    known = {**values, PYTHON: sys.executable}
-    return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else known[found[2]], text)
+    all_values = {**values, PYTHON: sys.executable}
+    return PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
 
 
 def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
     """Return the program and its arguments. A plain `python` is this interpreter."""
-    first, *others = config["command"]
-    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *others)]
+    first, *arguments = config["command"]
+    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *arguments)]
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:

@@ -37,5 +37,5 @@ if __name__ == "__main__":
         sys.exit(f"error: {sys.argv[2]} exists already. Choose a new directory.")
     for package in sys.argv[3:]:
         import_package(package)
-    made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
-    print(f"{made.metric} {made.score}")
+    evaluation = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
+    print(f"{evaluation.metric} {evaluation.score}")
