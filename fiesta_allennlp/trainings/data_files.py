@@ -131,12 +131,12 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    here = _checked(mark, places)
+    local_mark = _checked(mark, places)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _checked(here, {})
+            _checked(local_mark, {})
 
 
 def _checked(mark: DataMark, places: Mapping[str, str]) -> DataMark:
@@ -146,19 +146,19 @@ def _checked(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     new = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
     if new:
         raise DataChangedError(f"{new[0]} is a new data file that did not exist when the selection began")
-    files = tuple(_same(file, source) for source, file in files_by_path.items())
+    files = tuple(_check_same(file, source) for source, file in files_by_path.items())
     return replace(mark, data_paths=tuple(data_paths), files=files)
 
 
-def _same(file: FileMark, source: str) -> FileMark:
+def _check_same(file: FileMark, source: str) -> FileMark:
     local_file = _fetched(source)
     if local_file is None:
         return file
     stamp = _stamp(local_file)
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(local_file) != file.digest):
-        was, now = file.stamp[0], stamp[0]
-        how = f" ({was} bytes then, {now} now)" if was != now else ""
-        raise DataChangedError(f"{file.path} has changed since the selection began{how}")
+        old_size, new_size = file.stamp[0], stamp[0]
+        change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
+        raise DataChangedError(f"{file.path} has changed since the selection began{change}")
     return FileMark(source, stamp, file.digest)
 
 
@@ -170,8 +170,8 @@ def _stamp(file: Path) -> Tuple[int, int, int]:
 def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
     """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
     paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
-    named = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
-    missing = [path for path in named if not Path(path).exists()]
+    mentioned = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
+    missing = [path for path in mentioned if not Path(path).exists()]
     if not missing or not re.search("not found|No such file", message):
         return None
     path = max(missing, key=len)

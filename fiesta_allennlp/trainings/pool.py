@@ -133,12 +133,12 @@ def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: 
     if not untrained:
         return ""
     more = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
-    named = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
+    label_text = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
     if division.is_official:
-        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {named}."
+        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
     return (
         f"some labels occur in a single {group_by or 'record'}, so a run can train or test on them but never do both: "
-        f"{named}."
+        f"{label_text}."
     )
 
 
@@ -243,20 +243,20 @@ def _difference(first: Pool, second: Pool) -> Optional[str]:
         return "one of them is a program that splits its data itself. Add 'data' to its config."
     if set(first.targets) != set(second.targets):
         return (
-            f"the sets are {_shown(list(first.targets))} in one and {_shown(list(second.targets))} in the other. A "
+            f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other. A "
             "selection keeps its sets: to change them, start a new one in another directory."
         )
     for name, what in DIFFERENCES.items():
-        mine, theirs = getattr(first, name), getattr(second, name)
+        first_value, second_value = getattr(first, name), getattr(second, name)
         if name == "fingerprint" and first.is_of_program != second.is_of_program:
             return _UNPAIRED if set(first.pairing).isdisjoint(second.pairing) else None
-        if mine != theirs:
+        if first_value != second_value:
             remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA
-            return f"the {what} is {_shown(mine)} in one and {_shown(theirs)} in the other. {remedy}"
+            return f"the {what} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
     return None
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     listed = [f"{part} {size}" for part, size in value.items()] if isinstance(value, Mapping) else value
     return ", ".join(listed) if isinstance(listed, list) else str(value)
 

@@ -47,7 +47,7 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
             )
         if labels != their_labels if group_by is None else labels and their_labels and labels.isdisjoint(their_labels):
             raise ConfigError(
-                f"{key} = {group!r} has the label {_named(labels)} in 'dataset_reader' but {_named(their_labels)} in "
+                f"{key} = {group!r} has the label {_text(labels)} in 'dataset_reader' but {_text(their_labels)} in "
                 f"'validation_dataset_reader', so a random split cannot match them. {REMEDY}"
             )
 
@@ -59,7 +59,7 @@ def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple
     return by_group
 
 
-def _named(labels: Set[Tuple[Any, ...]]) -> str:
+def _text(labels: Set[Tuple[Any, ...]]) -> str:
     return " or ".join(sorted(", ".join(map(repr, values)) for values in labels)) or "none"
 
 
@@ -91,17 +91,17 @@ def check_reads_alike(
         return
     num_left = MOST_READ_AGAIN
     for part in (part for part in PARTS if part in by_part):
-        before = by_part[part][:num_left]
+        instances = by_part[part][:num_left]
         most = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
-        again = list(itertools.islice(reader._read(paths[part]), most))
-        for number, (first, second) in enumerate(itertools.zip_longest(before, again), start=1):
+        reread = list(itertools.islice(reader._read(paths[part]), most))
+        for number, (first, second) in enumerate(itertools.zip_longest(instances, reread), start=1):
             if first is None or second is None or _labels_or_texts(first) != _labels_or_texts(second):
                 raise ConfigError(
                     f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[part]} "
                     "differs when read again, so every run would be tested on different data. Fix the reader, or use "
                     "a generator with a fixed seed, such as random.Random(0)."
                 )
-        num_left -= len(before)
+        num_left -= len(instances)
 
 
 def contents_of(instances: Sequence[Instance]) -> List[Hashable]:

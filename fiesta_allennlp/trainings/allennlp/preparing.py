@@ -135,7 +135,7 @@ def build_once(
         loop.model.eval()
         with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):
-                loss = _through(loop.model, batch).get("loss")
+                loss = _model_output(loop.model, batch).get("loss")
                 if loss is not None and not math.isfinite(loss):
                     raise ConfigError(
                         f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
@@ -168,7 +168,7 @@ def _check_keeps_counts(model: Model, metrics: Mapping[str, float]) -> None:
         )
 
 
-def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
+def _model_output(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the output of the model for this batch. An error of the machine is not the model's fault."""
     try:
         return model(**batch)

@@ -76,10 +76,10 @@ class ResplitReader(DatasetReader):
         if file_path not in self._parts:
             raise ConfigurationError(f"resplit: data paths must be one of {self._parts} but got '{file_path}'.")
         if self._sets is None:
-            self._sets = self._drawn()
+            self._sets = self._draw_sets()
         yield from self._sets[file_path]
 
-    def _drawn(self) -> Dict[str, List[Instance]]:
+    def _draw_sets(self) -> Dict[str, List[Instance]]:
         by_part = read_parts(self._reader, self._paths)
         split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
         sizes = {part: len(instances) for part, instances in split_by.items()}
@@ -112,12 +112,12 @@ class ResplitReader(DatasetReader):
 
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
-    error of the reader becomes a `ReaderError` with the place. Errors of the machine, such as a missing file, and this
+    error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
+    return {part: _read_instances(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
 
 
-def _read(reader: DatasetReader, path: Any) -> List[Instance]:
+def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
     instances: List[Instance] = []
     try:
         for instance in itertools.islice(reader._read(path), reader.max_instances):
@@ -125,9 +125,9 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        place = json.dumps(path).strip('"')
+        path_text = json.dumps(path).strip('"')
         raise ReaderError(
-            f"{place}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
+            f"{path_text}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
         ) from error
     return instances
 

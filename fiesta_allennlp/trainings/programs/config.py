@@ -156,19 +156,19 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
             f"'metrics' is {json.dumps(metrics)}, so parallel runs would overwrite each other's file. Write the "
             'metrics to "{directory}/metrics.json"; or use "stdout" to read the last line of the output.'
         )
-    named = placeholders_of(config)
+    placeholders = placeholders_of(config)
     if config.get("data") is not None:
-        _check_sets(named, division)
+        _check_sets(placeholders, division)
     else:
-        _check_own_splits(named, group_by, division)
+        _check_own_splits(placeholders, group_by, division)
     _check_is_there(config["command"])
 
 
-def _check_sets(named: FrozenSet[str], division: Division) -> None:
-    missing = [part for part in division.parts if part not in named]
+def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
+    missing = [part for part in division.parts if part not in placeholders]
     if missing:
         remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
-        if division.scored == "validation" and "test" in named:
+        if division.scored == "validation" and "test" in placeholders:
             remedy = "with --score validation, replace {test} with {validation}"
         elif missing == ["validation"]:
             share = "its share from --split-ratios" if division.ratios else "'data.validation'"
@@ -178,24 +178,24 @@ def _check_sets(named: FrozenSet[str], division: Division) -> None:
             f"all of its data. Add the missing placeholders; or, {remedy}."
         )
     for part in PARTS:
-        if part in named and part not in division.parts:
+        if part in placeholders and part not in division.parts:
             why = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
             raise ConfigError(f"'command' uses {{{part}}}, but with {why} there is no {part} set. Remove it.")
 
 
-def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
+def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
     for part in PARTS:
-        if part in named:
+        if part in placeholders:
             raise ConfigError(
                 f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     check_no_split_options(group_by, division)
-    if division.is_official and "split_seed" in named:
+    if division.is_official and "split_seed" in placeholders:
         raise ConfigError(
             "'command' uses {split_seed}, but --splits official varies only seeds. Remove it, or use --splits shared."
         )
-    if not division.is_official and "split_seed" not in named:
+    if not division.is_official and "split_seed" not in placeholders:
         raise ConfigError(
             "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
             "'data') to let the selection split the data, {split_seed} to let the program split them, or --splits "
@@ -225,10 +225,10 @@ def _check_is_there(command: Sequence[str]) -> None:
 
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
-    named = placeholders_of(config)
-    if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
+    placeholders = placeholders_of(config)
+    if config.get("data") is not None and "validation" in division.parts and "validation" not in placeholders:
         yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
-    if "seed" not in named and "split_seed" not in named:
+    if "seed" not in placeholders and "split_seed" not in placeholders:
         yield "its command does not use {seed}, so its runs differ only in their data."
 
 

@@ -66,9 +66,9 @@ class ProgramData:
 
     def fields(self) -> Dict[str, List[Hashable]]:
         """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        named = [{name for record in file.records for name in record.fields} for file in self.files.values()]
+        names_by_file = [{name for record in file.records for name in record.fields} for file in self.files.values()]
         records = self.records
-        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*named)}
+        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*names_by_file)}
 
 
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:

@@ -18,14 +18,14 @@ from fiesta_allennlp.trainings.candidate_types import type_of
 
 def repeat_program(description: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
-    done = json.loads(description.read_text(encoding="utf-8"))
-    run, request = done["run"], Request(**done["run"]["seeds"])
+    record = json.loads(description.read_text(encoding="utf-8"))
+    run, request = record["run"], Request(**record["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
-    shared = {"metric": done["metric"], "group_by": run["group_by"], "division": Division(**division)}
+    shared = {"metric": record["metric"], "group_by": run["group_by"], "division": Division(**division)}
     candidate = type_of(run["config"])
     directory.mkdir(parents=True)
     again = candidate.run(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
-    return replace(again, config=run["config"], working_directory=done["working_directory"]).evaluate(
+    return replace(again, config=run["config"], working_directory=record["working_directory"]).evaluate(
         request, directory
     )
 

@@ -116,8 +116,8 @@ def last_lines(text: str) -> str:
     """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
     terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    shown = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
-    return shown if len(shown) <= MOST_CHARACTERS else f"... {shown[-MOST_CHARACTERS:]}"
+    end = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
+    return end if len(end) <= MOST_CHARACTERS else f"... {end[-MOST_CHARACTERS:]}"
 
 
 @dataclass(frozen=True)
