@@ -21,7 +21,7 @@ from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySe
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import table_from
 from fiesta_allennlp.tables.table_reader import read_rows
-from fiesta_allennlp.trainings.candidate_values import given_points
+from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
@@ -219,7 +219,7 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
     elif given:
         typed[into] = tuple(map(str, given))
     if "points" in typed:
-        typed["points"] = given_points(typed["points"])
+        typed["points"] = plain_points(typed["points"])
     if isinstance(typed.get("overrides"), Mapping):
         typed["overrides"] = json.dumps(typed["overrides"])
     if isinstance(typed.get("cuda_devices"), (list, tuple)):

@@ -21,12 +21,12 @@ BINARY = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasurePosterior(StudentTPosterior):
-    """Metrics of systems, compared on the documents that they share. `alone` has the pseudo-scores of each."""
+    """Metrics of systems, compared on the documents that they share. `pseudo_scores` has those of each."""
 
-    alone: PseudoScores
+    pseudo_scores: PseudoScores
 
     def interval(self, level: float) -> np.ndarray:
-        return self.alone.interval(level)
+        return self.pseudo_scores.interval(level)
 
 
 @Belief.register("paired_measure")
@@ -74,16 +74,16 @@ class PairedMeasure(Belief):
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[MeasurePosterior]:
         measures = [self._pseudo_scores(history) for history in histories]
-        tables = [_scores(history, alone) for history, alone in zip(histories, measures, strict=True)]
+        tables = [_scores(history, measure) for history, measure in zip(histories, measures, strict=True)]
         posteriors = [
             MeasurePosterior(
-                location=alone.centre + alone.unit * means.location,
-                scales=alone.unit * means.scale,
+                location=measure.centre + measure.unit * means.location,
+                scales=measure.unit * means.scale,
                 df=means.df,
                 weight=means.weight,
-                alone=alone,
+                pseudo_scores=measure,
             )
-            for alone, means in zip(measures, mean_scores_of_all(tables), strict=True)
+            for measure, means in zip(measures, mean_scores_of_all(tables), strict=True)
         ]
         for margin in margins:
             compute_together(posteriors, margin)
@@ -97,10 +97,10 @@ class PairedMeasure(Belief):
         return pseudo_scores(numerators, denominators)
 
 
-def _scores(history: History, alone: PseudoScores) -> Scores:
+def _scores(history: History, measure: PseudoScores) -> Scores:
     splits = [history.split_seeds(name) for name in history.active]
-    table = score_table(splits, [scores / alone.unit for scores in alone.scores])
-    return replace(table, within=table.within + alone.unseen / alone.unit**2)
+    table = score_table(splits, [scores / measure.unit for scores in measure.scores])
+    return replace(table, within=table.within + measure.unseen / measure.unit**2)
 
 
 def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:

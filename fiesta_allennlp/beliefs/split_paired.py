@@ -138,10 +138,10 @@ class LogitUnpaired(Unpaired):
 def _worth_pairing(splits: List[np.ndarray]) -> List[np.ndarray]:
     """The splits or, where the table would be too large although no two candidates share two, one split for all: their
     effects are left out anyway."""
-    distinct, num_candidates = np.unique(np.concatenate([np.unique(own) for own in splits]), return_counts=True)
+    distinct, num_candidates = np.unique(np.concatenate([np.unique(labels) for labels in splits]), return_counts=True)
     if len(splits) * len(distinct) <= MOST_CELLS or (num_candidates > 1).sum() > 1:
         return splits
-    return [np.zeros_like(own) for own in splits]
+    return [np.zeros_like(labels) for labels in splits]
 
 
 def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:

@@ -126,11 +126,11 @@ def _parameters(built_class: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own, hints = inspect.signature(constructor).parameters, _resolved(constructor)
-        for name, parameter in list(own.items())[1:]:
+        own_parameters, hints = inspect.signature(constructor).parameters, _resolved(constructor)
+        for name, parameter in list(own_parameters.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 parameters.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
-        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters.values())
         if not takes_all:
             break
     return parameters, takes_all
@@ -144,8 +144,8 @@ def _resolved(constructor: Any) -> Dict[str, Any]:
         hints: Dict[str, Any] = {}
         for name, annotation in constructor.__annotations__.items():
             with suppress(NameError):
-                alone = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
-                hints.update(typing.get_type_hints(alone, constructor.__globals__))
+                stub = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
+                hints.update(typing.get_type_hints(stub, constructor.__globals__))
         return hints
 
 

@@ -71,13 +71,13 @@ class LimitedDocuments(Strategy):
         decision = self.strategy.recommend(history)
         if decision.stopped_by in ("confidence", "failures", "budget"):
             return decision
-        through = self._through(history)
-        if not through or not self._is_enough(history, decision, through):
+        exhausted = self._exhausted(history)
+        if not exhausted or not self._is_enough(history, decision, exhausted):
             return decision
         answered = [name for name in history.active if history.num_finished(name)]
         if len(answered) < 2:
             return replace(decision, best=answered[0] if answered else None, stopped_by="failures")
-        best = max(set(through).intersection(answered) or answered, key=lambda name: self.measure(history, name))
+        best = max(set(exhausted).intersection(answered) or answered, key=lambda name: self.measure(history, name))
         return replace(decision, best=best, stopped_by="documents")
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
@@ -91,17 +91,17 @@ class LimitedDocuments(Strategy):
         most = min(most, num_candidates * self.num_batches)
         return min(least, most), most
 
-    def _is_enough(self, history: History, decision: Decision, through: List[str]) -> bool:
-        if len(through) == len(history.active):
+    def _is_enough(self, history: History, decision: Decision, exhausted: List[str]) -> bool:
+        if len(exhausted) == len(history.active):
             return True
         if not isinstance(self.strategy, FixedConfidence):
             # The documents that its plan asks for next do not exist, and nothing else is part of the plan.
             next_names = self.strategy.propose(history, 1, np.random.default_rng(0))
-            return not history.pending and bool(next_names) and next_names[0] in through
-        together = sum(decision.prob_best.get(name, 0.0) for name in through)
-        return len(through) > 1 and together >= self.strategy.confidence
+            return not history.pending and bool(next_names) and next_names[0] in exhausted
+        total = sum(decision.prob_best.get(name, 0.0) for name in exhausted)
+        return len(exhausted) > 1 and total >= self.strategy.confidence
 
-    def _through(self, history: History) -> List[str]:
+    def _exhausted(self, history: History) -> List[str]:
         """Return the systems that have finished with all documents, even if they failed on each."""
         pending = Counter(request.candidate for request in history.pending)
         remaining = self._remaining(history)

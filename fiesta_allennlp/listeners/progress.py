@@ -141,9 +141,9 @@ class Progress:
 
     def _waits(self, history: History, decision: Decision) -> str:
         """Return the runs that are missing before a probable winner is named."""
-        done = {name: history.num_finished(name) for name in decision.lacking}
+        runs = {name: history.num_finished(name) for name in decision.lacking}
         needs = (
-            f"{name} {done[name]} of at least {done[name] + n} runs" for name, n in Counter(decision.lacking).items()
+            f"{name} {runs[name]} of at least {runs[name] + n} runs" for name, n in Counter(decision.lacking).items()
         )
         return f"; before a winner is named: {', '.join(needs)}"
 
@@ -186,16 +186,16 @@ class Progress:
     def _table(self) -> Table:
         history = self._history
         waiting = Counter(request.candidate for request in self._waiting if request in history.pending)
-        done = count_text(len(history.evaluations), "run")
-        later = f", {waiting.total()} waiting for another try" if waiting else ""
-        now = f"{len(history.pending) - waiting.total()} running{later}"
-        title = f"{done}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
+        runs = count_text(len(history.evaluations), "run")
+        retries = f", {waiting.total()} waiting for another try" if waiting else ""
+        now = f"{len(history.pending) - waiting.total()} running{retries}"
+        title = f"{runs}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", extra_columns=("running", *(["waiting"] if waiting else [])))
         summaries = [summarise_candidate(history, self._decision, name) for name in history.candidates]
         digits = decimals_of(summaries)
         for candidate in summaries:
-            late = waiting[candidate.name]
-            numbers = (history.num_pending(candidate.name) - late, *([late] if waiting else []))
+            num_waiting = waiting[candidate.name]
+            numbers = (history.num_pending(candidate.name) - num_waiting, *([num_waiting] if waiting else []))
             add_candidate(table, candidate, digits, extra_numbers=numbers)
         return table
 

@@ -56,17 +56,17 @@ def expected_loss(
     has_tail = matters & not_chosen & (weight > 0)
     tails = weight * _excess((high - location) / np.where(matters, scale, 1.0), df) * scale
     total += float(tails[has_tail].sum())
-    own = matters[:, chosen]
-    tail = weight[:, chosen] * _excess((location[chosen] - low) / np.where(own, scale[:, chosen], 1.0), df[:, chosen])
-    return total + float((tail * scale[:, chosen])[own].sum())
+    mask = matters[:, chosen]
+    tail = weight[:, chosen] * _excess((location[chosen] - low) / np.where(mask, scale[:, chosen], 1.0), df[:, chosen])
+    return total + float((tail * scale[:, chosen])[mask].sum())
 
 
 def expected_loss_of_draws(marginals: Sequence[Marginal], chosen: int) -> float:
     """Compute `expected_loss` of quantities that are known by weighted draws."""
     edges = edges_of(marginals)
-    own, y = below_at(marginals, edges), expit(edges)
-    rise = np.diff(own, axis=1)
-    densities = [_loss_density(own[:, :-1] + node * rise, chosen) for node in GAUSS]
+    below, y = below_at(marginals, edges), expit(edges)
+    rise = np.diff(below, axis=1)
+    densities = [_loss_density(below[:, :-1] + node * rise, chosen) for node in GAUSS]
     return float(np.diff(y) @ (densities[0] + densities[1]) / 2)
 
 

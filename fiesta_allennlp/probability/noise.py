@@ -19,7 +19,7 @@ NUM_SCALES = 24
 NUM_WIDE = 48
 """Grid points to find that place."""
 
-_SHARES, _SHARE_WEIGHTS = (each / 2 for each in legendre.leggauss(4))
+_SHARES, _SHARE_WEIGHTS = (values / 2 for values in legendre.leggauss(4))
 _SHARES = _SHARES + 0.5
 """Gauss-Legendre nodes over the share of outlying candidates, which is uniform from 0 to 1."""
 
@@ -167,9 +167,9 @@ def _class_weights(log_likelihood: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 
 def _wide_grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
     """Values of log s^2 wherever any candidate's own variance is. Shape: `(..., NUM_WIDE)`."""
-    own = np.log(squares / df).squeeze(-2)
+    log_variances = np.log(squares / df).squeeze(-2)
     beyond = 14 / np.maximum(df.sum(axis=(-2, -1)), 0.5)
-    return np.linspace(own.min(axis=-1) - 3, own.max(axis=-1) + 3 + beyond, NUM_WIDE, axis=-1)
+    return np.linspace(log_variances.min(axis=-1) - 3, log_variances.max(axis=-1) + 3 + beyond, NUM_WIDE, axis=-1)
 
 
 def _moments(values: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

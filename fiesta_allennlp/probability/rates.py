@@ -143,10 +143,10 @@ class RatesModel:
         log_x = quantiles[np.arange(num_kinds), ranks] - log_scales
         log_rates = log_x - log_sum_exp(log_x)[:, None]
         # A kind without answers has its prior in both densities, which is left out: its rate may be too small a number.
-        own = self.log_rising(np.log(self.concentration) + log_rates[:, seen], self.counts[:, seen])
-        own = own + (self.prior * log_rates)[:, seen].sum(axis=1)
-        proposed = (shapes * log_rates)[:, seen].sum(axis=1) - shapes.sum() * log_sum_exp(log_scales + log_rates)
-        return WeightedRates(log_rates, softmax(own - proposed))
+        log_posterior = self.log_rising(np.log(self.concentration) + log_rates[:, seen], self.counts[:, seen])
+        log_posterior = log_posterior + (self.prior * log_rates)[:, seen].sum(axis=1)
+        log_proposal = (shapes * log_rates)[:, seen].sum(axis=1) - shapes.sum() * log_sum_exp(log_scales + log_rates)
+        return WeightedRates(log_rates, softmax(log_posterior - log_proposal))
 
     def derivatives(self, u: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """Compute dS_k / du_k and d^2 S_k / du_k^2. Shapes: `(num_kinds,)`, as `u`."""
@@ -162,8 +162,8 @@ class RatesModel:
         """Compute sum_k S_k(exp(u_k)). Shapes: `(num_samples, num_kinds)` to `(num_samples,)`."""
         result = np.zeros(len(u))
         for column, values in zip(u.T, counts.T, strict=True):
-            different, times = np.unique(values[values > 0], return_counts=True)
+            distinct, times = np.unique(values[values > 0], return_counts=True)
             x = np.exp(column)
             result += times.sum() * column
-            result += (times * (gammaln(x[:, None] + different) - gammaln(x + 1)[:, None])).sum(axis=1)
+            result += (times * (gammaln(x[:, None] + distinct) - gammaln(x + 1)[:, None])).sum(axis=1)
         return result

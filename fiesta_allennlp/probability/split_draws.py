@@ -60,10 +60,10 @@ class EffectsPosterior:
         return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
 
     def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
-        is_outlying, own = rng.random((2, len(self.outlying)))
+        is_outlying, uniform = rng.random((2, len(self.outlying)))
         is_outlying = is_outlying < self.outlying
         df, variance = (np.where(is_outlying, *by_class) for by_class in (self.noise_df, self.noise_variance))
-        return df * variance / chdtri(df, np.where(is_outlying, own, rng.random()))
+        return df * variance / chdtri(df, np.where(is_outlying, uniform, rng.random()))
 
 
 def effects_posterior(scores: Scores) -> EffectsPosterior:

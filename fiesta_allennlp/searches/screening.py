@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, importin
 from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import clear
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_spec
 from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
 from fiesta_allennlp.trainings.pool import Preparation, facts_of
 from fiesta_allennlp.trainings.preparation import (
@@ -191,7 +191,7 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
 def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
-    again = replace(candidate_of(read_place(first.source, name=first.name), staged), facts=first.facts)
+    again = replace(candidate_of(read_spec(first.source, name=first.name), staged), facts=first.facts)
     return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
 
 
@@ -200,7 +200,7 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
     staged = settings.selection()
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
     importing(settings.include_package, lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise))
-    mark_of(candidate_of(read_place(example.source), staged), staged.division)
+    mark_of(candidate_of(read_spec(example.source), staged), staged.division)
 
 
 def prepare_by_reader(

@@ -87,12 +87,12 @@ class FixedBudget(Strategy):
         if len(history.active) < 2:
             return replace(decision, stopped_by="failures")
         stage = self.stage(history)
-        spent = history.total_started >= self.budget and not history.pending
-        over = spent or all_finished(history, self.open(stage.contenders), stage.target)
+        is_spent = history.total_started >= self.budget and not history.pending
+        is_over = is_spent or all_finished(history, self.open(stage.contenders), stage.target)
         best = None
         if all_finished(history, stage.contenders, 1):
             best = max(stage.contenders, key=lambda name: history.scores(name).mean())
-        return replace(decision, best=best, stopped_by="budget" if over else None)
+        return replace(decision, best=best, stopped_by="budget" if is_over else None)
 
 
 @Strategy.register("sequential_halving")

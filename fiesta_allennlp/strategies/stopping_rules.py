@@ -203,16 +203,16 @@ def predictive_power(history: History, look: Look, confidence: float, room: int)
     """
     assert look.posterior is not None
     pair = winner_and_rival(history, look)
-    later = 0.0
+    later_variance = 0.0
     for name in pair.names:
         num_runs = history.num_finished(name)
         variance = float(look.posterior.scale[history.active.index(name)]) ** 2
-        later += variance * num_runs / (num_runs + room / 2)
-    moves = pair.sd**2 - later
-    if not moves > 0:
+        later_variance += variance * num_runs / (num_runs + room / 2)
+    moved_variance = pair.sd**2 - later_variance
+    if not moved_variance > 0:
         return float(room > 0)
-    needed = float(ndtri(confidence)) * math.sqrt(later)
-    return float(sum(ndtr((lead - needed) / math.sqrt(moves)) for lead in (pair.lead, -pair.lead)))
+    needed = float(ndtri(confidence)) * math.sqrt(later_variance)
+    return float(sum(ndtr((lead - needed) / math.sqrt(moved_variance)) for lead in (pair.lead, -pair.lead)))
 
 
 def _by_split(history: History, candidate: str) -> Dict[int, float]:

@@ -75,7 +75,7 @@ class BatchThompson(PosteriorSampling):
     def __init__(self, *, batch_size: Optional[int] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.batch_size = batch_size
-        self._begin: Tuple[Optional[History], Mapping[str, float]] = (None, {})
+        self._batch_start: Tuple[Optional[History], Mapping[str, float]] = (None, {})
 
     def check(self, candidates: List[str]) -> None:
         super().check(candidates)
@@ -86,14 +86,14 @@ class BatchThompson(PosteriorSampling):
         position = self._position(history)
         if position == 0 and history.pending:
             return []
-        begin = history.first(history.total_started - position)
+        start = history.first(history.total_started - position)
         if position == 0:
-            self._begin = (begin, look.decision.prob_best)
-        elif self._begin[0] != begin:  # another history than at the last piece, as after a resumption
-            prob_best = believed(begin, self.belief).decision.prob_best  # empty where a candidate joined in the batch
-            self._begin = (begin, prob_best or look.decision.prob_best)
+            self._batch_start = (start, look.decision.prob_best)
+        elif self._batch_start[0] != start:  # another history than at the last piece, as after a resumption
+            prob_best = believed(start, self.belief).decision.prob_best  # empty where a candidate joined in the batch
+            self._batch_start = (start, prob_best or look.decision.prob_best)
         size = min(slots, (self.batch_size or slots) - position)
-        return draw(self._begin[1], size, rng)
+        return draw(self._batch_start[1], size, rng)
 
     def _position(self, history: History) -> int:
         """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""

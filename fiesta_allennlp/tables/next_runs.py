@@ -92,7 +92,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
-        runs=tuple(_named(proposed, table, splits=splits)),
+        runs=tuple(_assigned(proposed, table, splits=splits)),
         history=history,
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=getattr(strategy, "confidence", None),
@@ -103,7 +103,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     )
 
 
-def _named(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:
+def _assigned(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:
     """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
     that nobody mistakes one for the other."""
     order = list(dict.fromkeys(row.split for row in table.rows))

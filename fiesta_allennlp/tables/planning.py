@@ -180,25 +180,25 @@ def _simulated(
 ) -> Tuple[List[Repetition], bool]:
     """Return the repetitions that finished, and whether an interrupt came before the last one. An interrupt before the
     first is passed on."""
-    done: List[Repetition] = []
+    repetitions: List[Repetition] = []
     interrupted = False
-    while not interrupted and len(done) < (total := _repetitions(settings, done)):
+    while not interrupted and len(repetitions) < (total := _repetitions(settings, repetitions)):
         report(0, num_kinds * total)
-        numbers = range(len(done), total)
+        numbers = range(len(repetitions), total)
         results, interrupted = in_chunks(
             replayer.run_all, numbers, num_processes=settings.processes, report=lambda number: report(number, None)
         )
-        done += results
-    if not done:
+        repetitions += results
+    if not repetitions:
         raise KeyboardInterrupt
-    return done, interrupted
+    return repetitions, interrupted
 
 
-def _repetitions(settings: PlanSettings, done: Sequence[Repetition]) -> int:
+def _repetitions(settings: PlanSettings, finished: Sequence[Repetition]) -> int:
     """Return the number of repetitions: where it is open, a first few tell how many rounds one takes."""
-    if settings.repetitions is not None or len(done) < FEWEST:
+    if settings.repetitions is not None or len(finished) < FEWEST:
         return settings.repetitions or FEWEST
-    rounds = np.mean([repetition.num_rounds for repetition in done[:FEWEST]])
+    rounds = np.mean([repetition.num_rounds for repetition in finished[:FEWEST]])
     return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
 
 

@@ -60,7 +60,7 @@ class PosteriorScores(ScoreSource):
         return effects_posterior(self.standardised.table)
 
     def true_means(self) -> Dict[str, float]:
-        return self._named(self.posterior.location)
+        return self._in_score_units(self.posterior.location)
 
     @property
     def noise_sd(self) -> float:
@@ -81,7 +81,7 @@ class PosteriorScores(ScoreSource):
             values = fit.centre + fit.unit * (effects.means[position] + shifts + noise)
             splits[name] = np.concatenate([self.start.split_seeds(name), seeds])
             scores[name] = np.concatenate([self.start.scores(name), expit(values) if self.takes_logits else values])
-        return DrawnScores(splits, scores, self.name, self._named(effects.means), self.seconds)
+        return DrawnScores(splits, scores, self.name, self._in_score_units(effects.means), self.seconds)
 
     def _remaining_splits(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """Return the seeds and effects of the pilot's splits that are left, then those of new ones, with negative
@@ -93,6 +93,6 @@ class PosteriorScores(ScoreSource):
         columns = np.searchsorted(np.sort(list(split_order)), remaining)
         return np.concatenate([remaining, -1 - np.arange(len(new))]), np.concatenate([seen[columns], new])
 
-    def _named(self, means: np.ndarray) -> Dict[str, float]:
+    def _in_score_units(self, means: np.ndarray) -> Dict[str, float]:
         values = self.standardised.centre + self.standardised.unit * means
         return dict(zip(self.start.active, values.tolist(), strict=True))

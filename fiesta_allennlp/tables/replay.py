@@ -220,8 +220,8 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_belief(strategy)
-    _, most = strategy.bounds(len(means))
-    sampling = replace(sampling, length=most)
+    _, max_runs = strategy.bounds(len(means))
+    sampling = replace(sampling, length=max_runs)
     margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
     return Replayer(settings, strategy, source, sampling, margin, least_score)
 

@@ -78,15 +78,15 @@ def in_chunks(
     share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
     size = min(LARGEST_CHUNK, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
-    done: Dict[int, Outcome] = {}
+    by_number: Dict[int, Outcome] = {}
     try:
         with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
             for chunk, chunk_results in results:
-                done.update(zip(chunk, chunk_results, strict=True))
+                by_number.update(zip(chunk, chunk_results, strict=True))
                 report(len(chunk_results))
     except KeyboardInterrupt:
-        return [done[number] for number in sorted(done)], True
-    return [done[number] for number in numbers], False
+        return [by_number[number] for number in sorted(by_number)], True
+    return [by_number[number] for number in numbers], False
 
 
 def _results(

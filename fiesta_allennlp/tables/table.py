@@ -140,13 +140,13 @@ def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
     history = table.history()
     runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
     numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
-    named = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
+    split_names = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
     skipped = 0 if table.tells_states else len(table.rows) - len(history.evaluations)
     return ScoreTable(
         table.name,
-        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in named)),
-        {name: np.array([numbers[_split_of(run)] for run in mine]) for name, mine in runs.items()},
-        {name: np.array([run.score for run in mine], dtype=float) for name, mine in runs.items()},
+        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in split_names)),
+        {name: np.array([numbers[_split_of(run)] for run in own_runs]) for name, own_runs in runs.items()},
+        {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
         minimise=table.minimise,
         on_official_splits=not table.has_splits,
         notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),

@@ -104,7 +104,7 @@ class _Reader:
         all_columns: List[_Columns] = []
         for sheet, stem in zip(sheets, stems, strict=True):
             sheet, last = self._filtered(sheet)
-            sheet = self._long(sheet, notes)
+            sheet = self._in_long_form(sheet, notes)
             if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.headers:
                 candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
                 sheet = forms.with_constant(sheet, "candidate", candidate)
@@ -206,7 +206,7 @@ class _Reader:
 
         return (forms.selected(sheet, keeps) if values else sheet), last
 
-    def _long(self, sheet: Sheet, notes: Dict[str, None]) -> Sheet:
+    def _in_long_form(self, sheet: Sheet, notes: Dict[str, None]) -> Sheet:
         """Return a wide sheet in long form."""
         if self.settings.wide is None:
             return sheet
@@ -454,16 +454,16 @@ def _refuse_empty(columns: _Columns, position: Optional[int], number: int) -> No
 
 def _refuse_twice(columns: _Columns, row: Row, earlier: Row) -> NoReturn:
     """Refuse two scores of one run, and name the columns that could tell them apart."""
-    ours = [columns.called(column) for column in COLUMNS]
+    used_names = [columns.called(column) for column in COLUMNS]
     differ = differing(row.sheet, [earlier.number, row.number]) if row.sheet is earlier.sheet else []
-    apart = [name for name in differ if name not in ours]
+    telling = [name for name in differ if name not in used_names]
     split = f", split {row.split}" if row.split else ""
     remedy = "Remove one of the rows."
-    if apart:
-        value = forms.cells_of(row.sheet, [row.number])[0][row.sheet.columns.index(apart[0])]
+    if telling:
+        value = forms.cells_of(row.sheet, [row.number])[0][row.sheet.columns.index(telling[0])]
         remedy = (
-            f"The rows differ in {shortened(', '.join(apart))}. Choose rows, for example with --where "
-            f"'{apart[0]}={shortened(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
+            f"The rows differ in {shortened(', '.join(telling))}. Choose rows, for example with --where "
+            f"'{telling[0]}={shortened(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
         )
     elif columns.at["seed"] is None:
         remedy = "Add a seed column that tells them apart, or remove one of the rows."

@@ -43,9 +43,9 @@ class Point:
         return {key.removeprefix("."): value for key, value in self.values.items() if "." in key}
 
     @property
-    def typed(self) -> str:
+    def text(self) -> str:
         """The text after a template's `?`, such as `lr=0.01,model.dropout=0.5`. `read_point` reads it back."""
-        return ",".join(f"{key}={_typed(value)}" for key, value in self.values.items())
+        return ",".join(f"{key}={_value_text(value)}" for key, value in self.values.items())
 
     @property
     def identity(self) -> str:
@@ -56,8 +56,8 @@ class Point:
     def name(self) -> str:
         """The candidate's name: the text as typed. If it is long, or cannot name a file, it is cut and cleaned, and
         ends with a digest of the values."""
-        if _can_be_a_name(self.typed) and len(self.typed.encode()) <= MOST_BYTES:
-            return self.typed
+        if _can_be_a_name(self.text) and len(self.text.encode()) <= MOST_BYTES:
+            return self.text
         short = ",".join(f"{key.rpartition('.')[2]}={_text(value)}" for key, value in self.values.items())
         clean = "".join(c if _can_be_a_name(c) else "_" for c in short).encode()
         start = clean[: MOST_BYTES - DIGITS - 1].decode(errors="ignore")
@@ -68,10 +68,10 @@ def read_point(text: str) -> Point:
     """Read a point such as `lr=0.01,layers=2`. Each value is JSON, an object or a list in Jsonnet, or a text that ends
     at the next comma."""
     values: Dict[str, Any] = {}
-    rest = text
-    while rest.strip():
-        key, _, rest = rest.partition("=")
-        value, rest = _first_value(rest, key := key.strip())
+    remaining = text
+    while remaining.strip():
+        key, _, remaining = remaining.partition("=")
+        value, remaining = _first_value(remaining, key := key.strip())
         if key in values:
             raise ConfigError(f"'{key}' appears twice. Remove one of them.")
         values[key] = value
@@ -99,28 +99,28 @@ class CandidateSpec:
 
     @property
     def what(self) -> str:
-        """The name for messages: the place of a config, or the name of a command, which may be long."""
-        return f"candidate '{self.name}'" if self.command else self.place
+        """The name for messages: the source of a config, or the name of a command, which may be long."""
+        return f"candidate '{self.name}'" if self.command else self.source
 
     @property
-    def place(self) -> str:
-        """The command, or the config and the values, as `read_place` reads them."""
+    def source(self) -> str:
+        """The command, or the config and the values, as `read_spec` reads them."""
         if self.command:
             return self.command
-        return f"{self.path}?{self.point.typed}" if self.point.values else str(self.path)
+        return f"{self.path}?{self.point.text}" if self.point.values else str(self.path)
 
 
-def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
+def read_spec(source: str, *, name: Optional[str] = None) -> CandidateSpec:
     """Read a candidate that is typed as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
-    if is_command(place):
-        return CandidateSpec(Path(), given_name=name, command=place)
-    path, mark, values = place.partition("?")
-    if not mark or Path(place).is_file():
-        return CandidateSpec(Path(place), given_name=name)
+    if is_command(source):
+        return CandidateSpec(Path(), given_name=name, command=source)
+    path, mark, values = source.partition("?")
+    if not mark or Path(source).is_file():
+        return CandidateSpec(Path(source), given_name=name)
     try:
         return CandidateSpec(Path(path), read_point(values), name)
     except ConfigError as error:
-        raise ConfigError(f"candidate '{place}': {error}") from error
+        raise ConfigError(f"candidate '{source}': {error}") from error
 
 
 def is_command(text: str) -> bool:
@@ -130,16 +130,16 @@ def is_command(text: str) -> bool:
 
 
 def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
-    """Read candidates that are typed as `PLACE` or `NAME=PLACE`; each point of the template makes one. `points` is a
+    """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. `points` is a
     JSONL file, a list of points, or None or `none` for none."""
     template = None if points in (None, NONE) else _template([text for text in texts if not is_command(text)])
-    made = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
+    point_specs = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
     specs: List[CandidateSpec] = []
     for text in texts:
-        name, place = split_name(text)
+        name, source = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
-        specs += made if text == template else [read_place(place, name=name)]
+        specs += point_specs if text == template else [read_spec(source, name=name)]
     return specs
 
 
@@ -153,7 +153,7 @@ def read_points(points: Any) -> List[Point]:
         raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
     if not rows:
         raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
-    made: Dict[str, Point] = {}
+    by_identity: Dict[str, Point] = {}
     for where, row in rows:
         if not isinstance(row, Mapping):
             raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shortened(row)}.')
@@ -161,13 +161,13 @@ def read_points(points: Any) -> List[Point]:
             point = Point(row)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
-        if point.identity in made:
-            raise ConfigError(f"{where}: duplicate of an earlier point: {point.typed or 'no values'}. Remove it.")
-        made[point.identity] = point
-    return list(made.values())
+        if point.identity in by_identity:
+            raise ConfigError(f"{where}: duplicate of an earlier point: {point.text or 'no values'}. Remove it.")
+        by_identity[point.identity] = point
+    return list(by_identity.values())
 
 
-def given_points(points: Any) -> Any:
+def plain_points(points: Any) -> Any:
     """Return points from Python as plain data: the path of a file as text, or a checked list."""
     if points is None or isinstance(points, (str, Path)):
         return None if points is None else str(points)
@@ -222,7 +222,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
-def _typed(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Return a string unchanged if `_first_value` reads it back, and anything else as JSON."""
     with suppress(ConfigError):
         if isinstance(value, str) and _first_value(value, "") == (value, ""):
@@ -235,15 +235,15 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     text = text.lstrip()
     with suppress(ValueError, RecursionError):
         value, end = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=distinct).raw_decode(text)
-        rest = text[end:].lstrip()
-        if not rest or rest.startswith(","):
-            return value, rest[1:]
-    plain, _, rest = text.partition(",")
+        remaining = text[end:].lstrip()
+        if not remaining or remaining.startswith(","):
+            return value, remaining[1:]
+    plain, _, remaining = text.partition(",")
     if not plain.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
     if plain[0] not in '[{"':
-        return plain.strip(), rest
-    for end in [place for place, c in enumerate(text) if c == ","] + [len(text)]:
+        return plain.strip(), remaining
+    for end in [index for index, c in enumerate(text) if c == ","] + [len(text)]:
         with suppress(ConfigError):
             return read_jsonnet(text[:end], where=key), text[end + 1 :]
     raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shortened(text)}")

@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_place
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_spec
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.config_checks import check_parts
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
@@ -64,7 +64,7 @@ def load_config(
     """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
-        if spec.path.suffix and " " not in spec.place:
+        if spec.path.suffix and " " not in spec.source:
             raise ConfigError("no such config file.")
         raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")
     config = _evaluated(spec, overrides, data_of_commands)
@@ -101,7 +101,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = read_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
-    check_names(((spec.name, spec.place) for spec in specs), what="candidate", least=least, remedy=remedy)
+    check_names(((spec.name, spec.source) for spec in specs), what="candidate", least=least, remedy=remedy)
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for spec in specs:
@@ -151,7 +151,7 @@ def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{spec.what}: {error}") from error
-    return Candidate(spec.name, spec.place, config)
+    return Candidate(spec.name, spec.source, config)
 
 
 def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
@@ -217,7 +217,7 @@ def mark_of(candidate: Candidate, division: Division) -> DataMark:
 
 def _sources(stored: Mapping[str, Candidate]) -> str:
     sources = {name: candidate.source for name, candidate in stored.items()}
-    return shlex.join(place if read_place(place).name == name else f"{name}={place}" for name, place in sources.items())
+    return shlex.join(place if read_spec(place).name == name else f"{name}={place}" for name, place in sources.items())
 
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:

@@ -52,17 +52,17 @@ def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, ke
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
     """
     digests = {file.path: file.digest for file in mark.files}
-    for one, other in combinations([part for part in division.parts if part in paths], 2):
-        first, second = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (one, other))
-        contents, others = set(first.values()), set(second.values())
-        is_copy = bool(first and second) and (contents <= others or others <= contents)
-        if paths[one] == paths[other] or first.keys() & second.keys() or is_copy:
-            keys = [key_of(part) for part in (one, other)]
+    for a, b in combinations([part for part in division.parts if part in paths], 2):
+        files_a, files_b = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (a, b))
+        contents_a, contents_b = set(files_a.values()), set(files_b.values())
+        is_copy = bool(files_a and files_b) and (contents_a <= contents_b or contents_b <= contents_a)
+        if paths[a] == paths[b] or files_a.keys() & files_b.keys() or is_copy:
+            keys = [key_of(part) for part in (a, b)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
-                remedy = "; or remove 'test_data_path' and use --score validation" * (one != "train")
+                remedy = "; or remove 'test_data_path' and use --score validation" * (a != "train")
             raise ConfigError(
-                f"'{keys[0]}' ({paths[one]}) and '{keys[1]}' ({paths[other]}) contain the same data, so runs would be "
+                f"'{keys[0]}' ({paths[a]}) and '{keys[1]}' ({paths[b]}) contain the same data, so runs would be "
                 f"scored on data that they were fitted to. Use a different file{remedy}."
             )
 
@@ -81,12 +81,12 @@ def check_test_loader(config: Config) -> None:
 
 def check_direction(config: Config, metric: Metric) -> None:
     """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
-    wanted = config.get("trainer", {}).get("validation_metric")
+    tracked = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
-    if opposite in (wanted if isinstance(wanted, list) else [wanted]):
+    if opposite in (tracked if isinstance(tracked, list) else [tracked]):
         better, end = ("higher", "lowest") if metric.minimise else ("lower", "highest")
         raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(wanted)}, so the trainer prefers a {better} '{metric.name}', "
+            f"'trainer.validation_metric' is {json.dumps(tracked)}, so the trainer prefers a {better} '{metric.name}', "
             f"but --metric={metric.typed} selects the candidate with the {end} mean. Use --metric={opposite}, or fix "
             "'trainer.validation_metric'."
         )

@@ -34,8 +34,8 @@ def _texts(data_path: Any) -> List[str]:
 
 
 def _files_of(path: str) -> List[Path]:
-    found = [path] if os.path.exists(path) else sorted(glob.glob(path))
-    return [file for each in found for file in _files_in(Path(each))]
+    paths = [path] if os.path.exists(path) else sorted(glob.glob(path))
+    return [file for match in paths for file in _files_in(Path(match))]
 
 
 def _sources_of(path: str) -> List[str]:
@@ -56,11 +56,11 @@ def _fetched(source: str) -> Optional[Path]:
     try:
         from allennlp.common import file_utils
 
-        place = Path(file_utils.cached_path(source))
+        file = Path(file_utils.cached_path(source))
     except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
         logger.warning("cannot fetch %s, so changes to its content go unnoticed: %s", source, error)
         return None
-    return place if place.is_file() else None
+    return file if file.is_file() else None
 
 
 def _files_in(path: Path) -> List[Path]:
@@ -96,22 +96,22 @@ def mark_data(paths: Mapping[str, Any]) -> DataMark:
     URLs are fetched into AllenNLP's cache, as readers do; if a URL cannot be fetched, its name counts. Of an archive
     with a member, the whole content counts.
     """
-    whole = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     marks: List[FileMark] = []
     for part, path in sorted(paths.items()):
-        whole.update(part.encode("utf-8"))
+        fingerprint.update(part.encode("utf-8"))
         sources = [(text, source) for text in _texts(path) for source in _sources_of(text)]
-        found = [(text, source, place) for text, source in sources if (place := _fetched(source)) is not None]
-        if not found:
-            whole.update(repr(path).encode("utf-8"))
-        for text, source, place in found:
+        fetched = [(text, source, file) for text, source in sources if (file := _fetched(source)) is not None]
+        if not fetched:
+            fingerprint.update(repr(path).encode("utf-8"))
+        for text, source, file in fetched:
             if Path(source) == Path(str(path)):
-                marks.append(_marked(source, place, whole))
+                marks.append(_marked(source, file, fingerprint))
             else:
-                marks.append(_marked(source, place))
+                marks.append(_marked(source, file))
                 member = text[len(source) :] if text.startswith(f"{source}!") else ""
-                whole.update(f"{Path(source).name} {marks[-1].digest}{member}".encode())
-    return DataMark(tuple(paths.values()), tuple(marks), whole.hexdigest())
+                fingerprint.update(f"{Path(source).name} {marks[-1].digest}{member}".encode())
+    return DataMark(tuple(paths.values()), tuple(marks), fingerprint.hexdigest())
 
 
 def _marked(source: str, file: Path, *digests: Any) -> FileMark:
@@ -131,47 +131,47 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    here = _found_again(mark, places)
+    local_mark = _checked(mark, places)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _found_again(here, {})
+            _checked(local_mark, {})
 
 
-def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
+def _checked(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     """Return the mark with the places and the stamps of this machine. Raise the errors of `unchanged`."""
     data_paths = moved(list(mark.data_paths), places)
-    wanted = {places.get(file.path, file.path): file for file in mark.files}
-    new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
+    files_by_path = {places.get(file.path, file.path): file for file in mark.files}
+    new = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
     if new:
         raise DataChangedError(f"{new[0]} is a new data file that did not exist when the selection began")
-    found = tuple(_same(file, place) for place, file in wanted.items())
-    return replace(mark, data_paths=tuple(data_paths), files=found)
+    files = tuple(_check_same(file, source) for source, file in files_by_path.items())
+    return replace(mark, data_paths=tuple(data_paths), files=files)
 
 
-def _same(file: FileMark, source: str) -> FileMark:
-    place = _fetched(source)
-    if place is None:
+def _check_same(file: FileMark, source: str) -> FileMark:
+    local_file = _fetched(source)
+    if local_file is None:
         return file
-    stamp = _stamp(place)
-    if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
-        was, now = file.stamp[0], stamp[0]
-        how = f" ({was} bytes then, {now} now)" if was != now else ""
-        raise DataChangedError(f"{file.path} has changed since the selection began{how}")
+    stamp = _stamp(local_file)
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(local_file) != file.digest):
+        old_size, new_size = file.stamp[0], stamp[0]
+        change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
+        raise DataChangedError(f"{file.path} has changed since the selection began{change}")
     return FileMark(source, stamp, file.digest)
 
 
 def _stamp(file: Path) -> Tuple[int, int, int]:
-    found = file.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
     """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
     paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
-    named = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
-    missing = [path for path in named if not Path(path).exists()]
+    mentioned = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
+    missing = [path for path in mentioned if not Path(path).exists()]
     if not missing or not re.search("not found|No such file", message):
         return None
     path = max(missing, key=len)

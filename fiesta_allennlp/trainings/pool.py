@@ -112,17 +112,17 @@ def untrained_labels(
     such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
     `(num_items,)`.
     """
-    found: List[str] = []
-    sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
+    untrained: List[str] = []
+    item_sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
     for values in fields.values():
-        places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-        for side, value in zip(sides, values, strict=True):
+        sides: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+        for side, value in zip(item_sides, values, strict=True):
             for label in value if isinstance(value, tuple) else (value,):
-                places[label].add(side)
-        if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
-            never = [label for label, at in places.items() if (at == {False} if division.is_official else len(at) == 1)]
-            found += map(str, never)
-    return found
+                sides[label].add(side)
+        if 2 * len(sides) <= len(values):  # else they are numbers or names, not labels
+            never = [label for label, at in sides.items() if (at == {False} if division.is_official else len(at) == 1)]
+            untrained += map(str, never)
+    return untrained
 
 
 MOST_LABELS = 5
@@ -133,12 +133,12 @@ def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: 
     if not untrained:
         return ""
     more = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
-    named = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
+    label_text = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
     if division.is_official:
-        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {named}."
+        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
     return (
         f"some labels occur in a single {group_by or 'record'}, so a run can train or test on them but never do both: "
-        f"{named}."
+        f"{label_text}."
     )
 
 
@@ -152,16 +152,16 @@ def note_on_copies(
 ) -> str:
     """Count the items that have a copy that a run may see on the other side of its split; empty if there are none.
     `contents` are equal for copies. Shapes: `(num_items,)`."""
-    sides: Sequence[Hashable] = groups
+    item_sides: Sequence[Hashable] = groups
     if division.is_official:
-        sides = [number < sizes["train"] for number in range(len(contents))]
-    places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-    for side, content in zip(sides, contents, strict=True):
-        places[content].add(side)
-    copied = [number for number, content in enumerate(contents) if len(places[content]) > 1]
+        item_sides = [number < sizes["train"] for number in range(len(contents))]
+    sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+    for side, content in zip(item_sides, contents, strict=True):
+        sides_by_content[content].add(side)
+    copied = [number for number, content in enumerate(contents) if len(sides_by_content[content]) > 1]
     if not copied:
         return ""
-    number = sum(not sides[number] for number in copied) if division.is_official else len(copied)
+    number = sum(not item_sides[number] for number in copied) if division.is_official else len(copied)
     where = "in the training set" if division.is_official else "that a split may put into another set"
     end = f", or {remedy}." if remedy and not division.is_official else "."
     return (
@@ -170,7 +170,7 @@ def note_on_copies(
     )
 
 
-def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
+def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
     """Return the first group key that is given; None if that is `none`, or no key is given."""
     key = next((key for key in keys if key is not None), None)
     return None if key == "none" else key
@@ -186,7 +186,7 @@ def new_pool(
     division: Division,
     notes: Iterable[str] = (),
     regroup: str = "keep them together by --group-by with a metadata key that they share",
-    **known: Any,
+    **fields: Any,
 ) -> Pool:
     """Return the pool of items with these groups, labels and contents, in parts of these sizes. Refuse one that cannot
     be split. `regroup` is the remedy for copies in several groups."""
@@ -197,8 +197,8 @@ def new_pool(
         split_pool(groups, targets, seed=0)
     copies = note_on_copies(groups, contents, sizes, division, remedy=regroup)
     untrained = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
-    told = tuple(filter(None, (*notes, copies, untrained)))
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=told, **known)
+    all_notes = tuple(filter(None, (*notes, copies, untrained)))
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
 
 
 def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
@@ -214,9 +214,9 @@ def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_
 
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
     """Refuse candidates that would be scored on different data."""
-    (first_name, first), *others = pools.items()
-    for name, other in others:
-        difference = _difference(first, other)
+    (first_name, first), *further = pools.items()
+    for name, pool in further:
+        difference = _difference(first, pool)
         if difference is not None:
             raise ConfigError(
                 f"candidates '{first_name}' and '{name}' do not read the same data, so their scores cannot be "
@@ -233,30 +233,30 @@ DIFFERENCES = {
 }
 
 
-def _difference(first: Pool, other: Pool) -> Optional[str]:
+def _difference(first: Pool, second: Pool) -> Optional[str]:
     """Return the first difference of two pools, with the remedy; None if they are equal.
 
     Only the config's reader knows what it makes of an item. An AllenNLP config and a program therefore have the same
     items if groups and labels are equal at equal positions.
     """
-    if bool(first.official) != bool(other.official):
+    if bool(first.official) != bool(second.official):
         return "one of them is a program that splits its data itself. Add 'data' to its config."
-    if set(first.targets) != set(other.targets):
+    if set(first.targets) != set(second.targets):
         return (
-            f"the sets are {_shown(list(first.targets))} in one and {_shown(list(other.targets))} in the other. A "
+            f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other. A "
             "selection keeps its sets: to change them, start a new one in another directory."
         )
     for name, what in DIFFERENCES.items():
-        mine, theirs = getattr(first, name), getattr(other, name)
-        if name == "fingerprint" and first.is_of_program != other.is_of_program:
-            return _UNPAIRED if set(first.pairing).isdisjoint(other.pairing) else None
-        if mine != theirs:
+        first_value, second_value = getattr(first, name), getattr(second, name)
+        if name == "fingerprint" and first.is_of_program != second.is_of_program:
+            return _UNPAIRED if set(first.pairing).isdisjoint(second.pairing) else None
+        if first_value != second_value:
             remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA
-            return f"the {what} is {_shown(mine)} in one and {_shown(theirs)} in the other. {remedy}"
+            return f"the {what} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
     return None
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     listed = [f"{part} {size}" for part, size in value.items()] if isinstance(value, Mapping) else value
     return ", ".join(listed) if isinstance(listed, list) else str(value)
 
@@ -283,8 +283,8 @@ def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Ha
     common have items with equal groups and, apart from names, equal labels at equal positions.
     """
     grouped = codes_of(groups)
-    told = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]
-    return tuple(sorted({_digest(grouped, codes) for codes in ([], *told)}))
+    telling = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]
+    return tuple(sorted({_digest(grouped, codes) for codes in ([], *telling)}))
 
 
 def with_labels(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:

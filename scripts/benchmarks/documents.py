@@ -156,7 +156,7 @@ class Answered:
 
     def test_size(self, names: Sequence[str], average: str) -> FixedSize:
         """The fixed size of a test of the pooled metric, by the pseudo-scores of all documents."""
-        scores = PairedMeasure(average=average).posterior(self.whole(names)).alone.scores
+        scores = PairedMeasure(average=average).posterior(self.whole(names)).pseudo_scores.scores
         return fixed_size({name: one.tolist() for name, one in zip(names, scores, strict=True)})
 
 

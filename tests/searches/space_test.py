@@ -62,8 +62,8 @@ def test_a_small_space_is_whole_and_in_random_order() -> None:
     space = Space({"layers": LAYERS, "kind": KIND})
     pool, other = (space.pool(8, np.random.default_rng(seed)) for seed in (0, 1))
     assert space.num_points == len(pool.points) == 8
-    assert {point.typed for point in pool.points} == {f"layers={n},kind={k}" for n in range(1, 5) for k in KIND.values}
-    assert [point.typed for point in pool.points] != [point.typed for point in other.points]
+    assert {point.text for point in pool.points} == {f"layers={n},kind={k}" for n in range(1, 5) for k in KIND.values}
+    assert [point.text for point in pool.points] != [point.text for point in other.points]
 
 
 def test_a_large_space_is_drawn_from_without_repetition() -> None:

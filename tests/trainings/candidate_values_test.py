@@ -42,7 +42,7 @@ def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
 )
 def test_a_point_is_typed_and_named_by_its_values(values: Dict[str, Any], typed: str, name: str) -> None:
     point = Point(values)
-    assert (point.typed, point.name) == (typed, name)
+    assert (point.text, point.name) == (typed, name)
     assert read_point(typed) == point
 
 
@@ -58,7 +58,7 @@ def test_a_long_name_keeps_what_tells_points_apart() -> None:
 @given(some.dictionaries(some.sampled_from(["lr", "a.b", ".top", "a name"]), JSON, max_size=3))
 def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
     point = Point(values)
-    assert read_point(point.typed).identity == point.identity
+    assert read_point(point.text).identity == point.identity
     assert set(point.name).isdisjoint(NOT_IN_NAMES) and len(point.name.encode()) <= MOST_BYTES
 
 

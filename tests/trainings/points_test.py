@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, given_points, read_candidates, read_place
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, plain_points, read_candidates, read_spec
 from fiesta_allennlp.trainings.candidates import equal_candidates, load_candidates
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.settings import Settings
@@ -43,8 +43,8 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     trainers = [candidate.config["trainer"] for candidate in made.values()]
     assert [trainer["num_epochs"] for trainer in trainers] == [7, 3, 7], "a point's overrides lie above --overrides"
     assert trainers[0]["optimizer"] == {"type": "adam", "lr": 0.1}
-    given = given_points(points)
-    assert given == points and given_points(file) == str(file) and given_points(None) is None
+    given = plain_points(points)
+    assert given == points and plain_points(file) == str(file) and plain_points(None) is None
     assert loaded(template, f"{plain}?", points=given, overrides='{"trainer.num_epochs": 7}') == made
     one = made["lr=0.1,opt=adam"]
     assert one.source == f"{template}?lr=0.1,opt=adam"
@@ -54,7 +54,7 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
 def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a?b.jsonnet"
     path.touch()
-    assert read_place(str(path)) == CandidateSpec(path)
+    assert read_spec(str(path)) == CandidateSpec(path)
     assert read_candidates([str(path)], [{}, {"lr": 1}]) == [CandidateSpec(path), CandidateSpec(path, Point({"lr": 1}))]
     assert read_candidates([str(path)], "none") == [CandidateSpec(path)]
 

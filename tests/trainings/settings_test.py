@@ -158,7 +158,7 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
     specs = read_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
-    assert [(spec.name, spec.place) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
+    assert [(spec.name, spec.source) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
     with pytest.raises(ConfigError, match="two candidates are named 'a'"):
         load_candidates(Settings(candidates=("x/a.jsonnet", "y/a.jsonnet")))
 

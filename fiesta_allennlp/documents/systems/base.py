@@ -160,7 +160,7 @@ class System(Registrable):
         """
         values = [self._located(answer) for answer in raw]
         if self.each == "document" and document.has_items:
-            values = _listed(values[0], task, len(document.items))
+            values = _answers_by_item(values[0], task, len(document.items))
         return [self._converted(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
 
     def _query(self, fields: Dict[str, Any]) -> Any:
@@ -197,7 +197,7 @@ class System(Registrable):
             raise Unanswered(f"{error} but is {shortened(value)}") from error
 
 
-def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
+def _answers_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
     if isinstance(value, dict):
         keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)

@@ -103,16 +103,16 @@ class Http(System):
             try:
                 return self._once(question)
             except _Again as error:
-                again, after = error, f", {number + 1} times" if number else ""
+                again, suffix = error, f", {number + 1} times" if number else ""
             pause = again.seconds
             if pause is None:
                 pause = min(self.max_wait, self.wait * 2**number * random.uniform(0.5, 1.5))
             elif pause > self.max_wait:
-                after = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
+                suffix = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
             if number == self.retries or pause > self.max_wait:
                 if again.error is Unavailable and self._fails_alone(question):
-                    raise Unanswered(f"{again}{after}, while it answered other questions")
-                raise again.error(f"{again}{after}")
+                    raise Unanswered(f"{again}{suffix}, while it answered other questions")
+                raise again.error(f"{again}{suffix}")
             self._stopped.wait(pause)
         raise Unanswered(STOPPED)
 
@@ -124,9 +124,9 @@ class Http(System):
         """Let requests pass one by one, at this distance."""
         with self._lock:
             now = time.monotonic()
-            mine = max(now, self._next_request)
-            self._next_request = mine + interval
-        return mine - now
+            turn = max(now, self._next_request)
+            self._next_request = turn + interval
+        return turn - now
 
     def _fails_alone(self, question: Any) -> bool:
         """Record that a question failed. Return whether the endpoint is up, because it keeps answering others."""

@@ -37,9 +37,9 @@ def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]
             return position, f"'{tag}' is not a valid {encoding} tag"
     if encoding == "IOB1":
         return None
-    around = [("START", ""), *map(split_tag, tags), ("END", "")] if tags else []
-    for position, (before, here) in enumerate(pairwise(around)):
-        if not is_transition_allowed(encoding, *before, *here):
+    enclosed = [("START", ""), *map(split_tag, tags), ("END", "")] if tags else []
+    for position, (previous, current) in enumerate(pairwise(enclosed)):
+        if not is_transition_allowed(encoding, *previous, *current):
             if position == len(tags):
                 return position - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
             context = f"after '{tags[position - 1]}'" if position else "at the beginning of a sentence"

@@ -97,9 +97,9 @@ class SequenceTagger(Model):
             likelihood = self.log_likelihood(logits, tags, mask)
             output["loss"] = -likelihood / len(tags) if self._is_mean else -likelihood
         if not self.training:
-            output["tags"] = self._named(self.best_tags(logits, mask))
+            output["tags"] = self._to_names(self.best_tags(logits, mask))
             if tags is not None:
-                self._scores(output["tags"], self._named(unpadded(tags, mask)))
+                self._scores(output["tags"], self._to_names(unpadded(tags, mask)))
         return output
 
     def _dropped(self, vectors: torch.Tensor) -> torch.Tensor:
@@ -107,7 +107,7 @@ class SequenceTagger(Model):
             vectors = self._variational_dropout(vectors)
         return self._dropout(vectors)
 
-    def _named(self, tags: List[List[int]]) -> List[List[str]]:
+    def _to_names(self, tags: List[List[int]]) -> List[List[str]]:
         return [[self._tag_names[number] for number in row] for row in tags]
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:

@@ -38,10 +38,10 @@ def import_plugins() -> None:
     try:
         plugins.import_plugins()
     except Exception as error:  # of a plugin's own code
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         print(
-            f"Cannot import an AllenNLP plugin, so it and later plugins are skipped: {place.filename}, line "
-            f"{place.lineno}: {describe(error)}",
+            f"Cannot import an AllenNLP plugin, so it and later plugins are skipped: {frame.filename}, line "
+            f"{frame.lineno}: {describe(error)}",
             file=sys.stderr,
             flush=True,
         )

@@ -37,37 +37,37 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
             f"so a random split cannot match them. {REMEDY}"
         )
     key = "instance" if group_by is None else group_by
-    of_evaluated = _labels_by_group(evaluated)
+    evaluated_labels = _labels_by_group(evaluated)
     for group, labels in _labels_by_group(training).items():
-        known = of_evaluated.get(group)
-        if known is None:
+        their_labels = evaluated_labels.get(group)
+        if their_labels is None:
             raise ConfigError(
                 f"'dataset_reader' reads instances with {key} = {group!r}, but 'validation_dataset_reader' does not. "
                 f"Make it read all of them. {REMEDY}"
             )
-        if labels != known if group_by is None else labels and known and labels.isdisjoint(known):
+        if labels != their_labels if group_by is None else labels and their_labels and labels.isdisjoint(their_labels):
             raise ConfigError(
-                f"{key} = {group!r} has the label {_named(labels)} in 'dataset_reader' but {_named(known)} in "
+                f"{key} = {group!r} has the label {_text(labels)} in 'dataset_reader' but {_text(their_labels)} in "
                 f"'validation_dataset_reader', so a random split cannot match them. {REMEDY}"
             )
 
 
-def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
-    found: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
-    for group, labels in read:
-        found[group].update({tuple(labels)} if labels else ())
-    return found
+def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
+    by_group: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
+    for group, labels in identities:
+        by_group[group].update({tuple(labels)} if labels else ())
+    return by_group
 
 
-def _named(labels: Set[Tuple[Any, ...]]) -> str:
-    return " or ".join(sorted(", ".join(map(repr, each)) for each in labels)) or "none"
+def _text(labels: Set[Tuple[Any, ...]]) -> str:
+    return " or ".join(sorted(", ".join(map(repr, values)) for values in labels)) or "none"
 
 
-def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
+def check_same_fields(by_part: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
     """Refuse instances with different fields: splits mix them, and no batch can hold both."""
-    numbered = [(part, number, one) for part, instances in parts.items() for number, one in enumerate(instances, 1)]
-    for other in numbered[1:]:
-        for has, lacks in ((numbered[0], other), (other, numbered[0])):
+    numbered = [(part, number, item) for part, instances in by_part.items() for number, item in enumerate(instances, 1)]
+    for entry in numbered[1:]:
+        for has, lacks in ((numbered[0], entry), (entry, numbered[0])):
             missing = sorted(set(has[2].fields) - set(lacks[2].fields))
             if missing:
                 raise DataError(
@@ -89,19 +89,19 @@ def check_reads_alike(
     generator starts as before."""
     if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MOST_READ_AT_ONCE:
         return
-    left = MOST_READ_AGAIN
+    num_left = MOST_READ_AGAIN
     for part in (part for part in PARTS if part in by_part):
-        before = by_part[part][:left]
-        most = left if reader.max_instances is None else min(left, reader.max_instances)
-        again = list(itertools.islice(reader._read(paths[part]), most))
-        for number, (one, other) in enumerate(itertools.zip_longest(before, again), start=1):
-            if one is None or other is None or _told_apart(one) != _told_apart(other):
+        instances = by_part[part][:num_left]
+        most = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
+        reread = list(itertools.islice(reader._read(paths[part]), most))
+        for number, (first, second) in enumerate(itertools.zip_longest(instances, reread), start=1):
+            if first is None or second is None or _labels_or_texts(first) != _labels_or_texts(second):
                 raise ConfigError(
                     f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[part]} "
                     "differs when read again, so every run would be tested on different data. Fix the reader, or use "
                     "a generator with a fixed seed, such as random.Random(0)."
                 )
-        left -= len(before)
+        num_left -= len(instances)
 
 
 def contents_of(instances: Sequence[Instance]) -> List[Hashable]:
@@ -116,7 +116,7 @@ def contents_of(instances: Sequence[Instance]) -> List[Hashable]:
     return contents
 
 
-def _told_apart(instance: Instance) -> List[Any]:
+def _labels_or_texts(instance: Instance) -> List[Any]:
     leaves = [leaf for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
     labels = [_label(leaf) for leaf in leaves if isinstance(leaf, LABELS)]
     return labels or [[token.text for token in leaf.tokens] for leaf in leaves if isinstance(leaf, TextField)]

@@ -24,7 +24,7 @@ from fiesta_allennlp.trainings.allennlp.pool_checks import (
 )
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
-from fiesta_allennlp.trainings.pool import Pool, first_said, new_pool, with_labels
+from fiesta_allennlp.trainings.pool import Pool, first_group_key, new_pool, with_labels
 
 
 def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
@@ -67,19 +67,19 @@ def read_pool(
     by their own reader, without groups.
     """
     paths = division.used(official_paths(config))
-    given = {name: _reader(config, name) for name in readers_of(config)}
+    readers = {name: _reader(config, name) for name in readers_of(config)}
     key = None
     if division.is_official:
-        first, last = next(iter(given)), next(reversed(given))
+        first, last = next(iter(readers)), next(reversed(readers))
         evaluated = {part: path for part, path in paths.items() if part != "train"}
-        trained = by_task(first, given[first], {"train": paths["train"]})
-        views = [_View(trained + by_task(last, given[last], evaluated))]
+        trained = by_task(first, readers[first], {"train": paths["train"]})
+        views = [_View(trained + by_task(last, readers[last], evaluated))]
         for part, size in views[0].sizes.items():
             if not size:
                 raise DataError(f"'{part}_data_path': {paths[part]} contains no instances.")
     else:
-        key = first_said([group_by, *(getattr(reader, "group_by", None) for reader in given.values())])
-        views = [_random_view(config, name, reader, paths, key) for name, reader in given.items()]
+        key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
+        views = [_random_view(config, name, reader, paths, key) for name, reader in readers.items()]
         check_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
@@ -102,7 +102,7 @@ def read_pool(
 def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
     """Refuse data with a single label: all candidates would be equally right."""
     labels = [labels for _, labels in view.identities]
-    if labels[0] and all(other == labels[0] for other in labels):
+    if labels[0] and all(values == labels[0] for values in labels):
         raise DataError(
             f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
             f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Use data with at least two labels."
@@ -133,10 +133,10 @@ class _View:
     """The pool as one reader sees it, or several that each read some of the parts. Each instance is its own group until
     `groups` are set."""
 
-    def __init__(self, paths_of: List[Tuple[DatasetReader, Dict[str, Any]]]) -> None:
+    def __init__(self, sources: List[Tuple[DatasetReader, Dict[str, Any]]]) -> None:
         self.by_part: DefaultDict[str, List[Instance]] = defaultdict(list)
         counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for reader, paths in paths_of:
+        for reader, paths in sources:
             for part, instances in read_parts(reader, paths).items():
                 self.by_part[part] += instances
                 for instance in instances:
@@ -150,7 +150,7 @@ class _View:
     @property
     def identities(self) -> List[Identity]:
         """The group and the labels of each instance, which identify it whatever the tokenizer."""
-        labels = ([f.label for f in one.fields.values() if isinstance(f, LabelField)] for one in self.pool)
+        labels = ([f.label for f in instance.fields.values() if isinstance(f, LabelField)] for instance in self.pool)
         return list(zip(self.groups, labels, strict=True))
 
 
@@ -158,11 +158,11 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
     """Return the labels of each field that labels every instance, or every token of it."""
     kinds = (LabelField, SequenceLabelField)
     first = pool[0].fields if pool else {}
-    names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
-    fields: Dict[str, List[Any]] = {name: [one.fields[name] for one in pool] for name in names}
+    names = [name for name in first if all(isinstance(instance.fields.get(name), kinds) for instance in pool)]
+    fields: Dict[str, List[Any]] = {name: [instance.fields[name] for instance in pool] for name in names}
     return {
-        name: [tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label for field in of_all]
-        for name, of_all in fields.items()
+        name: [tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label for field in column]
+        for name, column in fields.items()
     }
 
 

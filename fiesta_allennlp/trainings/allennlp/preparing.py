@@ -45,25 +45,25 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
 
 
 def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
-    num_read = 0
-    kept: List[str] = []
+    num_rows = 0
+    lines: List[str] = []
     try:
         with EmbeddingsTextFile(uri) as rows:
             for row in rows:
-                num_read += 1
+                num_rows += 1
                 if row.split(" ", 1)[0] in words:
-                    kept.append(row if row.endswith("\n") else row + "\n")
+                    lines.append(row if row.endswith("\n") else row + "\n")
     except StopIteration:
         raise DataError(f"{uri}: the file of word vectors is empty.") from None
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
-    if not kept:
+    if not lines:
         raise DataError(
-            f"{uri}: none of its {num_read} rows matches a word of the data. Check that each line contains a word and "
+            f"{uri}: none of its {num_rows} rows matches a word of the data. Check that each line contains a word and "
             "its numbers, and that the words have the same case as the data."
         )
     with replacing(target) as part:
-        part.write_text("".join(kept), encoding="utf-8", newline="\n")
+        part.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
@@ -126,16 +126,16 @@ def build_once(
     """Build the model and its trainer, and run one batch, or one per task. Return the number of parameters and the
     names of the metrics. Raise a `ModelError` if the batch fails."""
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
-    made = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
-    made["trainer"]["cuda_device"] = -1
-    params = Params(made)
+    run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
+    run_config["trainer"]["cuda_device"] = -1
+    params = Params(run_config)
     prepare_environment(params)
     with tempfile.TemporaryDirectory() as scratch:
         loop = built(params, Path(scratch))
         loop.model.eval()
         with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):
-                loss = _through(loop.model, batch).get("loss")
+                loss = _model_output(loop.model, batch).get("loss")
                 if loss is not None and not math.isfinite(loss):
                     raise ConfigError(
                         f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
@@ -168,7 +168,7 @@ def _check_keeps_counts(model: Model, metrics: Mapping[str, float]) -> None:
         )
 
 
-def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
+def _model_output(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the output of the model for this batch. An error of the machine is not the model's fault."""
     try:
         return model(**batch)
@@ -183,13 +183,13 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     after the first epoch, or never."""
     if trainer.get("type", "gradient_descent") == "gradient_descent":
         parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
-        known = {"type", "run_sanity_checks", *parameters}
-        unknown = sorted(set(trainer) - known)
+        valid_keys = {"type", "run_sanity_checks", *parameters}
+        unknown = sorted(set(trainer) - valid_keys)
         if unknown:
-            raise ConfigError(not_keys(unknown, "'trainer'", sorted(known)))
+            raise ConfigError(not_keys(unknown, "'trainer'", sorted(valid_keys)))
     metrics = metrics | {"loss"}
-    wanted = trainer.get("validation_metric", "-loss")
-    for name in [wanted] if isinstance(wanted, str) else wanted:
+    validation_metric = trainer.get("validation_metric", "-loss")
+    for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:
         if name[:1] in "+-" and name[1:] not in metrics:
             raise ConfigError(
                 f"'trainer.validation_metric' is '{name}', which the model does not report. It reports: "

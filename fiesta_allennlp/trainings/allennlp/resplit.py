@@ -76,23 +76,23 @@ class ResplitReader(DatasetReader):
         if file_path not in self._parts:
             raise ConfigurationError(f"resplit: data paths must be one of {self._parts} but got '{file_path}'.")
         if self._sets is None:
-            self._sets = self._drawn()
+            self._sets = self._draw_sets()
         yield from self._sets[file_path]
 
-    def _drawn(self) -> Dict[str, List[Instance]]:
+    def _draw_sets(self) -> Dict[str, List[Instance]]:
         by_part = read_parts(self._reader, self._paths)
         split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
         sizes = {part: len(instances) for part, instances in split_by.items()}
         targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
         split = split_pool(groups, targets, seed=self._split_seed)
-        set_of = {groups[index]: part for part in self._parts for index in split.part(part)}
+        part_by_group = {groups[index]: part for part in self._parts for index in split.part(part)}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
-            if group not in set_of:
+            if group not in part_by_group:
                 raise DataError(f"resplit: 'split_reader' yields no instances with {self._group_by} = {group!r}.")
-            sets[set_of[group]].append(instance)
+            sets[part_by_group[group]].append(instance)
         if not sets["train"]:
             raise DataError("resplit: the reader yields no instances for the training set of this split.")
         return sets
@@ -112,12 +112,12 @@ class ResplitReader(DatasetReader):
 
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
-    error of the reader becomes a `ReaderError` with the place. Errors of the machine, such as a missing file, and this
+    error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
+    return {part: _read_instances(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
 
 
-def _read(reader: DatasetReader, path: Any) -> List[Instance]:
+def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
     instances: List[Instance] = []
     try:
         for instance in itertools.islice(reader._read(path), reader.max_instances):
@@ -125,9 +125,9 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        place = json.dumps(path).strip('"')
+        path_text = json.dumps(path).strip('"')
         raise ReaderError(
-            f"{place}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
+            f"{path_text}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
         ) from error
     return instances
 
@@ -143,7 +143,7 @@ def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashab
 def _comparable(value: Any, group_by: str) -> Hashable:
     """Return a list, such as the words of a sentence, as a tuple."""
     if isinstance(value, (list, tuple)):
-        return tuple(_comparable(each, group_by) for each in value)
+        return tuple(_comparable(item, group_by) for item in value)
     if isinstance(value, Hashable):
         return value
     raise DataError(

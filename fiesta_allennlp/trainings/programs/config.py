@@ -57,7 +57,7 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse unknown keys and values of the wrong type."""
     data, environment = config.get("data"), config.get("environment", {})
-    _check_known(config, KEYS, "a program")
+    _check_names(config, KEYS, "a program")
     command = config.get("command")
     is_command = bool(command) and _is_list_of_texts(command)
     _check_kind("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
@@ -71,22 +71,22 @@ def check_keys(config: Mapping[str, Any]) -> None:
     if data is None:
         return
     _check_kind("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
-    _check_known(data, DATA_KEYS, "'data' of a program")
+    _check_names(data, DATA_KEYS, "'data' of a program")
     for part in PARTS:
         path = data.get(part)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
         _check_kind(f"data.{part}", path, is_file, "the path to a single file")
-    given = data.get("format")
-    hint = did_you_mean(str(given), FORMATS)
-    _check_kind("data.format", given, given in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+    data_format = data.get("format")
+    hint = did_you_mean(str(data_format), FORMATS)
+    _check_kind("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
     if data.get("train") is None:
         raise ConfigError("'data.train' is missing.")
 
 
-def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> None:
-    unknown = [key for key in given if key not in known]
+def _check_names(entries: Mapping[str, Any], valid_keys: Sequence[str], owner: str) -> None:
+    unknown = [key for key in entries if key not in valid_keys]
     if unknown:
-        raise ConfigError(not_keys(unknown, owner, known))
+        raise ConfigError(not_keys(unknown, owner, valid_keys))
 
 
 def _check_kind(key: str, value: Any, is_right: bool, what: str, hint: str = "") -> None:
@@ -110,19 +110,19 @@ def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
     """Return the placeholders that the command and the variables of a program use."""
-    told = [text for key, text in _texts(config) if key != "metrics"]
-    return frozenset(name for text in told for _, name in PLACEHOLDER.findall(text) if name)
+    texts = [text for key, text in _texts(config) if key != "metrics"]
+    return frozenset(name for text in texts for _, name in PLACEHOLDER.findall(text) if name)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    known = {**values, PYTHON: sys.executable}
-    return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else known[found[2]], text)
+    all_values = {**values, PYTHON: sys.executable}
+    return PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
 
 
 def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
     """Return the program and its arguments. A plain `python` is this interpreter."""
-    first, *others = config["command"]
-    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *others)]
+    first, *arguments = config["command"]
+    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *arguments)]
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
@@ -156,19 +156,19 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
             f"'metrics' is {json.dumps(metrics)}, so parallel runs would overwrite each other's file. Write the "
             'metrics to "{directory}/metrics.json"; or use "stdout" to read the last line of the output.'
         )
-    named = placeholders_of(config)
+    placeholders = placeholders_of(config)
     if config.get("data") is not None:
-        _check_sets(named, division)
+        _check_sets(placeholders, division)
     else:
-        _check_own_splits(named, group_by, division)
+        _check_own_splits(placeholders, group_by, division)
     _check_is_there(config["command"])
 
 
-def _check_sets(named: FrozenSet[str], division: Division) -> None:
-    missing = [part for part in division.parts if part not in named]
+def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
+    missing = [part for part in division.parts if part not in placeholders]
     if missing:
         remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
-        if division.scored == "validation" and "test" in named:
+        if division.scored == "validation" and "test" in placeholders:
             remedy = "with --score validation, replace {test} with {validation}"
         elif missing == ["validation"]:
             share = "its share from --split-ratios" if division.ratios else "'data.validation'"
@@ -178,24 +178,24 @@ def _check_sets(named: FrozenSet[str], division: Division) -> None:
             f"all of its data. Add the missing placeholders; or, {remedy}."
         )
     for part in PARTS:
-        if part in named and part not in division.parts:
+        if part in placeholders and part not in division.parts:
             why = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
             raise ConfigError(f"'command' uses {{{part}}}, but with {why} there is no {part} set. Remove it.")
 
 
-def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
+def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
     for part in PARTS:
-        if part in named:
+        if part in placeholders:
             raise ConfigError(
                 f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     check_no_split_options(group_by, division)
-    if division.is_official and "split_seed" in named:
+    if division.is_official and "split_seed" in placeholders:
         raise ConfigError(
             "'command' uses {split_seed}, but --splits official varies only seeds. Remove it, or use --splits shared."
         )
-    if not division.is_official and "split_seed" not in named:
+    if not division.is_official and "split_seed" not in placeholders:
         raise ConfigError(
             "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
             "'data') to let the selection split the data, {split_seed} to let the program split them, or --splits "
@@ -225,10 +225,10 @@ def _check_is_there(command: Sequence[str]) -> None:
 
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
-    named = placeholders_of(config)
-    if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
+    placeholders = placeholders_of(config)
+    if config.get("data") is not None and "validation" in division.parts and "validation" not in placeholders:
         yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
-    if "seed" not in named and "split_seed" not in named:
+    if "seed" not in placeholders and "split_seed" not in placeholders:
         yield "its command does not use {seed}, so its runs differ only in their data."
 
 

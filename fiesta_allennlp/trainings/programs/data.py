@@ -37,8 +37,8 @@ class Record:
     @property
     def content(self) -> Hashable:
         """What makes two records equal: the fields that are not ids, or the text if no field is an id."""
-        told = {name: value for name, value in self.fields.items() if not is_id(name)}
-        return tuple(told.items()) if 0 < len(told) < len(self.fields) else self.text
+        contents = {name: value for name, value in self.fields.items() if not is_id(name)}
+        return tuple(contents.items()) if 0 < len(contents) < len(self.fields) else self.text
 
 
 ID = re.compile(r"|(?i:.*(id|idx|index|key))")
@@ -119,11 +119,11 @@ class Table(DataFormat):
         rows = list(self._rows(content, path))
         if not rows:
             raise DataError(f"{path} is empty. The first line must name the columns.")
-        (first, header), *others = rows
-        for record, row in others:
+        (first, header), *body = rows
+        for record, row in body:
             if len(row) != len(header):
                 raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
-        records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in others)
+        records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in body)
         return DataFile(path, first.text, tuple(records))
 
     def doubts(self, file: DataFile) -> Iterator[str]:
@@ -145,11 +145,11 @@ class Table(DataFormat):
         yield f"{file.path}: the first line names the columns: {shortened(', '.join(cells))}."
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
-        taken: List[Record] = []
+        lines: List[Record] = []
 
         def texts() -> Iterator[str]:
             for line in _lines_of(content):
-                taken.append(line)
+                lines.append(line)
                 yield _decoded(line, path)
 
         csv.field_size_limit(sys.maxsize)
@@ -157,10 +157,10 @@ class Table(DataFormat):
         try:
             for row in csv.reader(texts(), delimiter=self._separator, quoting=quoting, strict=True):
                 if row:
-                    yield Record(b"".join(line.text for line in taken), taken[0].line), row
-                taken.clear()
+                    yield Record(b"".join(line.text for line in lines), lines[0].line), row
+                lines.clear()
         except csv.Error as error:
-            start = taken[0].line if taken else 1
+            start = lines[0].line if lines else 1
             raise DataError(f"{path}, line {start}: not a valid row: {error}.") from error
 
 
@@ -204,12 +204,12 @@ class ConllFormat(DataFormat):
         return [digests[document] for document in documents]
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
-        parts: List[bytes] = []
-        for before, record in zip([None, *records], records, strict=False):
-            if by_document and record.document != (before.document if before else ""):
-                parts.append(record.opening)
-            parts.append(record.text)
-        return b"\n".join(parts)
+        pieces: List[bytes] = []
+        for previous, record in zip([None, *records], records, strict=False):
+            if by_document and record.document != (previous.document if previous else ""):
+                pieces.append(record.opening)
+            pieces.append(record.text)
+        return b"\n".join(pieces)
 
 
 def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
@@ -284,15 +284,15 @@ OBJECTS = "Write one object, with distinct keys, in each line."
 
 def _object(record: Record, path: str) -> Dict[str, Hashable]:
     try:
-        found = json.loads(_decoded(record, path), object_pairs_hook=distinct)
+        parsed = json.loads(_decoded(record, path), object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS}") from error
-    if not isinstance(found, dict):
-        kind = type(found).__name__
+    if not isinstance(parsed, dict):
+        kind = type(parsed).__name__
         raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS}")
     return {
         name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
-        for name, value in found.items()
+        for name, value in parsed.items()
     }
 
 

@@ -29,10 +29,10 @@ Metrics = Dict[str, Any]
 def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
     """Return the metrics in the known files of a run's directory, or of its model's directory, or else in the last line
     of an output. Raise a `FiestaError` if there are none, or a file is wrong."""
-    places = [place / name for name in reversed(FILES) for place in (directory / Path(MODEL).name, directory)]
-    there = [path for path in places if os.path.lexists(path)]
-    if there:
-        return {name: value for path in there for name, value in metrics_in_file(path).items()}
+    paths = [folder / name for name in reversed(FILES) for folder in (directory / Path(MODEL).name, directory)]
+    existing = [path for path in paths if os.path.lexists(path)]
+    if existing:
+        return {name: value for path in existing for name, value in metrics_in_file(path).items()}
     try:
         return metrics_in_line(stdout)
     except FiestaError as error:
@@ -57,10 +57,10 @@ def metrics_in_line(stdout: str) -> Metrics:
     line = stdout.rpartition("\n")[2].strip()
     if line.startswith("{"):
         return _object(line, "the last line of the output")
-    found = NAME_AND_VALUE.fullmatch(line)
+    match = NAME_AND_VALUE.fullmatch(line)
     with suppress(ValueError):
-        if found is not None:
-            return {visible(found[1] or found[3]): float(found[2] or found[4])}
+        if match is not None:
+            return {visible(match[1] or match[3]): float(match[2] or match[4])}
     raise FiestaError(
         "the last line of its output must be a JSON object, or a name and a number such as 'accuracy 0.9', but is "
         f"{shortened(line)!r}."
@@ -76,21 +76,21 @@ def names_of(metric: str, division: Division) -> List[str]:
 
 def metric_in(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return the first of these names that a run reports."""
-    found = next((known for known in names if known in metrics), None)
-    if found is None:
+    reported_name = next((name for name in names if name in metrics), None)
+    if reported_name is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
-        wanted = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
-        raise MetricError(f"the run did not report a metric named {wanted}; it reported: {reported}.")
-    return found
+        valid_names = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
+        raise MetricError(f"the run did not report a metric named {valid_names}; it reported: {reported}.")
+    return reported_name
 
 
 def score_in(metrics: Metrics, names: Sequence[str]) -> float:
     """Return the score of a run, which is reported under the first of these names."""
-    found = metric_in(metrics, names)
-    value = metrics[found]
+    name = metric_in(metrics, names)
+    value = metrics[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise FiestaError(f"the run reported {found} = {shortened(value)}, which is not a number.")
-    return usable(value, f"the run reported {found}")
+        raise FiestaError(f"the run reported {name} = {shortened(value)}, which is not a number.")
+    return usable(value, f"the run reported {name}")
 
 
 def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:
@@ -112,11 +112,11 @@ def _flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, A
 def _object(content: Union[str, bytes], where: str) -> Metrics:
     """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
     try:
-        found = json.loads(content, object_pairs_hook=distinct)
-        if isinstance(found, dict):
-            return distinct(list(_flat(found)))
+        parsed = json.loads(content, object_pairs_hook=distinct)
+        if isinstance(parsed, dict):
+            return distinct(list(_flat(parsed)))
     except UnicodeDecodeError as error:
         raise FiestaError(f"the metrics in {where} are not {error.encoding}: {error.reason}. Write UTF-8.") from error
     except (ValueError, RecursionError) as error:
         raise FiestaError(f"the metrics in {where} are not valid JSON: {error}.") from error
-    raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(found)}.")
+    raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(parsed)}.")

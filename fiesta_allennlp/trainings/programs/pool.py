@@ -11,7 +11,7 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.pool import Pool, codes_of, first_said, new_pool, pairing_digests
+from fiesta_allennlp.trainings.pool import Pool, codes_of, first_group_key, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.data import (
     DOCUMENT,
@@ -48,7 +48,7 @@ class ProgramData:
 
     def regrouping(self) -> str:
         """Return how copies of records in several groups stay on one side of a split."""
-        keys: Mapping[str, List[Hashable]] = {name: each for name, each in self.fields().items() if not is_id(name)}
+        keys: Mapping[str, List[Hashable]] = {name: values for name, values in self.fields().items() if not is_id(name)}
         if self.format in (FORMATS["conll"], FORMATS["lines"]):
             keys = {DOCUMENT: []} if self.format is FORMATS["conll"] and self.group_by is None else {}
         key = max(keys, key=lambda name: len(set(keys[name])), default=None)
@@ -66,9 +66,9 @@ class ProgramData:
 
     def fields(self) -> Dict[str, List[Hashable]]:
         """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        named = [{name for record in file.records for name in record.fields} for file in self.files.values()]
+        names_by_file = [{name for record in file.records for name in record.fields} for file in self.files.values()]
         records = self.records
-        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*named)}
+        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*names_by_file)}
 
 
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
@@ -76,11 +76,11 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     is wrong, or its columns differ from those of the first file."""
     data_format = FORMATS[data["format"]]
     files = {part: read_file(paths[part], data_format) for part in PARTS if part in paths}
-    first, *others = files.values()
-    for other in others:
-        if other.head.strip() != first.head.strip():
+    first, *further = files.values()
+    for file in further:
+        if file.head.strip() != first.head.strip():
             raise DataError(
-                f"{other.path}: the header differs from {first.path}. Both must begin with a line that names the same "
+                f"{file.path}: the header differs from {first.path}. Both must begin with a line that names the same "
                 "columns in the same order."
             )
     return ProgramData(files, data_format, group_by)
@@ -92,23 +92,23 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
     paths = division.used(program_paths(config))
     if not paths:
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
-    key = None if division.is_official else first_said([group_by, config["data"].get("group_by")])
-    read = read_data(config["data"], paths, key)
-    notes, groups, fields = read.check(division), read.groups(), read.fields()
-    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
-    for record in read.records:
-        whole.update(record.text)
+    key = None if division.is_official else first_group_key([group_by, config["data"].get("group_by")])
+    program_data = read_data(config["data"], paths, key)
+    notes, groups, fields = program_data.check(division), program_data.groups(), program_data.fields()
+    fingerprint = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
+    for record in program_data.records:
+        fingerprint.update(record.text)
     return new_pool(
         groups,
-        read.sizes,
+        program_data.sizes,
         {LABEL: fields[LABEL]} if LABEL in fields else {},
-        contents=[record.content for record in read.records],
+        contents=[record.content for record in program_data.records],
         notes=notes,
-        regroup=read.regrouping(),
+        regroup=program_data.regrouping(),
         group_by=key,
         division=division,
         data=data,
-        fingerprint=whole.hexdigest(),
+        fingerprint=fingerprint.hexdigest(),
         pairing=pairing_digests(groups, fields),
         is_of_program=True,
     )

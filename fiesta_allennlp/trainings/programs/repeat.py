@@ -18,14 +18,14 @@ from fiesta_allennlp.trainings.candidate_types import type_of
 
 def repeat_program(description: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
-    done = json.loads(description.read_text(encoding="utf-8"))
-    run, request = done["run"], Request(**done["run"]["seeds"])
+    record = json.loads(description.read_text(encoding="utf-8"))
+    run, request = record["run"], Request(**record["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
-    shared = {"metric": done["metric"], "group_by": run["group_by"], "division": Division(**division)}
+    shared = {"metric": record["metric"], "group_by": run["group_by"], "division": Division(**division)}
     candidate = type_of(run["config"])
     directory.mkdir(parents=True)
     again = candidate.run(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
-    return replace(again, config=run["config"], working_directory=done["working_directory"]).evaluate(
+    return replace(again, config=run["config"], working_directory=record["working_directory"]).evaluate(
         request, directory
     )
 
@@ -37,5 +37,5 @@ if __name__ == "__main__":
         sys.exit(f"error: {sys.argv[2]} exists already. Choose a new directory.")
     for package in sys.argv[3:]:
         import_package(package)
-    made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
-    print(f"{made.metric} {made.score}")
+    evaluation = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
+    print(f"{evaluation.metric} {evaluation.score}")

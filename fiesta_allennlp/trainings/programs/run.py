@@ -77,15 +77,15 @@ class _Echo(threading.Thread):
     def __init__(self, stream: IO[bytes], *, to: int) -> None:
         super().__init__(daemon=True)
         self._stream, self._to = stream, to
-        self._kept = bytearray()
+        self._tail = bytearray()
         self._start = ""  # the text that takes the place of a beginning that was not kept
         self._failed: Optional[OSError] = None
 
     def run(self) -> None:
         while chunk := os.read(self._stream.fileno(), CHUNK):
-            self._kept += chunk
-            if len(self._kept) > 2 * MOST_KEPT:
-                del self._kept[:-MOST_KEPT]
+            self._tail += chunk
+            if len(self._tail) > 2 * MOST_KEPT:
+                del self._tail[:-MOST_KEPT]
                 self._start = "... "
             try:
                 while chunk and self._failed is None:
@@ -97,11 +97,11 @@ class _Echo(threading.Thread):
         """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
         if self._failed is not None:
             raise self._failed
-        return self._start + self._kept.decode("utf-8", "replace").rstrip()
+        return self._start + self._tail.decode("utf-8", "replace").rstrip()
 
 
-def _error_of(status: int, said: str) -> Exception:
-    end = f". Last output: {said}" if said else " and printed nothing."
+def _error_of(status: int, output: str) -> Exception:
+    end = f". Last output: {output}" if output else " and printed nothing."
     number = -status if status < 0 else status - SHELL
     if number not in signal.valid_signals():
         return ProgramError(f"the program exited with status {status}{end}")
@@ -116,8 +116,8 @@ def last_lines(text: str) -> str:
     """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
     terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
-    return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"
+    end = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
+    return end if len(end) <= MOST_CHARACTERS else f"... {end[-MOST_CHARACTERS:]}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class ProgramRun(CandidateRun):
 
 
 def _metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:
-    place = config.get("metrics")
-    if place is None:
+    path = config.get("metrics")
+    if path is None:
         return metrics_in_directory(Path(values["directory"]), stdout)
-    return metrics_in_line(stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
+    return metrics_in_line(stdout) if path == STDOUT else metrics_in_file(Path(filled(path, values)))
