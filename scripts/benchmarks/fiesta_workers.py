@@ -31,7 +31,7 @@ class Workers:
     def join(self, is_over: threading.Event) -> None:
         """Start workers until it is over."""
         while not is_over.wait(SECONDS_BETWEEN_LOOKS):
-            queues = list(self._root.glob("killed-*/queue/fiesta-*/waiting"))
+            queues = list(self._root.glob(f"killed-{os.getpid()}-*/queue/fiesta-*/waiting"))
             if queues and len(self.working()) < NUM_WORKERS:
                 directory = str(queues[0].parents[2])
                 command = [sys.executable, "-m", "fiesta_allennlp", "worker", directory]

@@ -204,6 +204,11 @@ def test_a_worker_on_a_full_disk_gives_its_run_back_and_says_why(
     assert queue.taken() == queue.done() == queue.silence() == {}
 
 
+def test_a_trial_is_made_on_this_machine_alone(in_process: Callable[[str], Call], tmp_path: Path) -> None:
+    typed = (*write_waiting_programs(tmp_path), "--metric", "accuracy", "--trial", "--executor", "workers")
+    in_process("select").refused(*typed, said="--trial runs only on this machine. Remove --executor")
+
+
 def test_two_workers_never_have_one_name() -> None:
     workers = [Worker.here("MIG-7.1/x") for _ in range(20)]
     names = {worker.name for worker in workers}
