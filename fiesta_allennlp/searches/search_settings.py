@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, command
@@ -124,34 +123,26 @@ class SearchSettings(Settings):
         wanted = self.num_configs or 0
         return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
 
-    def screening(self) -> "ScreeningSettings":
-        """Return the settings of the first stage as a selection has them. Its one candidate is the template."""
-        template = (str(Path(self.template)),)
-        return ScreeningSettings(
-            **{**self._plain(), "candidates": template, "points": None, "keep": "none", "tensorboard": False}
-        )
-
-    def selection(self) -> Settings:
-        """Return the settings of the second stage, without its candidates."""
-        plain = Settings(**{**self._plain(), "points": None})
-        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
-
-    def _plain(self) -> Dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(Settings)}
-
-
-def stored_search(meta: "Meta") -> SearchSettings:
-    """Return the settings of a search from the store of its first stage."""
-    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
-
-
-class ScreeningSettings(Settings):
-    """The settings of a screening, whose runs are scored on the validation set and never look at the test set."""
+    # The first stage. Its one candidate is the template, and its runs never look at the test set.
 
     @property
     def division(self) -> Division:
         keeps_test = self.score == "test"
         return replace(super().division, scored="validation", keeps_test=keeps_test, has_validation=True)
+
+    @property
+    def keeps_models(self) -> bool:
+        return False
+
+    def selection(self) -> Settings:
+        """Return the settings of the second stage, without its candidates."""
+        plain = Settings(**{**{f.name: getattr(self, f.name) for f in fields(Settings)}, "points": None})
+        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
+
+
+def stored_search(meta: "Meta") -> SearchSettings:
+    """Return the settings of a search from the store of its first stage."""
+    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
 SHARE_OF_SCREENING = 4 / 5

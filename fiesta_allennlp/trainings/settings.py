@@ -237,6 +237,10 @@ class Settings(SelectionSettings):
         return self.splits == OFFICIAL
 
     @property
+    def keeps_models(self) -> bool:
+        return self.keep != "none"
+
+    @property
     def division(self) -> Division:
         has_validation = self.score == "validation" or len(self.split_ratios) != len(PARTS) - 1
         return Division(
