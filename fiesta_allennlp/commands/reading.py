@@ -68,7 +68,7 @@ class Simulating(FiestaCommand):
     on_interrupt = "Interrupted before the first repetition finished."
 
     def add_files(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.settings import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
@@ -121,7 +121,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     given = (("scores", None), ("files", "*"))
 
     def add_files(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.settings import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument(
             "--format",

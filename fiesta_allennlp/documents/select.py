@@ -3,6 +3,7 @@
 import secrets
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping
 
@@ -154,11 +155,8 @@ def _check_unchanged(selection: Documents, stored: Resumed) -> None:
             )
 
 
-def select_system(
-    given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
-) -> Dict[str, Any]:
-    """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
-    return run_selection(Documents, given, directory, console=console, recover=recover, force=force)
+select_system = partial(run_selection, Documents)
+"""Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
+from fiesta_allennlp.core.defaults import BELIEF
 from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.selection.settings import splits_option
+from fiesta_allennlp.selection.settings import CONFIG, splits_option
 from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
@@ -25,9 +26,7 @@ class StatusSettings:
     follow: bool = option(
         False, "print the table repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False
     )
-    every: float = option(
-        10.0, "with --follow: seconds between tables (default 10)", group=FOLLOWING, metavar="SECONDS", above=0
-    )
+    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOWING, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -67,7 +66,7 @@ class ReportSettings(TableSettings):
     )
     splits: Optional[str] = splits_option(SCORES, default=None)
     belief: Any = option(
-        None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
+        None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG
     )
 
     def __post_init__(self) -> None:

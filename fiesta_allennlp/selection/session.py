@@ -18,7 +18,7 @@ from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 from fiesta_allennlp.selection.family import Family, Resumed
 from fiesta_allennlp.selection.options import as_json, changed_options
-from fiesta_allennlp.selection.settings import SelectionSettings, overlay
+from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.strategies.margins import kept_margin, unfixed
@@ -54,7 +54,7 @@ def run_selection(
             return session.begin(given, force=force)
         if recover:
             return session.resume(given, allow_removed=allow_removed)
-        return session.begin(family.options(**overlay(given, of=family.options)), force=force)
+        return session.begin(family.options.of(given), force=force)
 
 
 @contextmanager
@@ -177,7 +177,7 @@ class _Session(Generic[Family]):
             given = {name: value for name, value in given.items() if name != "margin"}
         if given.get("min_score", stored.get("min_score")) != stored.get("min_score"):
             stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now
-        settings = family.options(**overlay(stored, given, of=family.options))
+        settings = family.options.of(stored, given)
         kept = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
         forbidden = changed_options(kept, settings) if stored else []
         if forbidden:
@@ -201,8 +201,7 @@ class _Session(Generic[Family]):
         """List how a resumed selection changes its choice of runs and its end, after `num_done` runs."""
         if not num_done:
             return []
-        of = self.family.options
-        before = of(**overlay(meta.settings or {}, of=of)).deciding()
+        before = self.family.options.of(meta.settings or {}).deciding()
         return [
             {"option": name, "before": before[name], "now": now, "num_done": num_done}
             for name, now in settings.deciding().items()

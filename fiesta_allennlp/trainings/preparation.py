@@ -6,6 +6,7 @@ from typing import Dict, List, Mapping, Optional
 
 from rich.console import Console
 
+from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     ConfigError,
@@ -32,7 +33,7 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import Preparation, preparation_of
-from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
+from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.workers import packages_of
 
 
@@ -131,8 +132,8 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
             "or --metric=-NAME if lower is better."
         )
     shared = set.intersection(*reported)
-    if DEFAULT_METRIC in shared:
-        return DEFAULT_METRIC
+    if METRIC in shared:
+        return METRIC
     if len(shared) != 1:
         raise ConfigError(
             f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*shared, LOSS}))}. "
