@@ -50,11 +50,11 @@ selection, or of a table of scores. The command locks nothing and changes nothin
     given = (("source", "?"), ("files", "*"))
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.checked(args)
         from fiesta_allennlp.reports.report import default_output, report
 
-        output = settings.output or default_output(settings.source, settings.compare)
-        made = report(**{**vars(settings), "output": output})
+        typed = self.typed(args)
+        output = typed.pop("output", None) or default_output(typed.get("source"), typed.get("compare"))
+        made = report(**typed, output=output)
         console.print(*made.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
