@@ -221,8 +221,6 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
         typed["points"] = given_points(typed["points"])
     if isinstance(typed.get("overrides"), Mapping):
         typed["overrides"] = json.dumps(typed["overrides"])
-    if isinstance(typed.get("cuda_devices"), (list, tuple)):
-        typed["cuda_devices"] = ",".join(map(str, typed["cuda_devices"]))
     return typed
 
 

@@ -43,6 +43,7 @@ class DocumentSettings(SelectionSettings):
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, CHOOSING, RESOURCES)
+    default_stop: ClassVar[str] = STOP
 
     belief: Any = choice(
         None,
@@ -108,10 +109,6 @@ class DocumentSettings(SelectionSettings):
     @property
     def default_belief(self) -> str:
         return ABOUT_MEASURES
-
-    @property
-    def default_stop(self) -> str:
-        return STOP
 
     @property
     def has_belief_of_the_paper(self) -> bool:

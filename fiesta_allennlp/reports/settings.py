@@ -1,6 +1,7 @@
 """The options of `fiesta-status` and of `fiesta-report` as records."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
@@ -11,6 +12,7 @@ from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
 REPORT = "Report"
+_report = partial(option, group=REPORT)
 
 OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "belief")
 """The settings of a report that a selection has recorded."""
@@ -48,20 +50,16 @@ class ReportSettings(TableSettings):
         metavar="DIR",
         parse=Path,
     )
-    compare: Optional[Tuple[str, ...]] = option(
+    compare: Optional[Tuple[str, ...]] = _report(
         None,
         "report on two candidates only, each as a name; as PATH:NAME in another selection or table; or as the PATH of "
         "a table with one candidate",
-        group=REPORT,
         metavar=("A", "B"),
     )
-    paired: bool = option(
-        False, "with --compare of two tables: match splits by name", group=REPORT, can_be_undone=False
-    )
-    long_table: bool = option(
+    paired: bool = _report(False, "with --compare of two tables: match splits by name", can_be_undone=False)
+    long_table: bool = _report(
         False,
         "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
-        group=REPORT,
         can_be_undone=False,
     )
     splits: Optional[str] = splits_option(SCORES, default=None)

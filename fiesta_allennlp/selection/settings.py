@@ -61,6 +61,7 @@ class ChoiceSettings:
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
+    default_stop: ClassVar[str] = STOP
 
     strategy: Any = choice(
         None,
@@ -116,10 +117,6 @@ class ChoiceSettings:
     @property
     def default_belief(self) -> str:
         return BELIEF_OF_OFFICIAL_SPLITS if self.on_official_splits else BELIEF
-
-    @property
-    def default_stop(self) -> str:
-        return STOP
 
     def deciding(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
@@ -236,6 +233,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
                     merged.pop(name, None)
         check_names(list(layer), of)
         merged.update({name: as_tuple(value) for name, value in layer.items()})
+        if isinstance(merged.get("cuda_devices"), tuple):
+            merged["cuda_devices"] = ",".join(map(str, merged["cuda_devices"]))
     return merged
 
 
@@ -247,11 +246,9 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     values = read_jsonnet(path, where=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
-    given = by_present_names({name.replace("-", "_"): value for name, value in values.items()})
-    if isinstance(given.get("cuda_devices"), list):
-        given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     try:
-        check_values(overlay(given, of=of), of)
+        given = overlay(by_present_names({name.replace("-", "_"): value for name, value in values.items()}), of=of)
+        check_values(given, of)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return given

@@ -56,7 +56,7 @@ class FixedConfidence(Strategy):
         stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
-        self.confidence = confidence
+        self.confidence: float = confidence
         self.margin, self.typed_margin = margin, Margin.of(margin)
         self._margins: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
