@@ -14,7 +14,6 @@ from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, table_settings
@@ -163,7 +162,7 @@ def replay(
     """
     named, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
     source = scores if isinstance(scores, ScoreSource) else None
-    given = ReplaySettings(**overlay(named, of=ReplaySettings))
+    given = ReplaySettings.of(named)
     if content is not None:
         source = table_from(read_rows(Path("scores"), given, content))
     given = replace(given, scores=given.scores or (source.name if source else ""))
@@ -190,7 +189,7 @@ def plan(
             call returns a result that records it.
     """
     named, _ = table_settings(settings, source, "source")
-    return PlanResult.of(PlanSettings(**overlay(named, of=PlanSettings)), _console(progress))
+    return PlanResult.of(PlanSettings.of(named), _console(progress))
 
 
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
@@ -206,7 +205,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     named, content = table_settings(settings, scores, "scores")
-    return ShownNextRuns(**vars(ask(NextSettings(**overlay(named, of=NextSettings)), content)))
+    return ShownNextRuns(**vars(ask(NextSettings.of(named), content)))
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
@@ -222,8 +221,6 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
         typed["points"] = plain_points(typed["points"])
     if isinstance(typed.get("overrides"), Mapping):
         typed["overrides"] = json.dumps(typed["overrides"])
-    if isinstance(typed.get("cuda_devices"), (list, tuple)):
-        typed["cuda_devices"] = ",".join(map(str, typed["cuda_devices"]))
     return typed
 
 

@@ -76,16 +76,17 @@ class FiestaCommand:
         """Run the command and return its exit status."""
         raise NotImplementedError
 
-    def checked(self, args: argparse.Namespace) -> Any:
+    def typed(self, args: argparse.Namespace) -> Dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.selection.options import typed_options
 
-        settings = imported(self.settings)
-        made = settings(**typed_options(args, settings))
         for package in getattr(args, "include_package", ()):
             import_package(package)
-        return made
+        return typed_options(args, imported(self.settings))
+
+    def checked(self, args: argparse.Namespace) -> Any:
+        return imported(self.settings)(**self.typed(args))
 
     def interrupted(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""

@@ -50,11 +50,11 @@ selection, or of a table of scores. The command locks nothing and changes nothin
     given = (("source", "?"), ("files", "*"))
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.checked(args)
         from fiesta_allennlp.reports.report import default_output, report
 
-        output = settings.output or default_output(settings.source, settings.compare)
-        made = report(**{**vars(settings), "output": output})
+        typed = self.typed(args)
+        output = typed.pop("output", None) or default_output(typed.get("source"), typed.get("compare"))
+        made = report(**typed, output=output)
         console.print(*made.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
@@ -68,7 +68,7 @@ class Simulating(FiestaCommand):
     on_interrupt = "Interrupted before the first repetition finished."
 
     def add_files(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.settings import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
@@ -121,7 +121,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     given = (("scores", None), ("files", "*"))
 
     def add_files(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.settings import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument(
             "--format",

@@ -166,9 +166,9 @@ selection with its original options."""
         other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if other is not None:
             raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use one or the other.")
-        from fiesta_allennlp.trainings.settings import Settings, merge
+        from fiesta_allennlp.trainings.settings import Settings
 
-        settings = merge(typed_settings(args, Settings))
+        settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.core.records import Failure
         from fiesta_allennlp.reports.tables import trial_table
         from fiesta_allennlp.trainings.select import trial

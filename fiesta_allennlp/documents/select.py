@@ -3,8 +3,9 @@
 import secrets
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -20,9 +21,10 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import Resumed, SelectionFamily
+from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.session import rehearsed, run_selection
-from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import importing
 
 LINES_OF_PROGRESS = 20
@@ -30,10 +32,16 @@ LINES_OF_PROGRESS = 20
 
 
 @dataclass(frozen=True)
-class PreparedDocuments:
-    """Checked settings with the systems and documents that they name. `run` is the name under which answers are paid
-    for."""
+class Documents(SelectionFamily):
+    """A selection among trained systems, whose runs ask one of them about a document, or a batch. `run` is the name
+    under which answers are paid for."""
 
+    name = "documents"
+    options = DocumentSettings
+    positional = "systems"
+    step = "query"
+
+    settings: DocumentSettings
     choice: DocumentChoice
     file: DocumentFile
     given: Mapping[str, Candidate]
@@ -41,26 +49,8 @@ class PreparedDocuments:
     directory: RunDirectory
     run: str
 
-    @property
-    def settings(self) -> DocumentSettings:
-        return self.choice.settings
-
-    @property
-    def answers(self) -> Path:
-        return answers_path(self.settings, self.directory)
-
-
-class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
-    """The family whose candidates are trained systems, and whose runs ask one of them about a document, or a batch."""
-
-    name = "documents"
-    settings = DocumentSettings
-    given = "systems"
-    step = "query"
-    may_be_unfit = False  # an endpoint may be slow to start, and is no larger than the others
-    without = "pass the other systems, another directory, and this answers file with --answers"
-
-    def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> PreparedDocuments:
+    @classmethod
+    def check(cls, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> "Documents":
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
@@ -74,42 +64,47 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
         systems = importing(settings.include_package, lambda: build_systems(given, file, task))
         run = stored.meta.run or secrets.token_hex(16)
-        prepared = PreparedDocuments(choice, file, given, systems, stored.directory, run)
-        _check_unchanged(prepared, stored)
-        return prepared
+        selection = cls(settings, choice, file, given, systems, stored.directory, run)
+        _check_unchanged(selection, stored)
+        return selection
 
     @contextmanager
-    def prepared(
-        self, checked: PreparedDocuments, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> Iterator[PreparedDocuments]:
+    def prepared(self, place: RunDirectory, console: Console) -> Iterator[None]:
         """Check the file of answers and open the systems, with logs in `place`."""
-        if checked.answers.exists():
-            AnswerStore(checked.answers, run="").close()
-        for note in checked.choice.notes:
+        if self.answers.exists():
+            AnswerStore(self.answers, run="").close()
+        for note in self.choice.notes:
             console.print(note)
-        console.print(f"Opening {len(checked.systems)} systems ...")
-        with open_systems(checked.systems, checked.given, checked.settings, place):
-            yield checked
+        console.print(f"Opening {len(self.systems)} systems ...")
+        with open_systems(self.systems, self.given, self.settings, place):
+            yield
 
-    def recorded(self, prepared: PreparedDocuments, settings: DocumentSettings) -> Recorded[DocumentSettings]:
-        rows = [
-            Candidate(name, given.source, given.config, {"fingerprint": prepared.systems[name].fingerprint()})
-            for name, given in prepared.given.items()
+    @property
+    def answers(self) -> Path:
+        return answers_path(self.settings, self.directory)
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        return [
+            Candidate(name, given.source, given.config, {"fingerprint": self.systems[name].fingerprint()})
+            for name, given in self.given.items()
         ]
-        facts = asdict(prepared.choice.facts)
-        meta = {"documents": prepared.file.fingerprint, "document_facts": facts, "run": prepared.run}
-        return Recorded(settings, rows, meta)
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        facts = asdict(self.choice.facts)
+        return {"documents": self.file.fingerprint, "document_facts": facts, "run": self.run}
 
     @contextmanager
-    def work(self, prepared: PreparedDocuments, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
-        settings, choice = prepared.settings, prepared.choice
+    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+        settings, choice = self.settings, self.choice
         every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
-        with closing(AnswerStore(prepared.answers, run=prepared.run)) as answers:
-            stations = {name: Station(name, system, answers) for name, system in prepared.systems.items()}
+        with closing(AnswerStore(self.answers, run=self.run)) as answers:
+            stations = {name: Station(name, system, answers) for name, system in self.systems.items()}
             evaluator = DocumentQueries(
-                documents=prepared.file.documents,
+                documents=self.file.documents,
                 task=choice.task,
-                orders=choice.orders(list(prepared.systems), seed),
+                orders=choice.orders(list(self.systems), seed),
                 batch_size=settings.batch_size,
                 stations=stations,
             )
@@ -119,56 +114,56 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
                     station.stop()
 
             with Progress(console, choice.task.metric, every=every) as progress:
-                yield LoopParts(
+                yield Selection(
                     strategy=choice.strategy,
                     evaluator=evaluator,
-                    executor=ThreadExecutor(prepared.directory, workers=settings.workers, on_stop=stop),
+                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
                     listeners=[progress],
+                    store=store,
+                    directory=self.directory,
+                    seed=seed,
+                    max_failures=settings.max_failures,
                     shared_splits=settings.documents_order == "shared",
+                    without="pass the other systems, another directory, and this answers file with --answers",
+                    may_be_unfit=False,  # an endpoint may be slow to start, and is no larger than the others
                 )
 
-    def summary(self, prepared: PreparedDocuments, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        charges = read_charges(prepared.answers, run=prepared.run)
-        return prepared.choice.summary(history, decision, seed=str(meta.seed), charges=charges)
+    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
+        charges = read_charges(self.answers, run=self.run)
+        return self.choice.summary(history, decision, seed=seed, charges=charges)
 
 
-def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
+def _check_unchanged(selection: Documents, stored: Resumed) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
-    if stored.meta.documents not in (None, prepared.file.fingerprint):
+    if stored.meta.documents not in (None, selection.file.fingerprint):
         raise ConfigError(
-            f"{prepared.file.path} has changed since the selection in {root} began. Undo the change, or start over in "
+            f"{selection.file.path} has changed since the selection in {root} began. Undo the change, or start over in "
             "another directory and reuse the answers so far with --answers."
         )
     for candidate in stored.candidates:
         name = candidate.name
-        if name not in prepared.systems:
+        if name not in selection.systems:
             raise ConfigError(
                 f"system '{name}' ({candidate.source}) belongs to the selection in {root} but is missing. Pass all of "
                 "its systems, or none to take them from the store."
             )
-        if prepared.systems[name].fingerprint() != candidate.facts["fingerprint"]:
+        if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
             raise ConfigError(
-                f"system '{name}' ({prepared.given[name].source}) has changed since the selection in {root} began. "
+                f"system '{name}' ({selection.given[name].source}) has changed since the selection in {root} began. "
                 "Undo the change, rename it to add it as another system, or start over in another directory."
             )
 
 
-DOCUMENTS = Documents()
-
-
-def select_system(
-    given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
-) -> Dict[str, Any]:
-    """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
-    return run_selection(DOCUMENTS, given, directory, console=console, recover=recover, force=force)
+select_system = partial(run_selection, Documents)
+"""Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
 
 
 @dataclass(frozen=True)
 class DocumentPlan:
     """The result of a dry run. `kept` are existing answers, by system; `least` and `most` are numbers of queries."""
 
-    prepared: PreparedDocuments
+    prepared: Documents
     kept: Mapping[str, int]
     least: int
     most: int
@@ -177,7 +172,7 @@ class DocumentPlan:
 def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
     """Check everything and open every system once for a selection in `directory`, without asking or keeping
     anything."""
-    with rehearsed(DOCUMENTS, settings, console) as prepared:
+    with rehearsed(Documents, settings, console) as prepared:
         pass  # every system has been opened
     path = answers_path(settings, directory)
     kept: Dict[str, int] = {}

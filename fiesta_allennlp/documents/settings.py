@@ -4,8 +4,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.selection.options import option
-from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, SelectionSettings, fill, registered
+from fiesta_allennlp.core.defaults import STRATEGY
+from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, choice, option, resource
+from fiesta_allennlp.selection.settings import (
+    CONFIG,
+    SelectionSettings,
+    fill,
+    max_failures_option,
+    registered,
+    seed_option,
+)
 
 ABOUT_DOCUMENTS = "Documents and scoring"
 
@@ -13,6 +21,7 @@ TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
 
 ABOUT_MEASURES = "paired_measure"
+STOP = "enough_documents"
 OF_THE_PAPER = "dirichlet_f_measure"
 AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 """The names of the metrics in the belief about measures."""
@@ -34,32 +43,25 @@ class DocumentSettings(SelectionSettings):
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, CHOOSING, RESOURCES)
+    default_stop: ClassVar[str] = STOP
 
-    belief: Any = option(
+    belief: Any = choice(
         None,
-        "model of the scores: paired_measure (default), another name, or a JSON object with a `type`",
+        f"model of the scores: {ABOUT_MEASURES} (default), another name, or a JSON object with a `type`",
         factory=lambda: {"type": ABOUT_MEASURES},
-        group=CHOOSING,
-        metavar="NAME|JSON",
+        metavar=CONFIG,
     )
-    stop: Any = option(
+    stop: Any = choice(
         None,
-        "stopping rule: enough_documents (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
-        group=CHOOSING,
-        metavar="NAME|JSON",
+        f"stopping rule: {STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
+        metavar=CONFIG,
     )
-    budget: Optional[int] = option(
-        None,
-        "make this number of queries in total and name the best, instead of stopping at --confidence",
-        group=CHOOSING,
+    budget: Optional[int] = choice(
+        None, "make this number of queries in total and name the best, instead of stopping at --confidence"
     )
-    margin: Optional[float] = option(
-        None, "accept a system whose metric is within MARGIN of the best (default 0)", group=CHOOSING
-    )
-    max_evaluations: Optional[int] = option(
-        None,
-        "stop as inconclusive after this number of queries in total (default: when the documents run out)",
-        group=CHOOSING,
+    margin: Optional[float] = choice(None, "accept a system whose metric is within MARGIN of the best (default 0)")
+    max_evaluations: Optional[int] = choice(
+        None, "stop as inconclusive after this number of queries in total (default: when the documents run out)"
     )
     systems: Tuple[str, ...] = option(
         (),
@@ -74,8 +76,7 @@ class DocumentSettings(SelectionSettings):
     )
     task: str = about_documents(
         "classification",
-        "what the systems annotate: classification (default) or spans",
-        metavar="|".join(TASKS),
+        "what the systems annotate: classification or spans",
         choices=TASKS,
     )
     positive_label: Optional[str] = about_documents(
@@ -89,40 +90,25 @@ class DocumentSettings(SelectionSettings):
     )
     documents_order: str = about_documents(
         "shared",
-        "shared (default): all systems get the documents in one random order; independent: each in its own order, as "
-        "in the paper",
-        metavar="|".join(ORDERS),
+        "shared: all systems get the documents in one random order; independent: each in its own order, as in the "
+        "paper",
         choices=ORDERS,
     )
-    batch_size: int = about_documents(1, "documents per query (default 1)", least=1)
-    answers: Optional[str] = option(
+    batch_size: int = about_documents(1, "documents per query", least=1)
+    answers: Optional[str] = resource(
         None,
         "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
-        group=RESOURCES,
         metavar="FILE",
     )
-    workers: int = option(1, "number of parallel queries (default 1)", group=RESOURCES, least=1)
-    time_limit: float = option(60.0, "seconds to wait for an answer (default 60)", group=RESOURCES, above=0)
-    max_failures: int = option(
-        3, "drop a system after this number of failed queries (default 3)", group=RESOURCES, least=1
-    )
-    seed: Optional[int] = option(
-        None,
-        "master random seed, which repeats a selection (default: random, saved in selection.json)",
-        group=RESOURCES,
-        metavar="N",
-        least=0,
-        is_fixed=True,
-    )
+    workers: int = resource(1, "number of parallel queries", least=1)
+    time_limit: float = resource(60.0, "seconds to wait for an answer", above=0)
+    max_failures: int = max_failures_option("system", "queries")
+    seed: Optional[int] = seed_option(RESOURCES)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
     @property
     def default_belief(self) -> str:
         return ABOUT_MEASURES
-
-    @property
-    def default_stop(self) -> str:
-        return "enough_documents"
 
     @property
     def has_belief_of_the_paper(self) -> bool:
@@ -149,7 +135,7 @@ class DocumentSettings(SelectionSettings):
     def until_documents_end(self) -> "DocumentSettings":
         """Return these settings without the default limit, because documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
-        if has_limit or "max_evaluations" in registered(self.strategy or "top_two", "--strategy"):
+        if has_limit or "max_evaluations" in registered(self.strategy or STRATEGY, "--strategy"):
             return self
         return replace(self, max_evaluations=NO_LIMIT)
 

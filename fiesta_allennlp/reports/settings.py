@@ -1,15 +1,18 @@
 """The options of `fiesta-status` and of `fiesta-report` as records."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
+from fiesta_allennlp.core.defaults import BELIEF
 from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.selection.settings import splits_option
+from fiesta_allennlp.selection.settings import CONFIG, splits_option
 from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
 REPORT = "Report"
+_report = partial(option, group=REPORT)
 
 OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "belief")
 """The settings of a report that a selection has recorded."""
@@ -25,9 +28,7 @@ class StatusSettings:
     follow: bool = option(
         False, "print the table repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False
     )
-    every: float = option(
-        10.0, "with --follow: seconds between tables (default 10)", group=FOLLOWING, metavar="SECONDS", above=0
-    )
+    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOWING, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -49,25 +50,21 @@ class ReportSettings(TableSettings):
         metavar="DIR",
         parse=Path,
     )
-    compare: Optional[Tuple[str, ...]] = option(
+    compare: Optional[Tuple[str, ...]] = _report(
         None,
         "report on two candidates only, each as a name; as PATH:NAME in another selection or table; or as the PATH of "
         "a table with one candidate",
-        group=REPORT,
         metavar=("A", "B"),
     )
-    paired: bool = option(
-        False, "with --compare of two tables: match splits by name", group=REPORT, can_be_undone=False
-    )
-    long_table: bool = option(
+    paired: bool = _report(False, "with --compare of two tables: match splits by name", can_be_undone=False)
+    long_table: bool = _report(
         False,
         "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
-        group=REPORT,
         can_be_undone=False,
     )
     splits: Optional[str] = splits_option(SCORES, default=None)
     belief: Any = option(
-        None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
+        None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG
     )
 
     def __post_init__(self) -> None:

@@ -2,9 +2,9 @@
 
 import time
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
 import numpy as np
 from rich.console import Console
@@ -20,24 +20,20 @@ from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
-from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import evaluating_together
+from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.metrics import Metric, check_sign
-from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import clear
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_spec
 from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
-from fiesta_allennlp.trainings.pool import Preparation, facts_of
-from fiesta_allennlp.trainings.preparation import (
-    CheckedTrainings,
-    PreparedTrainings,
-    prepare_all,
-    prepared_trainings,
-)
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
+from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
 
 INPUTS = "inputs"
@@ -46,25 +42,29 @@ INPUTS = "inputs"
 LEAST_POINTS = 3
 
 
-class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTrainings]):
+@dataclass
+class Screening(Trainings):
     """Candidates are the points of a pool. A few of them run, each once, scored on the validation set."""
 
     name = "screening"
-    settings = SearchSettings
-    given = "template"
-    step = "run"
+    options = SearchSettings
+    positional = "template"
 
-    def check(self, settings: SearchSettings, stored: Resumed, *, allow_removed: bool) -> CheckedTrainings:
-        staged = settings.screening()
-        if staged.metric is not None and not stored.candidates:
-            check_sign(staged.metric)
+    settings: SearchSettings
+    strategy: Screener
+
+    @classmethod
+    def check(cls, settings: Settings, stored: Resumed, *, allow_removed: bool) -> "Screening":
+        assert isinstance(settings, SearchSettings)
+        if settings.metric is not None and not stored.candidates:
+            check_sign(settings.metric)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
         given = importing(
             settings.include_package,
-            lambda: _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points),
+            lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
         )
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
-        roster = read_roster(given, stored, allow_removed=False, division=staged.division)
+        roster = read_roster(given, stored, allow_removed=False, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
@@ -76,61 +76,72 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
             searcher,
             Points(inputs),
             configs=configs,
-            sign=staged.scored_by.sign,
+            sign=settings.scored_by.sign,
             in_little_time=settings.second_objective is not None,
         )
-        return CheckedTrainings(staged, roster, screener)
+        return cls(settings, stored.directory, roster, screener)
 
-    def prepared(
-        self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> ContextManager[PreparedTrainings]:
-        return prepared_trainings(checked, directory, place, console, prepare=prepare_by_reader)
+    def notes(self) -> Iterator[str]:
+        return iter(())
 
-    def recorded(self, prepared: PreparedTrainings, settings: SearchSettings) -> Recorded[SearchSettings]:
-        rows = [
-            replace(candidate, facts={**facts_of(prepared.preparations[name]), INPUTS: candidate.facts[INPUTS]})
-            for name, candidate in prepared.checked.roster.given.items()
-        ]
-        return Recorded(replace(settings, metric=prepared.checked.settings.metric), rows, code=prepared.code)
+    def prepare(
+        self, candidates: Mapping[str, Candidate], place: RunDirectory, console: Console
+    ) -> Dict[str, Preparation]:
+        """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
+        built is a failed run later."""
+        alike: Dict[str, List[str]] = {}
+        for name, candidate in candidates.items():
+            alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
+        built = super().prepare({names[0]: candidates[names[0]] for names in alike.values()}, place, console)
+        others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
+        return {**built, **others}
+
+    def further_facts(self, name: str) -> Dict[str, Any]:
+        return {INPUTS: self.roster.given[name].facts[INPUTS]}
 
     @contextmanager
-    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
-        clear(RunDirectory(prepared.directory.root.parent), keep=prepared.directory.root)
-        settings, screener = prepared.checked.settings, screener_of(prepared)
-        console.print(
-            f"Screening {screener.configs} of {len(screener.points)} configs, {prepared.executor.describe()}."
-        )
+    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+        clear(RunDirectory(self.directory.root.parent), keep=self.directory.root)
+        settings, screener = self.settings, self.strategy
+        console.print(f"Screening {screener.configs} of {len(screener.points)} configs, {self.executor.describe()}.")
         num_before = len(store.history(max_failures=settings.max_failures).evaluations)
         showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
-        with told_of_jobs(prepared.executor, prepared.directory, console), showing as progress:
-            yield LoopParts(
+        with told_of_jobs(self.executor, self.directory, console), showing as progress:
+            yield Selection(
                 strategy=screener,
-                evaluator=prepared.evaluator(),
-                executor=prepared.executor,
+                evaluator=self.evaluator(),
+                executor=self.executor,
                 listeners=[progress],
+                store=store,
+                directory=self.directory,
+                seed=seed,
+                max_failures=settings.max_failures,
                 shared_splits=False,
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
-        ranked = screener_of(prepared).ranked(history)
-        values = {name: values_in(each.source) for name, each in prepared.checked.roster.given.items()}
+        ranked = self.strategy.ranked(history)
+        values = {name: values_in(each.source) for name, each in self.roster.given.items()}
         return {
             "best": decision.best,
             "stopped_by": decision.stopped_by,
             "num_evaluations": len(scores),
             "num_failures": len(history.failures),
-            "metric": prepared.checked.settings.scored_by.typed,
+            "metric": self.settings.scored_by.typed,
             "score": "validation",
-            "seed": meta.seed,
+            "seed": seed,
             "seconds": sum(evaluation.seconds for evaluation in scores.values()),
             "candidates": [
                 {"name": name, "values": values[name], "score": run and run.score, "seconds": run and run.seconds}
                 for name, run in ((name, scores.get(name)) for name in (*ranked, *failed_configs(history)))
             ],
         }
+
+    def conclude(self, history: History, decision: Decision) -> None:
+        """Keep nothing, because `keep` is about the second stage."""
 
 
 class ScreeningProgress(Progress):
@@ -149,15 +160,9 @@ class ScreeningProgress(Progress):
         return text + (left if self._configs > done else "")
 
 
-def screener_of(prepared: PreparedTrainings) -> Screener:
-    strategy = prepared.checked.strategy
-    assert isinstance(strategy, Screener)
-    return strategy
-
-
-def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str, Candidate]:
+def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
     """Return the candidates that a template is at the points of the pool, by name."""
-    pool, template = _pool(settings), Path(staged.candidates[0])
+    pool, template = _pool(settings), Path(settings.template)
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
     if len(pool.points) > most:
@@ -166,18 +171,18 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
             f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
         )
     specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
-    candidate_of(specs[0], staged)  # reports an error that all of them share only once
+    candidate_of(specs[0], settings)  # reports an error that all of them share only once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    with evaluating_together([template, staged.overrides], [point.variables for point in pool.points]):
+    with evaluating_together([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
-                made[spec.name] = replace(candidate_of(spec, staged), facts={INPUTS: inputs})
+                made[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
             raise ConfigError(combined(refusals, what="points of the space are invalid"))
-        check_variables(specs, staged.overrides)
+        check_variables(specs, settings.overrides)
     return made
 
 
@@ -188,10 +193,10 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
     return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
-def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
+def _stored(stored: Resumed, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
-    again = replace(candidate_of(read_spec(first.source, name=first.name), staged), facts=first.facts)
+    again = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
     return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
 
 
@@ -201,24 +206,3 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
     importing(settings.include_package, lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise))
     mark_of(candidate_of(read_spec(example.source), staged), staged.division)
-
-
-def prepare_by_reader(
-    candidates: Mapping[str, Candidate],
-    checked: CheckedTrainings,
-    directory: RunDirectory,
-    place: RunDirectory,
-    console: Console,
-) -> Dict[str, Preparation]:
-    """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
-    built is a failed run later."""
-    alike: Dict[str, List[str]] = {}
-    for name, candidate in candidates.items():
-        alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
-    firsts = {names[0]: candidates[names[0]] for names in alike.values()}
-    built = prepare_all(firsts, checked, directory, place, console)
-    others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
-    return {**built, **others}
-
-
-SCREENING = Screening()

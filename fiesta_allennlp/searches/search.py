@@ -14,17 +14,16 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, command
 from fiesta_allennlp.core.names import values_in
 from fiesta_allennlp.core.seeding import fresh_seed, second_seed
-from fiesta_allennlp.searches.screening import SCREENING, screener_of
+from fiesta_allennlp.searches.screening import Screening
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.selection.family import Resumed
-from fiesta_allennlp.selection.options import as_json, flag
+from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.preparation import PreparedTrainings
-from fiesta_allennlp.trainings.select import TRAININGS
+from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
 
 DONE = "budget"
@@ -58,7 +57,7 @@ def search(
         return _resume_selecting(given, directory, console)
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
-    screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
+    screened = run_selection(Screening, given, directory.screening.root, console=console, recover=recover, force=force)
     if screened["stopped_by"] != DONE:
         return SearchSummary(screened)
     return _select(screened, directory, console)
@@ -78,7 +77,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
         seed=second_seed(int(str(stage.meta.seed))),
         max_hours=_hours_left(settings.max_hours, stage.meta),
     )
-    return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
+    return SearchSummary(screened, run_selection(Trainings, staged, directory.root, console=console))
 
 
 def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
@@ -90,7 +89,7 @@ def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console
     if late:
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
-    selected = run_selection(TRAININGS, given, directory.root, console=console, recover=True)
+    selected = run_selection(Trainings, given, directory.root, console=console, recover=True)
     return SearchSummary(json.loads(directory.screening.selection_json.read_text(encoding="utf-8")), selected)
 
 
@@ -111,7 +110,7 @@ class SearchPlan:
     num_configs: int
     num_finalists: int
     examples: Tuple[str, ...]
-    prepared: PreparedTrainings
+    prepared: Screening
     command: str
 
 
@@ -123,11 +122,11 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     be."""
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
-    with rehearsed(SCREENING, settings, console) as prepared:
-        given, configs = prepared.checked.roster.given, screener_of(prepared).configs
+    with rehearsed(Screening, settings, console) as prepared:
+        given, configs = prepared.roster.given, prepared.strategy.configs
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
         name, first = next(iter(given.items()))
         run = directory.screening.evaluation(f"{name}-0")
-        typed = type_of(first.config).example_command(prepared.checked.roster.division, run)
+        typed = type_of(first.config).example_command(prepared.roster.division, run)
         return SearchPlan(len(given), configs, num_finalists, examples, prepared, typed)

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, command
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
+from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, flag, option
+from fiesta_allennlp.selection.settings import CONFIG, registered
 from fiesta_allennlp.trainings.settings import CLUSTER, RAY, SCORING, SLURM, Settings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
 
 FIRST_STAGE = "Screening"
+SEARCHER, SEARCHER_OF_TWO = "gp_ei", "gp_ehvi"
 
 CONFIGS_TO_POOL = 5
 """The number of points drawn for each config that runs."""
@@ -51,24 +51,23 @@ class SearchSettings(Settings):
     )
     searcher: Any = option(
         None,
-        "method that chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
-        "--second-objective: gp_ehvi (default), graph_ehvi or random; or a JSON object with a `type`",
+        f"method that chooses the next config to screen: {SEARCHER} (default), graph_ei, graph_eif or random; with "
+        f"--second-objective: {SEARCHER_OF_TWO} (default), graph_ehvi or random; or a JSON object with a `type`",
         group=FIRST_STAGE,
-        metavar="NAME|JSON",
+        metavar=CONFIG,
     )
     configs: Optional[int] = of_screening(
         None, "number of configs to screen, with one run each (default: all points of --points)", least=3
     )
     finalists: Optional[int] = of_screening(
         None,
-        "number of the best screened configs to select among (default: a third of them, at most 8)",
+        f"number of the best screened configs to select among (default: a third of them, at most {MOST_FINALISTS})",
         least=LEAST_FINALISTS,
     )
     second_objective: Optional[str] = of_screening(
         None,
         "seconds: look for configs with a high score in little time; the finalists are the configs that no other "
         "config beats in both",
-        metavar="|".join(SECOND_OBJECTIVES),
         choices=SECOND_OBJECTIVES,
         is_fixed=True,
     )
@@ -105,7 +104,7 @@ class SearchSettings(Settings):
             raise ConfigError(f"--finalists is {self.finalists} but --configs is only {self.configs}.")
 
     def searcher_params(self) -> Dict[str, Any]:
-        default = "gp_ei" if self.second_objective is None else "gp_ehvi"
+        default = SEARCHER if self.second_objective is None else SEARCHER_OF_TWO
         return registered(self.searcher or default, "--searcher")
 
     @property
@@ -124,34 +123,26 @@ class SearchSettings(Settings):
         wanted = self.num_configs or 0
         return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
 
-    def screening(self) -> "ScreeningSettings":
-        """Return the settings of the first stage as a selection has them. Its one candidate is the template."""
-        template = (str(Path(self.template)),)
-        return ScreeningSettings(
-            **{**self._plain(), "candidates": template, "points": None, "keep": "none", "tensorboard": False}
-        )
-
-    def selection(self) -> Settings:
-        """Return the settings of the second stage, without its candidates."""
-        plain = Settings(**{**self._plain(), "points": None})
-        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
-
-    def _plain(self) -> Dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(Settings)}
-
-
-def stored_search(meta: "Meta") -> SearchSettings:
-    """Return the settings of a search from the store of its first stage."""
-    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
-
-
-class ScreeningSettings(Settings):
-    """The settings of a screening, whose runs are scored on the validation set and never look at the test set."""
+    # The first stage. Its one candidate is the template, and its runs never look at the test set.
 
     @property
     def division(self) -> Division:
         keeps_test = self.score == "test"
         return replace(super().division, scored="validation", keeps_test=keeps_test, has_validation=True)
+
+    @property
+    def keeps_models(self) -> bool:
+        return False
+
+    def selection(self) -> Settings:
+        """Return the settings of the second stage, without its candidates."""
+        plain = Settings(**{**{f.name: getattr(self, f.name) for f in fields(Settings)}, "points": None})
+        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
+
+
+def stored_search(meta: "Meta") -> SearchSettings:
+    """Return the settings of a search from the store of its first stage."""
+    return SearchSettings.of(meta.settings or {})
 
 
 SHARE_OF_SCREENING = 4 / 5

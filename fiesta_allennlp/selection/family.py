@@ -1,14 +1,14 @@
-"""A family of selections, such as one by training runs: its options, its checks and its evaluator."""
+"""A selection of one family, such as one by training runs: its options, its checks and its evaluator."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Sequence, Tuple, Type, TypeVar
+from typing import Any, ClassVar, ContextManager, Dict, Mapping, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Decision, History
-from fiesta_allennlp.selection.loop import LoopParts, Selection
+from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import Meta, RunStore
 
@@ -23,60 +23,55 @@ class Resumed:
     history: History = field(default_factory=lambda: History(()))
 
 
-Given = TypeVar("Given", bound=SelectionSettings)
-Checked = TypeVar("Checked")
-Prepared = TypeVar("Prepared")
+Family = TypeVar("Family", bound="SelectionFamily")
 
 
-@dataclass(frozen=True)
-class Recorded(Generic[Given]):
-    """The data that the store keeps of a prepared selection: its settings, with what only the preparation could find
-    out; its candidates with their facts; and further fields of `Meta`. Of the files in `code`, which runs execute in
-    addition to the packages of `--include-package`, it keeps digests."""
+class SelectionFamily(ABC):
+    """A selection of one family. It is checked first, then prepared, and then it works.
 
-    settings: Given
-    candidates: Sequence[Candidate]
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    code: Sequence[str] = ()
-
-
-class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
-    """A family of selections: its options, its checks before the first run, and its evaluator.
-
-    `name` is written into the store, `settings` is the class of its options, and `given` the option that names the
-    candidates. `step` is the word for a run, and `without` the advice how to continue without a candidate. With
-    `may_be_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
+    `name` is written into the store, `options` is the class of its settings, and `positional` the option that names the
+    candidates. `step` is the word for a run. `settings` are complete once it is prepared, `candidates` then have their
+    facts, and the store keeps both, with `meta`, which are further fields of `Meta`. Of the files in `code`, which runs
+    execute in addition to the packages of `--include-package`, it keeps digests.
     """
 
     name: ClassVar[str]
-    settings: Type[Given]
-    given: ClassVar[str]
+    options: ClassVar[Type[SelectionSettings]]
+    positional: ClassVar[str]
     step: ClassVar[str]
-    without: ClassVar[str] = Selection.without
-    may_be_unfit: ClassVar[bool] = True
 
+    settings: SelectionSettings
+
+    @classmethod
     @abstractmethod
-    def check(self, settings: Given, stored: Resumed, *, allow_removed: bool) -> Checked:
+    def check(cls: Type[Family], settings: Any, stored: Resumed, *, allow_removed: bool) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
-    def prepared(
-        self, checked: Checked, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> ContextManager[Prepared]:
+    def prepared(self, place: RunDirectory, console: Console) -> ContextManager[None]:
         """Build, open and try what the runs need; close it at the end of the context. Logs and working files are
-        written below `place` and are found below `directory` afterwards."""
+        written below `place` and are found in the directory of the selection afterwards."""
+
+    @property
+    @abstractmethod
+    def candidates(self) -> Sequence[Candidate]: ...
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def code(self) -> Sequence[str]:
+        return ()
 
     @abstractmethod
-    def recorded(self, prepared: Prepared, settings: Given) -> Recorded[Given]:
-        """Return what the store keeps of the prepared selection, which was given these settings."""
+    def work(self, store: RunStore, console: Console, *, seed: int) -> ContextManager[Selection]:
+        """Open what the loop works with, until the end of the context."""
 
     @abstractmethod
-    def work(self, prepared: Prepared, store: RunStore, console: Console, *, seed: int) -> ContextManager[LoopParts]:
-        """Open the parts that the loop works with, until the end of the context."""
-
-    @abstractmethod
-    def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
         """Return the content of `selection.json`."""
 
-    def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
+    def conclude(self, history: History, decision: Decision) -> None:
         """Tidy up after the decision."""
+        return None

@@ -75,29 +75,24 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopParts:
-    """The parts of a selection that its family opens. `max_hours` limits the loops of all sessions together."""
+class Selection:
+    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
+
+    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
+    `max_hours` limits the loops of all sessions together. `without` is the advice how to continue without a candidate.
+    With `may_be_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
+    """
 
     strategy: Strategy
     evaluator: Evaluator
     executor: Executor
     listeners: Sequence[Listener]
-    shared_splits: bool = True
-    max_hours: Optional[float] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection(LoopParts):
-    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
-
-    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `SelectionFamily` explains `without` and `may_be_unfit`.
-    """
-
     store: RunStore
     directory: RunDirectory
     seed: int
-    max_failures: int = 3
+    max_failures: int
+    shared_splits: bool = True
+    max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(PAUSES))
     without: str = "list the others with --allow-removed"
     may_be_unfit: bool = True

@@ -2,13 +2,15 @@
 
 @dataclass(frozen=True)
 class MySettings:
-    workers: int = option(1, "how many at once (default 1)", group="how to work", least=1)
+    workers: int = option(1, "how many at once", group="how to work", least=1)
 """
 
 import argparse
 import json
+import re
 import typing
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
@@ -21,7 +23,7 @@ class Option:
 
     Attributes:
         group: the heading in `--help`; empty for what is not typed as an option.
-        metavar: the placeholder of its value in `--help`; several if it takes several values.
+        metavar: the placeholder of its value in `--help`, by default its choices; several if it takes several values.
         short: its one-letter flag.
         choices: the values allowed; empty for all.
         least, above: the smallest number allowed, or the number that it must exceed.
@@ -47,10 +49,28 @@ class Option:
 
 
 def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **declared: Any) -> Any:
-    """Declare a field of a settings record. `factory` makes a default that is not plain; `declared` are fields of
-    `Option`."""
-    metadata = {"option": Option(help, **declared)}
+    """Declare a field of a settings record. Its help mentions the default, unless the text does so itself. `factory`
+    makes a default that is not plain; `declared` are fields of `Option`."""
+    metadata = {"option": Option(with_default(help, default), **declared)}
     return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
+
+
+CHOOSING = "Selection"
+RESOURCES = "Resources"
+"""Headings of options that several commands have."""
+
+choice, resource = partial(option, group=CHOOSING), partial(option, group=RESOURCES)
+
+
+def with_default(help: str, default: Any) -> str:
+    """Mark a default where the help names it, or add it to the first part of the help. Only a text or a
+    number other than 0 is one."""
+    if not default or "(default" in help or not isinstance(default, (str, int, float)):
+        return help
+    if isinstance(default, str):
+        return re.sub(rf"\b{default}\b", rf"{default} (default)", help, count=1)
+    first, *others = help.split(";", maxsplit=1)
+    return ";".join([f"{first} (default {default:g})", *others])
 
 
 def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
@@ -144,9 +164,10 @@ def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
         return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
     if declared.is_repeated:
         return {"action": "append", "metavar": declared.metavar}
+    metavar = declared.metavar or "|".join(declared.choices) or None
     parse = declared.parse or (kind if kind in (float, int) else None)
     nargs = len(declared.metavar) if isinstance(declared.metavar, tuple) else None
-    how = {"type": parse, "metavar": declared.metavar, "nargs": nargs}
+    how = {"type": parse, "metavar": metavar, "nargs": nargs}
     return {key: value for key, value in how.items() if value is not None}
 
 

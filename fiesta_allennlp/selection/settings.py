@@ -4,28 +4,41 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union
 
+from fiesta_allennlp.core.defaults import (
+    BELIEF,
+    BELIEF_OF_OFFICIAL_SPLITS,
+    CONFIDENCE,
+    EVALUATIONS_PER_CANDIDATE,
+    MAX_FAILURES,
+    STOP,
+    STRATEGY,
+    STRATEGY_OF_BUDGET,
+)
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import distinct
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
+    CHOOSING,
     as_tuple,
     by_present_names,
     check_names,
     check_options,
     check_values,
+    choice,
     flag,
     option,
     options_of,
+    resource,
+    with_default,
 )
 
 SHARED, INDEPENDENT, OFFICIAL = "shared", "independent", "official"
 SPLITS = (SHARED, INDEPENDENT, OFFICIAL)
 
-CHOOSING = "Selection"
-RESOURCES = "Resources"
-"""Headings of options that several commands have; `CHOOSING` is that of `ChoiceSettings`."""
+CONFIG = "NAME|JSON"
+"""The placeholder for a registered name, or a JSON object with a `type`."""
 
 
 def margin_of(text: str) -> Union[float, str]:
@@ -36,77 +49,74 @@ def margin_of(text: str) -> Union[float, str]:
         raise argparse.ArgumentTypeError(f"must be a number, or a share such as 0.25sd, but got '{text}'") from None
 
 
+Chosen = TypeVar("Chosen", bound="ChoiceSettings")
+
+
 @dataclass(frozen=True)
 class ChoiceSettings:
     """Settings that decide which candidate runs next and when a selection ends.
 
-    `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`. None stands for the strategy
-    `top_two`, or `sequential_halving` if a budget is given; for the belief `split_paired`, or `unpaired` on official
-    splits; and for the stopping rule `early_looks`. A subclass adds options as fields made with `option`, and lists
-    all headings in `GROUPS`.
+    `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`. A subclass adds options as
+    fields made with `option`, and lists all headings in `GROUPS`.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
+    default_stop: ClassVar[str] = STOP
 
-    strategy: Any = option(
+    strategy: Any = choice(
         None,
-        "sampling rule: top_two (default), ttts, bts, thompson or non_adaptive_fc; with --budget: sequential_halving "
-        "(default) or non_adaptive_fb; or a JSON object with a `type`",
-        group=CHOOSING,
-        metavar="NAME|JSON",
+        f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
+        f"{STRATEGY_OF_BUDGET} (default) or non_adaptive_fb; or a JSON object with a `type`",
+        metavar=CONFIG,
     )
-    belief: Any = option(
+    belief: Any = choice(
         None,
-        "model of the scores: split_paired (default), unpaired (default with --splits official) or student_t, each "
-        "optionally with the prefix logit_; or a JSON object",
-        group=CHOOSING,
-        metavar="NAME|JSON",
+        f"model of the scores: {BELIEF} (default), {BELIEF_OF_OFFICIAL_SPLITS} (default with --splits official) or "
+        "student_t, each optionally with the prefix logit_; or a JSON object",
+        metavar=CONFIG,
     )
-    confidence: Optional[float] = option(
+    confidence: Optional[float] = choice(
         None,
         "target confidence: stop once P(best) of a candidate reaches it, unless the stopping rule requires more runs "
-        "(default 0.95)",
-        group=CHOOSING,
+        f"(default {CONFIDENCE})",
     )
-    stop: Any = option(
+    stop: Any = choice(
         None,
-        "stopping rule: early_looks (default), rule_of_three (for models that fail at times), bayesian (as in the "
-        "paper) or glr (guaranteed error rate); or JSON",
-        group=CHOOSING,
-        metavar="NAME|JSON",
+        f"stopping rule: {STOP} (default), rule_of_three (for models that fail at times), bayesian (as in the paper) "
+        "or glr (guaranteed error rate); or JSON",
+        metavar=CONFIG,
     )
-    budget: Optional[int] = option(
-        None,
-        "spend this many runs in total and pick the best, instead of stopping at --confidence",
-        group=CHOOSING,
+    budget: Optional[int] = choice(
+        None, "spend this many runs in total and pick the best, instead of stopping at --confidence"
     )
-    margin: Any = option(
+    margin: Any = choice(
         None,
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
         "run-to-run sd, such as 0.25sd",
-        group=CHOOSING,
         metavar="MARGIN",
         parse=margin_of,
     )
-    max_evaluations: Optional[int] = option(
-        None, "stop as inconclusive after this many runs in total (default 50 per candidate)", group=CHOOSING
+    max_evaluations: Optional[int] = choice(
+        None,
+        f"stop as inconclusive after this many runs in total (default {EVALUATIONS_PER_CANDIDATE} per candidate)",
     )
 
     def __post_init__(self) -> None:
         check_options(self)
 
+    @classmethod
+    def of(cls: Type[Chosen], *layers: Mapping[str, Any]) -> Chosen:
+        """Make the settings from layers of given values, as `overlay` merges them."""
+        return cls(**overlay(*layers, of=cls))
+
     @property
     def on_official_splits(self) -> bool:
         """True if only seeds vary between runs, so that no two runs share a random split."""
-        return False
+        return getattr(self, "splits", None) == OFFICIAL
 
     @property
     def default_belief(self) -> str:
-        return "unpaired" if self.on_official_splits else "split_paired"
-
-    @property
-    def default_stop(self) -> str:
-        return "early_looks"
+        return BELIEF_OF_OFFICIAL_SPLITS if self.on_official_splits else BELIEF
 
     def deciding(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
@@ -116,14 +126,15 @@ class ChoiceSettings:
         named = {name: params.pop(name, None) for name in options}
         defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": self.default_stop}}
         if named["budget"] is None:
-            defaults["confidence"] = 0.95
+            defaults["confidence"] = CONFIDENCE
         known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
         others = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
         return {"strategy": params, **known, **others}
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
-        params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
+        default = STRATEGY if self.budget is None else STRATEGY_OF_BUDGET
+        params = registered(self.strategy or default, "--strategy")
         for name in ("stop", "belief"):
             if name in params:
                 params[name] = registered(params[name], f"--strategy: '{name}'")
@@ -152,15 +163,20 @@ def min_score_option(group: str) -> Any:
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """Declare the option `--splits`, below this heading."""
-    return option(
-        default,
-        "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
-        "the paper; official: the config's own training, validation and test sets, so only seeds vary",
-        group=group,
-        metavar="|".join(SPLITS),
-        choices=SPLITS,
-        is_fixed=True,
+    help = with_default(
+        "shared: run k of every candidate uses split k; independent: every run draws its own split, as in the paper; "
+        "official: the config's own training, validation and test sets, so only seeds vary",
+        SHARED,
     )
+    return option(default, help, group=group, choices=SPLITS, is_fixed=True)
+
+
+def seed_option(group: str, what: str = "a selection (default: random, saved in selection.json)") -> Any:
+    return option(None, f"master random seed, to repeat {what}", group=group, metavar="N", least=0, is_fixed=True)
+
+
+def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
+    return resource(MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1)
 
 
 class SelectionSettings(ChoiceSettings):
@@ -217,6 +233,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
                     merged.pop(name, None)
         check_names(list(layer), of)
         merged.update({name: as_tuple(value) for name, value in layer.items()})
+        if isinstance(merged.get("cuda_devices"), tuple):
+            merged["cuda_devices"] = ",".join(map(str, merged["cuda_devices"]))
     return merged
 
 
@@ -228,11 +246,9 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     values = read_jsonnet(path, where=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
-    given = by_present_names({name.replace("-", "_"): value for name, value in values.items()})
-    if isinstance(given.get("cuda_devices"), list):
-        given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     try:
-        check_values(overlay(given, of=of), of)
+        given = overlay(by_present_names({name.replace("-", "_"): value for name, value in values.items()}), of=of)
+        check_values(given, of)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return given

@@ -22,10 +22,12 @@ class Strategy(Registrable):
     therefore serves one worker or many, synchronous or not, and a resumed selection. The caller passes the history and
     the number of free workers.
 
-    `belief` computes the probabilities that the strategy reports.
+    `belief` computes the probabilities that the strategy reports. `confidence` is the probability at which it stops, or
+    None if it stops for another reason.
     """
 
     belief: Belief
+    confidence: Optional[float] = None
     done: FrozenSet[str] = frozenset()
     """Candidates that get no further runs. Set by `without_further_runs`."""
 

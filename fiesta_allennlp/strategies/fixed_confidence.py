@@ -7,15 +7,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.core.defaults import CONFIDENCE, EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.margins import Margin
 from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
-
-EVALUATIONS_PER_CANDIDATE = 50
-"""The default of `max_evaluations`, for each candidate."""
 
 SMALLEST_MARGIN = 1e-9
 LARGEST_MARGIN = 1e4
@@ -51,14 +49,14 @@ class FixedConfidence(Strategy):
         self,
         *,
         belief: Belief,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         margin: Union[float, str] = 0.0,
         num_starts: Optional[int] = None,
         max_evaluations: Optional[int] = None,
         stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
-        self.confidence = confidence
+        self.confidence: float = confidence
         self.margin, self.typed_margin = margin, Margin.of(margin)
         self._margins: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations

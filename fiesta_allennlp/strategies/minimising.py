@@ -21,7 +21,7 @@ class Minimising(Strategy):
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
         self.belief = strategy.belief
-        self.confidence: Optional[float] = getattr(strategy, "confidence", None)
+        self.confidence = strategy.confidence
 
     def without_further_runs(self, done: Collection[str], history: History) -> None:
         self.strategy.without_further_runs(done, history)

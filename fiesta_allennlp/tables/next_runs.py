@@ -95,7 +95,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         runs=tuple(_assigned(proposed, table, splits=splits)),
         history=history,
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
-        confidence=getattr(strategy, "confidence", None),
+        confidence=strategy.confidence,
         splits=splits,
         workers=settings.workers,
         notes=(*notes, *collapsed_notes(history, minimise=minimise)),

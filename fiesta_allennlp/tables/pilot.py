@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, command
 from fiesta_allennlp.core.records import History
@@ -19,7 +20,7 @@ from fiesta_allennlp.selection.summary import count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.posterior_scores import PosteriorScores
-from fiesta_allennlp.tables.settings import OF_TABLES, PlanSettings, ReplaySettings, done_note
+from fiesta_allennlp.tables.settings import CANDIDATES, OF_TABLES, PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -60,7 +61,7 @@ def problem_of(settings: PlanSettings) -> Problem:
 
 def _by_numbers(settings: PlanSettings) -> Problem:
     gap, sd = settings.gap or 0.0, settings.sd or 0.0
-    names = [f"candidate {number + 1}" for number in range(settings.candidates or 2)]
+    names = [f"candidate {number + 1}" for number in range(settings.candidates or CANDIDATES)]
     means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
     source = ScorePreset(
         "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
@@ -92,7 +93,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         meta = store.meta()
         stored = meta.settings or {}
         least_score = LeastScore.of(stored, settings.min_score)
-        history = store.history(max_failures=int(stored.get("max_failures", 3)), least_score=least_score)
+        history = store.history(max_failures=int(stored.get("max_failures", MAX_FAILURES)), least_score=least_score)
         minimise = Metric.of(stored.get("metric") or "").minimise
     if meta.kind == "documents":
         raise ConfigError(

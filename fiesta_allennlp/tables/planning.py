@@ -14,14 +14,11 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.tables.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
-from fiesta_allennlp.tables.settings import PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.settings import FEWEST, MOST, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks
 
 MARGINS = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
-
-FEWEST, MOST = 20, 200
-"""The bounds of the default number of repetitions."""
 
 ROUNDS = 2000
 """The number of rounds of the first row by default. All rows then take 5 to 10 seconds."""

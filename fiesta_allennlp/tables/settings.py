@@ -5,21 +5,24 @@ import csv
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.selection.options import flag, option
+from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, choice, flag, option, resource
 from fiesta_allennlp.selection.settings import (
-    CHOOSING,
+    CONFIG,
     OFFICIAL,
-    RESOURCES,
     ChoiceSettings,
+    max_failures_option,
     min_score_option,
+    seed_option,
     splits_option,
 )
 
 SCORES = "Scores"
+_scores = partial(option, group=SCORES)
 
 COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
 """The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
@@ -47,7 +50,7 @@ def columns_of(text: str) -> Dict[str, str]:
 
 def candidates_option(help: str) -> Any:
     typed = f"{help}; put a name that contains a comma in double quotes"
-    return option((), typed, group=SCORES, metavar="A,B,...", parse=separated)
+    return _scores((), typed, metavar="A,B,...", parse=separated)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -63,47 +66,41 @@ class TableSettings:
     files: Tuple[str, ...] = option(
         (), "more files of the table; files without a candidate column have one candidate each", metavar="FILE"
     )
-    columns: Optional[Mapping[str, str]] = option(
+    columns: Optional[Mapping[str, str]] = _scores(
         None,
         f"column names in the table, such as candidate=model,score=test_f1,seed=seed, with names from "
         f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
         "share one official split",
-        group=SCORES,
         metavar="NAME=COLUMN,...",
         parse=columns_of,
     )
-    where: Tuple[str, ...] = option(
+    where: Tuple[str, ...] = _scores(
         (),
         "use only rows with this value, such as task=iris; step=last keeps the largest step of each run. Repeat it for "
         "more columns, or for more values of a column",
-        group=SCORES,
         metavar="COLUMN=VALUE",
         is_repeated=True,
     )
-    wide: Optional[str] = option(
+    wide: Optional[str] = _scores(
         None,
         "what the headers of a wide table name: candidate (a row per split), split or seed. All columns with numbers "
         "are taken, or those listed: candidate=A,B",
-        group=SCORES,
         metavar="NAME[=COLUMN,...]",
     )
-    evaluations_per_split: Optional[int] = option(
+    evaluations_per_split: Optional[int] = _scores(
         None,
         "in JSON lists, number of consecutive scores of each candidate that share a split (default 1)",
-        group=SCORES,
         metavar="N",
         least=1,
     )
-    minimise: Optional[bool] = option(
+    minimise: Optional[bool] = _scores(
         None,
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
-        group=SCORES,
     )
     min_score: Optional[float] = min_score_option(SCORES)
-    done: Tuple[str, ...] = option(
+    done: Tuple[str, ...] = _scores(
         (),
         "candidates that get no more runs, such as a published model; only their existing scores count",
-        group=SCORES,
         metavar="A,B,...",
         parse=separated,
     )
@@ -126,9 +123,7 @@ def table_settings(given: Mapping[str, Any], table: Any, name: str) -> Tuple[Dic
     return typed, table
 
 
-def seed_option() -> Any:
-    typed = "master random seed, to repeat the simulation (default: random, recorded)"
-    return option(None, typed, group=RESOURCES, metavar="N", least=0)
+OF_SIMULATION = "the simulation (default: random, recorded)"
 
 
 @dataclass(frozen=True)
@@ -145,22 +140,14 @@ class ReplaySettings(TableSettings, ChoiceSettings):
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")
     splits: str = splits_option(SCORES)
-    with_replacement: Optional[bool] = option(
-        None,
-        "draw scores of the table with replacement (default: only if they run out otherwise)",
-        group=SCORES,
+    with_replacement: Optional[bool] = _scores(
+        None, "draw scores of the table with replacement (default: only if they run out otherwise)"
     )
     done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
-    repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
-    batch_size: int = option(
-        1, "runs per round; each round starts when the previous one has finished (default 1)", group=RESOURCES, least=1
-    )
-    processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
-    seed: Optional[int] = seed_option()
-
-    @property
-    def on_official_splits(self) -> bool:
-        return self.splits == OFFICIAL
+    repetitions: int = resource(500, "number of selections to simulate", least=1)
+    batch_size: int = resource(1, "runs per round; each round starts when the previous one has finished", least=1)
+    processes: Optional[int] = resource(None, "number of processes (default: one per core)", least=1)
+    seed: Optional[int] = seed_option(RESOURCES, OF_SIMULATION)
 
     @property
     def num_processes(self) -> int:
@@ -181,24 +168,20 @@ class NextSettings(TableSettings, ChoiceSettings):
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
     splits: Optional[str] = splits_option(SCORES, default=None)
-    workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
-    max_failures: int = option(
-        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
+    workers: int = resource(1, "number of runs to name", least=1)
+    max_failures: int = max_failures_option()
+    seed: int = resource(
+        0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
     )
-    seed: int = option(
-        0,
-        "random seed; the same table and seed give the same answer (default 0)",
-        group=RESOURCES,
-        metavar="N",
-        least=0,
-    )
-
-    @property
-    def on_official_splits(self) -> bool:
-        return self.splits == OFFICIAL
 
 
 PROBLEM = "Problem"
+CANDIDATES = 2  # of a problem without a pilot, by default
+
+FEWEST, MOST = 20, 200
+"""The bounds of the default number of repetitions of a plan."""
+
+_problem = partial(option, group=PROBLEM)
 
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
@@ -217,30 +200,22 @@ class PlanSettings(TableSettings, ChoiceSettings):
         "a pilot: the directory of a selection, or a table of scores. Omit it with --gap",
         metavar="DIR|SCORES.json|SCORES.csv",
     )
-    gap: Optional[float] = option(
-        None, "gap between the best mean and all others, in units of the score", group=PROBLEM, least=0
+    gap: Optional[float] = _problem(None, "gap between the best mean and all others, in units of the score", least=0)
+    sd: Optional[float] = _problem(None, "run-to-run standard deviation of a candidate's scores on one split", above=0)
+    split_sd: Optional[float] = _problem(
+        None, "standard deviation between splits, in addition to --sd (default 0)", least=0
     )
-    sd: Optional[float] = option(
-        None, "run-to-run standard deviation of a candidate's scores on one split", group=PROBLEM, above=0
-    )
-    split_sd: Optional[float] = option(
-        None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
-    )
-    candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
-    seconds: Optional[float] = option(
-        None, "duration of a run (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
-    )
-    belief: Any = option(None, "model of the scores, as in a selection", group=CHOOSING, metavar="NAME|JSON")
-    budget: Optional[int] = option(
-        None, "fixed budget for comparison (default: the mean number of runs)", group=CHOOSING, least=1
-    )
+    candidates: Optional[int] = _problem(None, f"number of candidates (default {CANDIDATES})", least=2)
+    seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
+    belief: Any = choice(None, "model of the scores, as in a selection", metavar=CONFIG)
+    budget: Optional[int] = choice(None, "fixed budget for comparison (default: the mean number of runs)", least=1)
     splits: Optional[str] = splits_option(PROBLEM, default=None)
-    workers: int = option(1, "number of parallel runs (default 1)", group=RESOURCES, least=1)
-    repetitions: Optional[int] = option(
-        None, "number of selections to simulate (default: 20 to 200, in 5 to 10 seconds)", group=RESOURCES, least=1
+    workers: int = resource(1, "number of parallel runs", least=1)
+    repetitions: Optional[int] = resource(
+        None, f"number of selections to simulate (default: {FEWEST} to {MOST}, in 5 to 10 seconds)", least=1
     )
-    processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
-    seed: Optional[int] = seed_option()
+    processes: int = resource(1, "number of processes", least=1)
+    seed: Optional[int] = seed_option(RESOURCES, OF_SIMULATION)
 
     def __post_init__(self) -> None:
         super().__post_init__()

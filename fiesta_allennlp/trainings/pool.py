@@ -4,7 +4,7 @@ because every split is drawn from it."""
 import hashlib
 import json
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import (
     Any,
@@ -65,6 +65,10 @@ class Preparation:
     metrics: Optional[Sequence[str]] = None
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
+
+    def moved_to(self, vectors: Path) -> "Preparation":
+        """Return the same with the filtered files in this directory."""
+        return replace(self, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in self.vectors))
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:

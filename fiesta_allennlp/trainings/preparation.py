@@ -1,12 +1,12 @@
 """The checks of candidates before the first run, which build each once, and the choice of the metric."""
 
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional
 
 from rich.console import Console
 
+from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     ConfigError,
@@ -22,29 +22,19 @@ from fiesta_allennlp.core.errors import (
 )
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.selection.metrics import Metric, check_sign
-from fiesta_allennlp.selection.strategy_building import importing
-from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.data_files import DataMark, missing_file
-from fiesta_allennlp.trainings.pool import (
-    Pool,
-    Preparation,
-    check_same_pool,
-    preparation_of,
-    scored_on,
-    vectors_are_there,
-)
-from fiesta_allennlp.trainings.progress_setup import MetricNames
-from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
+from fiesta_allennlp.trainings.data_files import missing_file
+from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.workers import packages_of
 
 
 @dataclass(frozen=True)
@@ -60,74 +50,15 @@ class EachRun(Evaluator):
         return self.for_request(request).evaluate(request, directory)
 
 
-@dataclass(frozen=True)
-class CheckedTrainings:
-    """Settings that passed the checks of files and options."""
-
-    settings: Settings
-    roster: Roster
-    strategy: Strategy
-
-
-@dataclass(frozen=True)
-class PreparedTrainings:
-    """A checked selection after every model has been built. `preparations` include removed candidates."""
-
-    checked: CheckedTrainings
-    directory: RunDirectory
-    executor: Executor
-    preparations: Mapping[str, Preparation]
-
-    @property
-    def pool(self) -> Pool:
-        return next(iter(self.preparations.values())).pool
-
-    @property
-    def scored_on(self) -> str:
-        return scored_on(self.pool.official, self.checked.roster.division)
-
-    @property
-    def code(self) -> List[str]:
-        """The files of code that the configs name."""
-        given = self.checked.roster.given.values()
-        return sorted({file for candidate in given for file in type_of(candidate.config).code})
-
-    def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
-        """Return the listener to the runs whose metrics are unknown before the first one."""
-        runs = {name: evaluator.runs[name] for name in self.checked.roster.given}
-        unknown = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
-        return MetricNames(self.checked.settings, unknown, console)
-
-    def evaluator(self, *, is_trial: bool = False) -> EachRun:
-        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
-        records."""
-        settings, roster = self.checked.settings, self.checked.roster
-        runs = {
-            name: type_of(config).run(
-                metric=settings.scored_by.name,
-                group_by=self.preparations[name].pool.group_by,
-                data=roster.data.get(name, DataMark()),
-                division=roster.division,
-                vectors=dict(self.preparations[name].vectors),
-                keep_models=settings.keep != "none",
-                free_device=self.executor.gives_devices,
-                is_trial=is_trial,
-            )
-            for name, config in roster.configs.items()
-        }
-        return EachRun(runs)
-
-
 def prepare_all(
     candidates: Mapping[str, Candidate],
-    checked: CheckedTrainings,
-    directory: RunDirectory,
+    settings: Settings,
+    roster: Roster,
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
     """Build each of these candidates once, in its own process. Output goes to `checks/` of `place`, and word vectors to
-    `vectors/`; both move to `directory` afterwards. Raise a `ConfigError` that lists all invalid candidates."""
-    settings, roster = checked.settings, checked.roster
+    `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
     builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
     building = " and building each model once" if builds else ""
@@ -153,11 +84,7 @@ def prepare_all(
                 raise error
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
         raise ConfigError(combined(refusals, what="invalid candidates")) from next(iter(wrong.values()))
-    vectors = directory.vectors.resolve()
-    return {
-        name: replace(made, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in made.vectors))
-        for name, made in results.items()
-    }
+    return results
 
 
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
@@ -205,8 +132,8 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
             "or --metric=-NAME if lower is better."
         )
     shared = set.intersection(*reported)
-    if DEFAULT_METRIC in shared:
-        return DEFAULT_METRIC
+    if METRIC in shared:
+        return METRIC
     if len(shared) != 1:
         raise ConfigError(
             f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*shared, LOSS}))}. "
@@ -220,41 +147,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     return found
 
 
-Prepare = Callable[..., Dict[str, Preparation]]  # with the arguments of `prepare_all`
-
-
-@contextmanager
-def prepared_trainings(
-    checked: CheckedTrainings,
-    directory: RunDirectory,
-    place: RunDirectory,
-    console: Console,
-    *,
-    prepare: Prepare,
-) -> Iterator[PreparedTrainings]:
-    """Implement `SelectionFamily.prepared`."""
-    settings, roster = checked.settings, checked.roster
-    packages = packages_of(settings, roster)
-    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
-    with closing(built) as executor:
-        check_gpus(roster.given, executor)
-        known = _known(roster)
-        fresh = {
-            name: candidate
-            for name, candidate in roster.given.items()
-            if name not in known or not vectors_are_there(known[name])
-        }
-        if fresh:
-            known.update(prepare(fresh, checked, directory, place, console))
-            check_same_pool({name: known[name].pool for name in roster.given})
-            for note in known[next(iter(fresh))].pool.notes:
-                console.print(f"Note: {note}")
-        taking_part = {name: known[name] for name in roster.given}
-        settings = with_metric(settings, roster.given, taking_part, console)
-        yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
-
-
-def _known(roster: Roster) -> Dict[str, Preparation]:
+def known_preparations(roster: Roster) -> Dict[str, Preparation]:
     """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
     their current fingerprint, which older stores computed from names."""
     known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}

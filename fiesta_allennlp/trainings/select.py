@@ -2,11 +2,11 @@
 
 import resource
 import sys
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -14,31 +14,52 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY
-from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
+from fiesta_allennlp.selection.family import Resumed, SelectionFamily
+from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import rehearsed, run_selection
-from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
 from fiesta_allennlp.selection.summary import summarise
+from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.pool import facts_of
-from fiesta_allennlp.trainings.preparation import CheckedTrainings, PreparedTrainings, prepare_all, prepared_trainings
-from fiesta_allennlp.trainings.progress_setup import BestModels, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.data_files import DataMark
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    facts_of,
+    scored_on,
+    vectors_are_there,
+)
+from fiesta_allennlp.trainings.preparation import EachRun, known_preparations, prepare_all, with_metric
+from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
 
 
-class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
-    """The family whose candidates are AllenNLP configs or programs, and whose runs are trainings."""
+@dataclass
+class Trainings(SelectionFamily):
+    """A selection among AllenNLP configs or programs, whose runs are trainings. Once it is prepared, it has an
+    `executor`, and `preparations`, which include removed candidates."""
 
     name = "trainings"
-    settings = Settings
-    given = "candidates"
+    options = Settings
+    positional = "candidates"
     step = "run"
 
-    def check(self, settings: Settings, stored: Resumed, *, allow_removed: bool) -> CheckedTrainings:
+    settings: Settings
+    directory: RunDirectory
+    roster: Roster
+    strategy: Strategy
+    executor: Executor = field(init=False)
+    preparations: Mapping[str, Preparation] = field(init=False)
+
+    @classmethod
+    def check(cls, settings: Settings, stored: Resumed, *, allow_removed: bool) -> "Trainings":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
@@ -52,27 +73,112 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             joined = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
             with told_as_typed(settings):
                 strategy.check_room(joined.withdrawing(max_failures=settings.max_failures))
-        return CheckedTrainings(settings, roster, strategy)
-
-    def prepared(
-        self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> ContextManager[PreparedTrainings]:
-        for note in _notes_on_configs(checked.roster):
-            console.print(f"Note: {note}")
-        return prepared_trainings(checked, directory, place, console, prepare=prepare_all)
-
-    def recorded(self, prepared: PreparedTrainings, settings: Settings) -> Recorded[Settings]:
-        roster = prepared.checked.roster
-        rows: List[Candidate] = []
-        for name, candidate in roster.given.items():
-            files = {file.path: file.digest for file in roster.data[name].files}
-            rows.append(replace(candidate, facts={**facts_of(prepared.preparations[name]), "files": files}))
-        return Recorded(prepared.checked.settings, rows, {"removed": sorted(roster.removed)}, prepared.code)
+        return cls(settings, stored.directory, roster, strategy)
 
     @contextmanager
-    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
-        settings, executor = prepared.checked.settings, prepared.executor
-        strategy, directory = prepared.checked.strategy, prepared.directory
+    def prepared(self, place: RunDirectory, console: Console) -> Iterator[None]:
+        for note in self.notes():
+            console.print(f"Note: {note}")
+        settings, given = self.settings, self.roster.given
+        packages = packages_of(settings, self.roster)
+        built = importing(settings.include_package, lambda: build_executor(settings, self.directory, packages=packages))
+        with closing(built) as self.executor:
+            check_gpus(given, self.executor)
+            known = known_preparations(self.roster)
+            fresh = {name: given[name] for name in given if name not in known or not vectors_are_there(known[name])}
+            if fresh:
+                vectors = self.directory.vectors.resolve()  # which `place` becomes
+                known.update(
+                    (name, made.moved_to(vectors)) for name, made in self.prepare(fresh, place, console).items()
+                )
+                check_same_pool({name: known[name].pool for name in given})
+                for note in known[next(iter(fresh))].pool.notes:
+                    console.print(f"Note: {note}")
+            self.preparations = known
+            self.settings = with_metric(settings, given, {name: known[name] for name in given}, console)
+            yield
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is doubtful about the configs."""
+        configs = {name: dict(candidate.config) for name, candidate in self.roster.given.items()}
+        for names in equal_candidates(configs):
+            yield (
+                f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of "
+                "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
+            )
+        for name, config in configs.items():
+            yield from (f"{name}: {note}" for note in type_of(config).notes(self.roster.division))
+
+    def prepare(
+        self, candidates: Mapping[str, Candidate], place: RunDirectory, console: Console
+    ) -> Dict[str, Preparation]:
+        return prepare_all(candidates, self.settings, self.roster, place, console)
+
+    # What the store keeps.
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        return [
+            replace(candidate, facts={**facts_of(self.preparations[name]), **self.further_facts(name)})
+            for name, candidate in self.roster.given.items()
+        ]
+
+    def further_facts(self, name: str) -> Dict[str, Any]:
+        return {"files": {file.path: file.digest for file in self.roster.data[name].files}}
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return {"removed": sorted(self.roster.removed)}
+
+    @property
+    def code(self) -> List[str]:
+        """The files of code that the configs name."""
+        given = self.roster.given.values()
+        return sorted({file for candidate in given for file in type_of(candidate.config).code})
+
+    # The runs.
+
+    @property
+    def checked(self) -> "Trainings":
+        """This selection, for reports of dry runs."""
+        return self
+
+    @property
+    def pool(self) -> Pool:
+        return next(iter(self.preparations.values())).pool
+
+    @property
+    def scored_on(self) -> str:
+        return scored_on(self.pool.official, self.roster.division)
+
+    def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
+        """Return the listener to the runs whose metrics are unknown before the first one."""
+        runs = {name: evaluator.runs[name] for name in self.roster.given}
+        unknown = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
+        return MetricNames(self.settings, unknown, console)
+
+    def evaluator(self, *, is_trial: bool = False) -> EachRun:
+        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
+        records."""
+        settings, roster = self.settings, self.roster
+        runs = {
+            name: type_of(config).run(
+                metric=settings.scored_by.name,
+                group_by=self.preparations[name].pool.group_by,
+                data=roster.data.get(name, DataMark()),
+                division=roster.division,
+                vectors=dict(self.preparations[name].vectors),
+                keep_models=settings.keeps_models,
+                free_device=self.executor.gives_devices,
+                is_trial=is_trial,
+            )
+            for name, config in roster.configs.items()
+        }
+        return EachRun(runs)
+
+    @contextmanager
+    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+        settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         worked = store.meta().working_seconds
         remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
         console.print(f"Training {executor.describe()}.")
@@ -80,18 +186,22 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             told_of_jobs(executor, directory, console),
             watching(settings, directory, console, remaining=remaining) as listeners,
         ):
-            evaluator = prepared.evaluator()
-            yield LoopParts(
+            evaluator = self.evaluator()
+            yield Selection(
                 strategy=strategy,
                 evaluator=evaluator,
                 executor=executor,
-                listeners=[*listeners, prepared.metric_names(evaluator, console)],
+                listeners=[*listeners, self.metric_names(evaluator, console)],
+                store=store,
+                directory=directory,
+                seed=seed,
+                max_failures=settings.max_failures,
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        settings = prepared.checked.settings
+    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
+        settings = self.settings
         strategy = settings.strategy_params()
         about = {
             "metric": settings.scored_by.typed,
@@ -100,33 +210,18 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             "splits": settings.splits,
             "score": settings.score,
             "min_score": settings.min_score,
-            "scored_on": prepared.scored_on,
-            "seed": meta.seed,
+            "scored_on": self.scored_on,
+            "seed": seed,
         }
         return summarise(history, decision, about)
 
-    def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
+    def conclude(self, history: History, decision: Decision) -> None:
         may_continue = decision.best is None or decision.stopped_by in UNDECIDED
-        if prepared.checked.settings.keep == "best" and not may_continue:
-            sign = prepared.checked.settings.scored_by.sign
-            BestModels(prepared.directory, sign).keep_only([decision.best], history)
+        if self.settings.keep == "best" and not may_continue:
+            BestModels(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
 
 
-def _notes_on_configs(roster: Roster) -> Iterator[str]:
-    configs = {name: dict(candidate.config) for name, candidate in roster.given.items()}
-    for names in equal_candidates(configs):
-        yield (
-            f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of runs "
-            "separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
-        )
-    for name, config in configs.items():
-        yield from (f"{name}: {note}" for note in type_of(config).notes(roster.division))
-
-
-TRAININGS = Trainings()
-
-
-select = partial(run_selection, TRAININGS)
+select = partial(run_selection, Trainings)
 """Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
 
 
@@ -138,7 +233,7 @@ class Plan:
     """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
     first run."""
 
-    prepared: PreparedTrainings
+    prepared: Trainings
     least: int
     most: int
     commands: Mapping[str, str]
@@ -146,10 +241,10 @@ class Plan:
 
 def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
-    with rehearsed(TRAININGS, settings, console) as prepared:
+    with rehearsed(Trainings, settings, console) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
-    roster = prepared.checked.roster
-    least, most = prepared.checked.strategy.bounds(len(roster.given))
+    roster = prepared.roster
+    least, most = prepared.strategy.bounds(len(roster.given))
     commands = {
         name: type_of(config).example_command(roster.division, directory.evaluation(f"{name}-0"))
         for name, config in roster.configs.items()
@@ -173,13 +268,13 @@ class Measured(Evaluator):
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
     """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
     AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
-    with rehearsed(TRAININGS, settings, console) as prepared:
+    with rehearsed(Trainings, settings, console) as prepared:
         if not prepared.executor.is_local:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
         evaluator = prepared.evaluator(is_trial=True)
         names = prepared.metric_names(evaluator, console)
-        for name in prepared.checked.roster.given:
+        for name in prepared.roster.given:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
             prepared.executor.submit(Measured(evaluator.for_request(request)), request)
         for outcome in prepared.executor.completed():

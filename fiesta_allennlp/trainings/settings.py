@@ -5,22 +5,22 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
+from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import distinct
 from fiesta_allennlp.core.splits import PARTS, Division, check_ratios
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import check_values, flag, option, options_of
+from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, check_values, flag, option, options_of, resource
 from fiesta_allennlp.selection.settings import (
-    CHOOSING,
-    OFFICIAL,
-    RESOURCES,
+    CONFIG,
     SelectionSettings,
     fill,
+    max_failures_option,
     min_score_option,
-    overlay,
     registered,
+    seed_option,
     splits_option,
 )
 from fiesta_allennlp.trainings.programs.data import is_in_blocks
@@ -31,8 +31,6 @@ RAY = "Ray (with --executor ray)"
 SLURM = "Slurm (with --executor slurm)"
 
 OF_EVERY_EXECUTOR = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
-
-DEFAULT_METRIC = "macro_f1"
 
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
 
@@ -49,7 +47,7 @@ _numbers = partial(_parsed, lambda text: tuple(map(float, text.split(","))), "nu
 _list = partial(json.loads, object_pairs_hook=distinct)
 _points = partial(_parsed, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
 
-_scoring, _resource = partial(option, group=SCORING), partial(option, group=RESOURCES)
+_scoring = partial(option, group=SCORING)
 
 
 def _own(help: str, group: str, **declared: Any) -> Any:
@@ -69,28 +67,26 @@ class Settings(SelectionSettings):
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
-    workers: Any = option(
+    workers: Any = resource(
         1,
-        "number of parallel runs (default 1); auto: as many as the machine has room for",
-        group=RESOURCES,
+        "number of parallel runs; auto: as many as the machine has room for",
         metavar="N|auto",
         parse=_workers,
     )
-    executor: Any = option(
+    executor: Any = resource(
         "processes",
-        "processes (default) on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
+        "processes on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
         "JSON object with a `type`",
-        group=RESOURCES,
-        metavar="NAME|JSON",
+        metavar=CONFIG,
     )
-    threads_per_worker: int = _resource(1, "torch threads per run (default 1)")
+    threads_per_worker: int = resource(1, "torch threads per run")
     cuda_devices: Optional[str] = _own(
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES
     )
     runs_per_gpu: Optional[int] = _own(
         "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES, least=1
     )
-    time_limit: Optional[float] = _resource(None, "kill a run after this number of seconds and count it as failed")
+    time_limit: Optional[float] = resource(None, "kill a run after this number of seconds and count it as failed")
     cpus_per_evaluation: Optional[float] = _own("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
     gpus_per_evaluation: Optional[float] = _own(
         "GPUs to reserve per run (default 0); 0.25 puts four runs on one GPU", CLUSTER
@@ -131,7 +127,7 @@ class Settings(SelectionSettings):
     )
     metric: Optional[str] = _scoring(
         None,
-        "the metric to compare (default: macro_f1, or the only metric that all candidates report); --metric=-NAME "
+        f"the metric to compare (default: {METRIC}, or the only metric that all candidates report); --metric=-NAME "
         "minimizes it, as in --metric=-perplexity",
         is_fixed=True,
     )
@@ -154,8 +150,7 @@ class Settings(SelectionSettings):
     )
     score: str = _scoring(
         "test",
-        "the set that runs are scored on: test (default), or validation for tasks whose test labels are hidden",
-        metavar="test|validation",
+        "the set that runs are scored on: test, or validation for tasks whose test labels are hidden",
         choices=PARTS[:0:-1],
         is_fixed=True,
     )
@@ -166,34 +161,26 @@ class Settings(SelectionSettings):
         is_fixed=True,
     )
     min_score: Optional[float] = min_score_option(SCORING)
-    max_hours: Optional[float] = _resource(
+    max_hours: Optional[float] = resource(
         None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )
-    max_failures: int = _resource(3, "drop a candidate after this number of failed runs (default 3)", least=1)
-    keep: str = _resource(
+    max_failures: int = max_failures_option()
+    keep: str = resource(
         "none",
-        "trained models to keep: none (default), best (one model of the winner), or all; for a program, its "
-        "{directory}/model",
-        metavar="none|best|all",
+        "trained models to keep: none, best (one model of the winner), or all; for a program, its {directory}/model",
         choices=("none", "best", "all"),
     )
-    notify: Optional[str] = _resource(
+    notify: Optional[str] = resource(
         None,
         "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    tensorboard: bool = _resource(False, "write TensorBoard event files into DIR/tensorboard")
+    tensorboard: bool = resource(False, "write TensorBoard event files into DIR/tensorboard")
     overrides: str = _scoring(
         "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
     )
-    seed: Optional[int] = _scoring(
-        None,
-        "master random seed, to repeat a selection (default: random, saved in selection.json)",
-        metavar="N",
-        least=0,
-        is_fixed=True,
-    )
+    seed: Optional[int] = seed_option(SCORING)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def __post_init__(self) -> None:
@@ -233,8 +220,8 @@ class Settings(SelectionSettings):
         return params
 
     @property
-    def on_official_splits(self) -> bool:
-        return self.splits == OFFICIAL
+    def keeps_models(self) -> bool:
+        return self.keep != "none"
 
     @property
     def division(self) -> Division:
@@ -262,7 +249,7 @@ class Settings(SelectionSettings):
     @property
     def scored_by(self) -> Metric:
         """The metric with its direction; the default metric while `metric` is None."""
-        return Metric.of(self.metric or DEFAULT_METRIC)
+        return Metric.of(self.metric or METRIC)
 
 
 def executor_options() -> List[str]:
@@ -270,6 +257,4 @@ def executor_options() -> List[str]:
     return [name for name, declared in options_of(Settings) if declared.is_of_executor]
 
 
-def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Merge several layers of settings; later ones win."""
-    return Settings(**overlay(*layers, of=Settings))
+merge = Settings.of

@@ -31,7 +31,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.choice import LimitedDocuments
-from fiesta_allennlp.documents.select import DOCUMENTS, PreparedDocuments
+from fiesta_allennlp.documents.select import Documents
 from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.family import Resumed
@@ -160,14 +160,14 @@ class Answered:
         return fixed_size({name: one.tolist() for name, one in zip(names, scores, strict=True)})
 
 
-def prepare(directory: Path, options: Mapping[str, Any]) -> PreparedDocuments:
+def prepare(directory: Path, options: Mapping[str, Any]) -> Documents:
     """As for a new selection among all systems of a task. Nothing is written."""
     paths = sorted(path for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
     settings = DocumentSettings(systems=tuple(map(str, paths)), documents=str(directory / "documents.jsonl"), **options)
-    return DOCUMENTS.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
+    return Documents.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
 
 
-def ask_all(prepared: PreparedDocuments) -> Answered:
+def ask_all(prepared: Documents) -> Answered:
     """All answers of all systems, counted."""
     task, documents = prepared.choice.task, prepared.file.documents
     counts: Dict[str, List[Dict[str, float]]] = {}

@@ -65,6 +65,7 @@ def run_selection(
             directory=directory,
             listeners=[listener],
             seed=1,
+            max_failures=3,
         ).run()
 
 

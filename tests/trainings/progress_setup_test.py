@@ -62,8 +62,8 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     directory = RunDirectory(tmp_path)
     history = History(("a", "b"), tuple(finished(directory, ("a", 0.5), ("b", 0.4))))
     settings = Settings(candidates=("a.jsonnet", "b.jsonnet"), keep="best")
-    prepared: Any = SimpleNamespace(checked=SimpleNamespace(settings=settings), directory=directory)
-    Trainings().conclude(prepared, history, Decision(best, stopped_by=stopped_by))
+    selection: Any = SimpleNamespace(settings=settings, directory=directory)
+    Trainings.conclude(selection, history, Decision(best, stopped_by=stopped_by))
     assert there(tmp_path) == kept
 
 

@@ -73,7 +73,7 @@ def test_bad_systems(
         Path(text.rpartition("=")[2]).write_text(content if isinstance(content, str) else json.dumps(content))
     settings = DocumentSettings(systems=(*systems, text), documents=str(choices.documents))
     with pytest.raises(FiestaError, match=f"system {message}" if message.startswith("'") else message):
-        Documents().check(settings, Resumed(RunDirectory(choices.root)), allow_removed=False)
+        Documents.check(settings, Resumed(RunDirectory(choices.root)), allow_removed=False)
     assert not asked(choices.root, "a")
 
 
