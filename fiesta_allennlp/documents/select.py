@@ -21,6 +21,7 @@ from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import importing
@@ -127,9 +128,9 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
                     shared_splits=settings.documents_order == "shared",
                 )
 
-    def summary(self, prepared: PreparedDocuments, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def result(self, prepared: PreparedDocuments, history: History, decision: Decision, meta: Meta) -> Result:
         charges = read_charges(prepared.answers, run=prepared.run)
-        return prepared.choice.summary(history, decision, seed=str(meta.seed), charges=charges)
+        return prepared.choice.result(history, decision, seed=str(meta.seed), charges=charges)
 
 
 def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
@@ -159,7 +160,7 @@ DOCUMENTS = Documents()
 
 def select_system(
     given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
-) -> Dict[str, Any]:
+) -> Result:
     """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
     return run_selection(DOCUMENTS, given, directory, console=console, recover=recover, force=force)
 

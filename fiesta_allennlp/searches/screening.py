@@ -4,7 +4,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping
+from typing import ContextManager, Dict, Iterator, List, Mapping
 
 import numpy as np
 from rich.console import Console
@@ -15,6 +15,7 @@ from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.searches.result import ScreenedConfig, ScreeningResult
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
@@ -112,25 +113,17 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def result(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> ScreeningResult:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
-        scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
-        ranked = screener_of(prepared).ranked(history)
-        values = {name: values_in(each.source) for name, each in prepared.checked.roster.given.items()}
-        return {
-            "best": decision.best,
-            "stopped_by": decision.stopped_by,
-            "num_evaluations": len(scores),
-            "num_failures": len(history.failures),
-            "metric": prepared.checked.settings.scored_by.typed,
-            "score": "validation",
-            "seed": meta.seed,
-            "seconds": sum(evaluation.seconds for evaluation in scores.values()),
-            "candidates": [
-                {"name": name, "values": values[name], "score": run and run.score, "seconds": run and run.seconds}
-                for name, run in ((name, scores.get(name)) for name in (*ranked, *failed_configs(history)))
-            ],
-        }
+        ran = (*screener_of(prepared).ranked(history), *failed_configs(history))
+        given = prepared.checked.roster.given
+        configs = (
+            replace(ScreenedConfig.of(history, decision, name), values=values_in(given[name].source)) for name in ran
+        )
+        metric = prepared.checked.settings.scored_by
+        return ScreeningResult(
+            decision.best, decision.stopped_by, metric.typed, tuple(configs), score="validation", seed=str(meta.seed)
+        )
 
 
 class ScreeningProgress(Progress):

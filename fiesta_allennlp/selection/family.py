@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Sequence, Tuple, Type, TypeVar
+from typing import Any, ClassVar, ContextManager, Generic, Mapping, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.selection.loop import LoopParts, Selection
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import Meta, RunStore
 
@@ -75,8 +76,8 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
         """Open the parts that the loop works with, until the end of the context."""
 
     @abstractmethod
-    def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """Return the content of `selection.json`."""
+    def result(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Result:
+        """Return the result of the decision."""
 
     def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
         """Tidy up after the decision."""

@@ -3,7 +3,7 @@ rest."""
 
 import tempfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Generic, Iterator, List, Mapping
 
@@ -19,9 +19,10 @@ from fiesta_allennlp.selection.environment import changed_code, check_directory,
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
-from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
+from fiesta_allennlp.selection.summary import count_text, write_csv
 from fiesta_allennlp.strategies.margins import kept_margin, unfixed
 
 
@@ -34,8 +35,8 @@ def run_selection(
     recover: bool = False,
     force: bool = False,
     allow_removed: bool = False,
-) -> Dict[str, Any]:
-    """Run a selection to its decision, or resume one, and return the content of `selection.json`.
+) -> Result:
+    """Run a selection to its decision, or resume one, and return its result.
 
     Args:
         given: the settings that are not defaults. If recovering, they win over those in the store.
@@ -75,7 +76,7 @@ class _Session(Generic[Given, Checked, Prepared]):
     console: Console
     stack: ExitStack
 
-    def resume(self, *, allow_removed: bool) -> Dict[str, Any]:
+    def resume(self, *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
@@ -90,7 +91,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         self.console.print(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
         return self._run(settings, self._prepared(checked, directory), store, num_done=num_done)
 
-    def begin(self, *, force: bool) -> Dict[str, Any]:
+    def begin(self, *, force: bool) -> Result:
         family, directory = self.family, self.directory
         settings = family.settings(**overlay(self.given, of=family.settings))
         is_to_be_deleted = workspace.has_begun(directory)
@@ -111,7 +112,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         workspace.clear(directory, instead=place)
         return self._run(settings, prepared, self._opened(create=True))
 
-    def _run(self, given: Given, prepared: Prepared, store: RunStore, *, num_done: int = 0) -> Dict[str, Any]:
+    def _run(self, given: Given, prepared: Prepared, store: RunStore, *, num_done: int = 0) -> Result:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and conclude."""
         family = self.family
@@ -147,21 +148,22 @@ class _Session(Generic[Given, Checked, Prepared]):
             ).run()
         return self._concluded(prepared, store.history(max_failures=settings.max_failures), decision, store)
 
-    def _concluded(self, prepared: Prepared, history: History, decision: Decision, store: RunStore) -> Dict[str, Any]:
-        """Write the results, and return the content of `selection.json`."""
-        summary = self.family.summary(prepared, history, decision, store.meta())
+    def _concluded(self, prepared: Prepared, history: History, decision: Decision, store: RunStore) -> Result:
+        """Write the results, and return what `selection.json` says."""
+        result = self.family.result(prepared, history, decision, store.meta())
+        result = replace(result, directory=self.directory.root)
         store.check_own()
         try:
             self.family.conclude(prepared, history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
             store.check_own()
-            write_json(summary, self.directory.selection_json)
+            result.write()
         except OSError as error:
             raise StoreError(
                 f"{self.directory.root}: the results cannot be written: {error}. They are safe in "
                 f"{self.directory.store.name}. Free some disk space, then write them with --recover."
             ) from error
-        return summary
+        return result
 
     def _opened(self, *, create: bool) -> RunStore:
         return self.stack.enter_context(workspace.opened(self.directory, create=create))

@@ -28,6 +28,7 @@ from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.strategy_building import importing
+from fiesta_allennlp.selection.summary import scored_on
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -39,7 +40,6 @@ from fiesta_allennlp.trainings.pool import (
     Preparation,
     check_same_pool,
     preparation_of,
-    scored_on,
     vectors_are_there,
 )
 from fiesta_allennlp.trainings.progress_setup import MetricNames
@@ -84,7 +84,8 @@ class PreparedTrainings:
 
     @property
     def scored_on(self) -> str:
-        return scored_on(self.pool.official, self.checked.roster.division)
+        division = self.checked.roster.division
+        return scored_on(self.pool.official, is_official=division.is_official, scored=division.scored)
 
     @property
     def code(self) -> List[str]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping
+from typing import ContextManager, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -19,10 +19,10 @@ from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.selection.family import LoopParts, Recorded, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
-from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.pool import facts_of
@@ -91,20 +91,21 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def result(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Result:
         settings = prepared.checked.settings
         strategy = settings.strategy_params()
-        about = {
-            "metric": settings.scored_by.typed,
-            "strategy": strategy,
-            "belief": strategy["belief"],
-            "splits": settings.splits,
-            "score": settings.score,
-            "min_score": settings.min_score,
-            "scored_on": prepared.scored_on,
-            "seed": meta.seed,
-        }
-        return summarise(history, decision, about)
+        return Result.of_runs(
+            history,
+            decision,
+            settings.scored_by,
+            strategy=strategy,
+            belief=strategy["belief"],
+            splits=settings.splits,
+            score=settings.score,
+            min_score=settings.min_score,
+            sets=tuple(prepared.pool.official),
+            seed=str(meta.seed),
+        )
 
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
         may_continue = decision.best is None or decision.stopped_by in UNDECIDED
