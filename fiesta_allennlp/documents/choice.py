@@ -206,10 +206,12 @@ class DocumentChoice:
     ) -> DocumentsResult:
         """Return the result of a decision. `charges` is None if the file of answers is missing."""
         size = self.settings.batch_size
+        about_runs: Dict[str, Any] = {"collapsed": (), "ahead_on_shared_splits": None, "plain_loop": None}
         result = DocumentsResult.of(
             history,
             decision,
             Metric.of(self.task.metric),
+            **about_runs,
             task=self.settings.task,
             positive_label=self.settings.positive_label,
             strategy=dict(self.strategy_params),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.result import CandidateResult, Result, written
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,13 @@ class DocumentsResult(Result):
     documents: Mapping[str, Any] = field(default_factory=dict)
 
     candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
-    also_written: ClassVar[Tuple[str, ...]] = (
-        "confidence",
-        "is_decided",
-        "num_evaluations",
-        "num_failures",
-        "num_queries",
-        "cost",
-        "seconds",
-    )
 
-    @property
+    @written
     def num_queries(self) -> Optional[int]:
         numbers = [system.num_queries for system in self.candidates if system.num_queries is not None]
         return sum(numbers) if numbers else None
 
-    @property
+    @written
     def cost(self) -> Optional[float]:
         costs = [system.cost for system in self.candidates if system.cost is not None]
         return sum(costs) if costs else None

@@ -174,7 +174,7 @@ class Reading(Origin):
     @cached_property
     def result(self) -> Result:
         """The current content of `selection.json`."""
-        return self.documents or Result.of_runs(
+        return self.documents or Result.of(
             self.history,
             self.decision,
             self.metric,

@@ -32,7 +32,7 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
 )
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import DECIDED, Result
+from fiesta_allennlp.selection.result import DECIDED, Result, Standings
 from fiesta_allennlp.selection.summary import decimals_of, number_text
 from fiesta_allennlp.strategies.base import believed
 
@@ -53,8 +53,8 @@ class PathPoint:
     prob_best: Mapping[str, float]
 
 
-@dataclass(frozen=True, repr=False)
-class Report(Shown, Origin):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Report(Shown, Origin, Standings):
     """The full content of a report on a selection, on a table of scores, or on two candidates.
 
     `decision` is about two sentences, each an element. `leading` leads or has won; it is None if nothing is known yet.
@@ -74,10 +74,7 @@ class Report(Shown, Origin):
     title: str
     source: str
     decision: Tuple[str, ...]
-    metric: str
-    leading: Optional[str]
     candidates: Tuple[CandidateReport, ...]
-    margin: float = 0.0
     stopped_by: Optional[str] = None
     belief: str = ""
     path: Tuple[PathPoint, ...] = ()
@@ -143,32 +140,9 @@ class Report(Shown, Origin):
         return Metric(self.metric, self.minimise).text
 
     @property
-    def num_evaluations(self) -> int:
-        return sum(candidate.num_evaluations for candidate in self.candidates)
-
-    @property
-    def num_failures(self) -> int:
-        return sum(candidate.failures for candidate in self.candidates)
-
-    @property
-    def seconds(self) -> float:
-        """The sum of the run times of all workers."""
-        return sum(candidate.seconds for candidate in self.candidates)
-
-    @property
-    def confidence(self) -> Optional[float]:
-        """The probability that `leading` is the best, within `margin`."""
-        return None if self.leading is None else self.candidate(self.leading).prob_within_margin
-
-    @property
     def decided(self) -> bool:
         """False if `leading` only leads."""
         return not self.running and self.missed_target is None and self.stopped_by in (None, *DECIDED)
-
-    @property
-    def best(self) -> Optional[str]:
-        """The winner. None until there is one."""
-        return self.leading if self.decided else None
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:

@@ -210,8 +210,7 @@ def queries_in_words(result: DocumentsResult) -> str:
 
 def _documents_ran_out(result: DocumentsResult) -> str:
     leading, number = result.leading, result.documents["num_documents"]
-    lead = next(system for system in result.candidates if system.name == leading)
-    size = result.documents["batch_size"]
+    lead, size = result.leader, result.documents["batch_size"]
     left = [system for system in result.candidates if not system.withdrawn]
     fewer = [system.name for system in left if system.num_documents + system.failures * size < number]
     level = [s.name for s in left if (s.measure, s.num_documents) == (lead.measure, lead.num_documents) and s != lead]

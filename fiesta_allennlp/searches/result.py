@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.result import CandidateResult, Result, written
 
 
 @dataclass(frozen=True)
@@ -12,8 +12,6 @@ class ScreenedConfig(CandidateResult):
 
     values: str = ""
 
-    also_written: ClassVar[Tuple[str, ...]] = (*CandidateResult.also_written, "score")
-
     @classmethod
     def of_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
         """Make the record of an entry. Earlier versions wrote the score alone."""
@@ -21,7 +19,7 @@ class ScreenedConfig(CandidateResult):
         ran = {"num_evaluations": int(score is not None), "mean": score}
         return super().of_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
 
-    @property
+    @written
     def score(self) -> Optional[float]:
         """The score of its run; None if that failed."""
         return self.mean

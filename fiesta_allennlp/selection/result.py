@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
+from inspect import getmembers
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
@@ -47,6 +48,17 @@ class FailedRun:
         return f"{self.kind}: {self.error}"
 
 
+class written(property):
+    """A property that follows from the fields of a record, and that its file has too, for readers of the file."""
+
+
+def written_values(record: Any) -> Dict[str, Any]:
+    """Return the fields of a record and its `written` properties."""
+    names = [f.name for f in fields(record)]
+    names += [name for name, _ in getmembers(type(record), lambda value: isinstance(value, written))]
+    return {name: getattr(record, name) for name in names}
+
+
 SomeCandidate = TypeVar("SomeCandidate", bound="CandidateResult")
 SomeResult = TypeVar("SomeResult", bound="Result")
 
@@ -72,17 +84,6 @@ class CandidateResult:
     num_counted_failures: int = 0
     seconds: float = 0.0
 
-    also_written: ClassVar[Tuple[str, ...]] = (
-        "failures",
-        "failure_reasons",
-        "withdrawn",
-        "withdrawn_because",
-        "removed",
-        "mean_seconds",
-        "num_missed",
-    )
-    """What follows from the fields, and is written too for readers of the file."""
-
     @classmethod
     def of(cls: Type[SomeCandidate], history: History, decision: Decision, name: str) -> SomeCandidate:
         """Return the numbers of one candidate, or of one that is about to join."""
@@ -107,7 +108,7 @@ class CandidateResult:
         """Make the record of an entry, without the keys of a later version. Earlier ones wrote failures as texts."""
         known = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
         if "state" in entry:
-            failed = tuple(FailedRun(**each) for each in entry["failed_runs"])
+            failed = tuple(FailedRun(each["run"], each["kind"], each["error"]) for each in entry["failed_runs"])
             return cls(**{**known, "failed_runs": failed})
         is_removed = entry.get("removed") or "--allow-removed" in (entry.get("withdrawn_because") or "")
         failed = tuple(_failed_run(text, entry["name"]) for text in entry.get("failure_reasons", ()))
@@ -118,36 +119,36 @@ class CandidateResult:
             num_counted_failures=len(failed),
         )
 
-    @property
+    @written
     def withdrawn(self) -> bool:
         """True if it does not take part."""
         return self.state != "taking part"
 
-    @property
+    @written
     def removed(self) -> bool:
         return self.state == "removed"
 
-    @property
+    @written
     def failures(self) -> int:
         """The number of failures."""
         return len(self.failed_runs)
 
-    @property
+    @written
     def failure_reasons(self) -> Tuple[str, ...]:
         """A text for each failure."""
         return tuple(f"{failed.run} {failed.reason}" for failed in self.failed_runs)
 
-    @property
+    @written
     def num_missed(self) -> int:
         """The number of runs whose score missed `--min-score`."""
         return sum(failed.kind == "score" for failed in self.failed_runs)
 
-    @property
+    @written
     def mean_seconds(self) -> Optional[float]:
         """The mean seconds of a finished run."""
         return self.seconds / self.num_evaluations if self.num_evaluations else None
 
-    @property
+    @written
     def withdrawn_because(self) -> Optional[str]:
         """The reason for which it does not take part, as text."""
         if not self.withdrawn:
@@ -178,11 +179,6 @@ class CandidateResult:
         """P(best) as text, or `failed` or `removed`."""
         return self.state if self.withdrawn else probability_text(self.prob_best)
 
-    def content(self) -> Dict[str, Any]:
-        """Return the entry of `selection.json`."""
-        written = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**written, **{name: getattr(self, name) for name in self.also_written}}
-
 
 def _failed_run(text: str, candidate: str) -> FailedRun:
     """Return the failure that an earlier version described as `a-0 error: out of memory`."""
@@ -192,14 +188,62 @@ def _failed_run(text: str, candidate: str) -> FailedRun:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The content of `selection.json`, together with the directory of the selection.
+class Standings:
+    """The candidates, and who leads them.
 
     Attributes:
         leading: the candidate that leads, decided or not. None if nothing is known yet.
         stopped_by: why the selection ended, as in `Decision`.
-        metric: the name of the metric, with a minus if it is minimised.
+        metric: the name of the metric.
         margin: the margin within which a candidate is as good as the best.
+    """
+
+    leading: Optional[str]
+    stopped_by: Optional[str]
+    metric: str
+    candidates: Tuple[CandidateResult, ...]
+    margin: float = 0.0
+
+    @property
+    def decided(self) -> bool:
+        """True if the selection named a winner, by its probability or at the end of a budget."""
+        return self.stopped_by in DECIDED
+
+    @property
+    def best(self) -> Optional[str]:
+        """The winner. None until it is decided."""
+        return self.leading if self.decided else None
+
+    @property
+    def leader(self) -> Any:
+        """The candidate that leads."""
+        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
+
+    @written
+    def confidence(self) -> Optional[float]:
+        """The probability that `leading` is the best (within `margin`), or None if unknown."""
+        return self.leader and self.leader.prob_within_margin
+
+    @written
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @written
+    def num_failures(self) -> int:
+        return sum(candidate.failures for candidate in self.candidates)
+
+    @written
+    def seconds(self) -> float:
+        """The sum of the run times of all workers."""
+        return sum(candidate.seconds for candidate in self.candidates)
+
+
+@dataclass(frozen=True)
+class Result(Standings):
+    """The content of `selection.json`, together with the directory of the selection.
+
+    Attributes:
+        metric: the name of the metric, with a minus if it is minimised.
         expected_loss: what choosing `leading` costs on average, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
@@ -214,11 +258,6 @@ class Result:
         seed: the master random seed.
     """
 
-    leading: Optional[str]
-    stopped_by: Optional[str]
-    metric: str
-    candidates: Tuple[CandidateResult, ...]
-    margin: float = 0.0
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
@@ -235,43 +274,21 @@ class Result:
     directory: Path = Path()
 
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
-    also_written: ClassVar[Tuple[str, ...]] = (
-        "confidence",
-        "is_decided",
-        "num_evaluations",
-        "num_failures",
-        "scored_on",
-        "seconds",
-        "seconds_of_equal_allocation",
-    )
-    """What follows from the fields, and is written too for readers of the file."""
 
     @classmethod
     def of(cls: Type[SomeResult], history: History, decision: Decision, metric: Metric, **facts: Any) -> SomeResult:
-        """Return the result of a decision. `facts` are further fields."""
-        own = {
-            "leading": decision.best,
-            "stopped_by": decision.stopped_by,
-            "metric": metric.typed,
-            "candidates": tuple(cls.candidate_class.of(history, decision, name) for name in history.candidates),
+        """Return the result of a decision. `facts` are further fields, or take the place of those computed here."""
+        computed = {
             "margin": decision.margin,
             "expected_loss": decision.expected_loss,
             "lacking": dict(Counter(decision.lacking)),
             "credible_margin": _margin(history, decision.credible_margin),
-        }
-        return cls(**{**own, **facts})
-
-    @classmethod
-    def of_runs(
-        cls: Type[SomeResult], history: History, decision: Decision, metric: Metric, **facts: Any
-    ) -> SomeResult:
-        """Return the result of a decision about training runs, with facts about their splits."""
-        about_runs = {
-            "plain_loop": None if decision.plain_loop is None else asdict(decision.plain_loop),
+            "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
             "collapsed": collapsed_in(history, minimise=metric.minimise),
             "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, metric.sign),
         }
-        return cls.of(history, decision, metric, **about_runs, **facts)
+        candidates = tuple(cls.candidate_class.of(history, decision, name) for name in history.candidates)
+        return cls(decision.best, decision.stopped_by, metric.typed, candidates, **{**computed, **facts})
 
     @classmethod
     def read(cls: Type[SomeResult], directory: Union[str, Path]) -> SomeResult:
@@ -309,54 +326,21 @@ class Result:
 
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its `best` is who leads, decided or not."""
-        written = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"}
-        also = {name: getattr(self, name) for name in self.also_written}
-        candidates = [candidate.content() for candidate in self.candidates]
-        return {"best": self.leading, **also, **written, "candidates": candidates}
+        content = {"best": self.leading, **written_values(self), "candidates": [*map(written_values, self.candidates)]}
+        del content["directory"]
+        return content
 
-    @property
-    def decided(self) -> bool:
-        """True if the selection named a winner, by its probability or at the end of a budget."""
-        return self.stopped_by in DECIDED
-
-    @property
+    @written
     def is_decided(self) -> bool:
         """True if the selection reached its target confidence."""
         return self.stopped_by == "confidence"
-
-    @property
-    def best(self) -> Optional[str]:
-        """The winner. None until the selection has decided."""
-        return self.leading if self.decided else None
-
-    @property
-    def leader(self) -> Optional[CandidateResult]:
-        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
 
     @property
     def active(self) -> Tuple[CandidateResult, ...]:
         """The candidates that take part."""
         return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
 
-    @property
-    def confidence(self) -> Optional[float]:
-        """The probability that `leading` is the best (within `margin`), or None if unknown."""
-        return None if self.leader is None else self.leader.prob_within_margin
-
-    @property
-    def num_evaluations(self) -> int:
-        return sum(candidate.num_evaluations for candidate in self.candidates)
-
-    @property
-    def num_failures(self) -> int:
-        return sum(candidate.failures for candidate in self.candidates)
-
-    @property
-    def seconds(self) -> float:
-        """The sum of the run times of all workers."""
-        return sum(candidate.seconds for candidate in self.candidates)
-
-    @property
+    @written
     def seconds_of_equal_allocation(self) -> Optional[float]:
         """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
         seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
@@ -364,7 +348,7 @@ class Result:
             return None
         return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
 
-    @property
+    @written
     def scored_on(self) -> str:
         """A sentence about the scored data."""
         is_official = self.splits == OFFICIAL

@@ -62,7 +62,7 @@ class NextRuns:
     def result(self) -> Result:
         """The decision with the numbers of every candidate."""
         metric = Metric(METRIC, minimise=self.minimise)
-        return Result.of_runs(self.history, self.decision, metric, splits=self.splits)
+        return Result.of(self.history, self.decision, metric, splits=self.splits)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:

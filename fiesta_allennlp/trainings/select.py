@@ -94,7 +94,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
     def result(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Result:
         settings = prepared.checked.settings
         strategy = settings.strategy_params()
-        return Result.of_runs(
+        return Result.of(
             history,
             decision,
             settings.scored_by,

@@ -18,6 +18,7 @@ from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import Sampling
@@ -144,6 +145,18 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
         assert now.pop("ahead_on_shared_splits") == ahead and before.pop("ahead_on_shared_splits") is None
     assert now == about(before)
     assert (directory / "evaluations.csv").read_bytes() == (RUNS / name / "evaluations.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_the_result_of_an_earlier_version_is_read(name: str) -> None:
+    before = json.loads((RUNS / name / "selection.json").read_text())
+    now = (SystemsResult if name == "documents" else SelectionResult).read(RUNS / name)
+    assert (now.leading, now.seed) == (before["best"], before["entropy"])
+    content = json.loads(json.dumps(now.content(), default=asdict))
+    for entry, earlier in zip(content.pop("candidates"), before.pop("candidates"), strict=True):
+        assert {key: entry[key] for key in earlier} == about(earlier)
+    kept = before.keys() - {"entropy", "fixed_size"}
+    assert {key: content[key] for key in kept} == {key: about(before[key]) for key in kept}
 
 
 def test_a_selection_by_a_posterior_of_an_earlier_version_goes_on_with_the_present_one(runs: Path) -> None:
