@@ -326,9 +326,9 @@ class Result(Standings):
 
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its `best` is who leads, decided or not."""
-        content = {"best": self.leading, **written_values(self), "candidates": [*map(written_values, self.candidates)]}
-        del content["directory"]
-        return content
+        content = {"best": self.leading, **written_values(self)}
+        del content["directory"], content["candidates"]
+        return {**content, "candidates": [*map(written_values, self.candidates)]}
 
     @written
     def is_decided(self) -> bool:
