@@ -63,10 +63,8 @@ def select(
     refuse_to_be_imported()
     given = _as_typed(settings, candidates, into="candidates")
     path = Path(directory)
-    summary = run_select(
-        given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed
-    )
-    return SelectionResult.from_summary(summary, path)
+    run_select(given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
+    return SelectionResult.read(path)
 
 
 def search(
@@ -104,8 +102,8 @@ def search(
         given["space"] = str(space) if isinstance(space, Path) else space
     path = Path(directory)
     found = run_search(given, path, console=_console(progress), recover=recover, force=force)
-    selected = None if found.selection is None else SelectionResult.from_summary(found.selection, path)
-    return SearchResult(found.screening, selected, search_in_words(found))
+    selected = None if found.selection is None else SelectionResult.read(path)
+    return SearchResult(found.screening.content(), selected, search_in_words(found))
 
 
 def choose_system(
@@ -137,8 +135,8 @@ def choose_system(
     """
     given = _as_typed(settings, systems, into="systems")
     path = Path(directory)
-    summary = select_system(given, path, console=_console(progress), recover=recover, force=force)
-    return SystemsResult.from_summary(summary, path)
+    select_system(given, path, console=_console(progress), recover=recover, force=force)
+    return SystemsResult.read(path)
 
 
 def replay(

@@ -1,6 +1,7 @@
 """The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict
 
@@ -12,11 +13,10 @@ from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation.fork_server import NO_GUARD, plain_cause
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
-from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun
 from fiesta_allennlp.tables.sources import PRESETS
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
-from tests.run_files import summary_of
 
 
 @pytest.fixture
@@ -32,7 +32,6 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
     options = {"metric": "accuracy", "workers": 2, "seed": 3, "strategy": {"type": "non_adaptive_fb"}}
     result = select(programs, directory=tmp_path / "run", budget=4, **options)
     assert capfd.readouterr() == ("", "")
-    assert result == SelectionResult.from_summary(summary_of(tmp_path / "run"), tmp_path / "run")
     assert result == SelectionResult.read(str(tmp_path / "run"))
     assert (result.best, result.stopped_by, result.decided, result.num_evaluations) == ("td[red]", "budget", True, 4)
     assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "split_paired")
@@ -44,29 +43,21 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
     assert more.num_evaluations == 6 and "2 at a time" in capfd.readouterr().out
 
 
-def test_best_is_none_until_the_selection_has_decided(tmp_path: Path) -> None:
-    summary = {**vars(shown("a")), "best": "a", "stopped_by": "max_evaluations"}
-    undecided = SelectionResult.from_summary(summary, tmp_path)
+def test_best_is_none_until_the_selection_has_decided() -> None:
+    undecided = replace(shown("a"), stopped_by="max_evaluations")
     assert (undecided.best, undecided.leading, undecided.decided) == (None, "a", False)
     assert "Inconclusive" in repr(undecided)
-    decided = SelectionResult.from_summary({**summary, "stopped_by": "confidence"}, tmp_path)
-    assert (decided.best, decided.leading) == ("a", "a")
+    assert (shown("a").best, shown("a").leading) == ("a", "a")
 
 
 def shown(name: str) -> SelectionResult:
     """A result with two candidates, of which one has this name."""
-    numbers = {"num_evaluations": 3, "mean": 0.5, "sd": 0.01, "seconds": 9.0, "mean_seconds": 3.0}
-    summary = {
-        **{"best": name, "confidence": 0.75, "margin": 0.0, "stopped_by": "confidence", "num_evaluations": 6},
-        **{"num_failures": 2, "metric": "f1", "strategy": {"type": "top_two"}, "belief": {"type": "student_t"}},
-        **{"splits": "shared", "seed": "1", "seconds": 18.0, "seconds_of_equal_allocation": 18.0},
-        "candidates": [
-            vars(CandidateSummary(each, **numbers, prob_best=p, prob_within_margin=p, failures=1))
-            for each, p in ((name, 0.75), ("other", 0.25))
-        ],
-        "a_key_of_a_later_version": 1,
-    }
-    return SelectionResult.from_summary(summary, Path("runs/x"))
+    failed = (FailedRun("x-0", "error", "no memory"),)
+    candidates = (
+        CandidateResult(each, 3, 0.5, 0.01, prob_best=p, prob_within_margin=p, failed_runs=failed, seconds=9.0)
+        for each, p in ((name, 0.75), ("other", 0.25))
+    )
+    return SelectionResult(name, "confidence", "f1", tuple(candidates), directory=Path("runs/x"))
 
 
 def test_a_result_shows_itself_as_text() -> None:

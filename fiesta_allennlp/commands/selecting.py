@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
 from fiesta_allennlp.core.directory import RunDirectory
@@ -11,6 +11,8 @@ from fiesta_allennlp.core.errors import ConfigError, command
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from fiesta_allennlp.selection.result import Result
 
 LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
 """The option that makes room for more, by what ended a selection."""
@@ -66,8 +68,8 @@ class Selecting(FiestaCommand):
         found = imported(self.selects)(typed, directory_of(args), console=console, **ways)
         return exit_status(self.show(found, args, console), args, console)
 
-    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> Mapping[str, Any]:
-        """Print the result and return the content of `selection.json`."""
+    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> "Result":
+        """Print the result, and return that of the last stage."""
         from fiesta_allennlp.reports.tables import selection_table
         from fiesta_allennlp.reports.words import selection_in_words
 
@@ -98,29 +100,29 @@ def directory_of(args: argparse.Namespace) -> Path:
     return args.serialization_dir
 
 
-def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
+def say_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
     """Print every failure, by reason, every candidate that takes no part, and how to retry it. If no run reported the
     metric, print how to read another one from them."""
-    from fiesta_allennlp.reports.words import failed_runs, failures_in_words
+    from fiesta_allennlp.reports.words import failures_in_words
 
-    console.print(*failures_in_words(summary))
-    most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
+    console.print(*failures_in_words(result))
+    most = max((c.failures for c in result.candidates if c.state == "failed"), default=0)
     if most:
         again = f"{recover_command(args)} --max-failures {2 * max(most, 3)}"
         console.print(f"After fixing the cause, retry the dropped candidates with: {again}")
-    lacks_metric = any(reason.startswith("metric: ") for c in summary["candidates"] for reason in failed_runs(c))
-    if lacks_metric and not summary["num_evaluations"]:
+    lacks_metric = any(failed.kind == "metric" for c in result.candidates for failed in c.failed_runs)
+    if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 
 
-def exit_status(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
-    """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
-    if summary["stopped_by"] == "interrupted":
+def exit_status(result: "Result", args: argparse.Namespace, console: "Console") -> int:
+    """Return the exit status that belongs to a result. If the selection may go on, print how."""
+    if result.stopped_by == "interrupted":
         console.print(f"Continue with: {recover_command(args)}")
         return EXIT_INTERRUPTED
-    if summary["stopped_by"] in LARGER:
-        console.print(f"To continue, raise the limit: {recover_command(args)} {LARGER[summary['stopped_by']]}")
-    return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+    if result.stopped_by in LARGER:
+        console.print(f"To continue, raise the limit: {recover_command(args)} {LARGER[result.stopped_by]}")
+    return EXIT_NO_DECISION if result.stopped_by == "failures" else 0
 
 
 def recover_command(args: argparse.Namespace) -> str:
@@ -198,7 +200,7 @@ interrupted search."""
     given = (("template", "?"), ("space", "?"))
     force = "delete the search or selection in the directory first"
 
-    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> Mapping[str, Any]:
+    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> "Result":
         from fiesta_allennlp.reports.screening import search_in_words
 
         if found.selection is not None:

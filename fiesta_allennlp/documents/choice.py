@@ -1,4 +1,4 @@
-"""The strategy of a selection by documents, which run out, and its summary, for the command and for reports."""
+"""The strategy of a selection by documents, which run out, and its result, for the command and for reports."""
 
 import math
 from collections import Counter
@@ -15,11 +15,11 @@ from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
+from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import ABOUT_MEASURES, OF_THE_PAPER, DocumentSettings
-from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import CandidateSummary, summarise
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 from fiesta_allennlp.strategies.base import Look, in_turn
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, runs_to_see_one, winner_and_rival
@@ -158,9 +158,6 @@ class EnoughDocuments(BayesianStop):
         return math.ceil(runs_to_see_one(confidence) / self.batch_size)
 
 
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits", "collapsed", "plain_loop")
-
-
 @dataclass(frozen=True)
 class DocumentFacts:
     """Facts about the documents in the store; `file` is the file that they were read from."""
@@ -204,39 +201,34 @@ class DocumentChoice:
         shared = self.settings.documents_order == "shared"
         return {name: document_order(seed, self.facts.num_documents, None if shared else name) for name in names}
 
-    def summary(
+    def result(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
-    ) -> Dict[str, Any]:
-        """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
-        those about training runs. `charges` is None if the file of answers is missing."""
+    ) -> DocumentsResult:
+        """Return the result of a decision. `charges` is None if the file of answers is missing."""
         size = self.settings.batch_size
-        settings = {
-            "metric": self.task.metric,
-            "task": self.settings.task,
-            "positive_label": self.settings.positive_label,
-            "strategy": dict(self.strategy_params),
-            "belief": self.strategy_params["belief"],
-            "seed": seed,
-            "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
-        }
-        summary_dict = summarise(history, decision, settings)
-        systems = [self._system(candidate, history, charges) for candidate in summary_dict["candidates"]]
-        has_charges = charges is not None
-        return {
-            **{key: value for key, value in summary_dict.items() if key not in (*ABOUT_TRAININGS, "candidates")},
-            "num_queries": sum(system.num_queries or 0 for system in systems) if has_charges else None,
-            "cost": sum(system.cost or 0.0 for system in systems) if has_charges else None,
-            "candidates": systems,
-        }
+        about_runs: Dict[str, Any] = {"collapsed": (), "ahead_on_shared_splits": None, "plain_loop": None}
+        result = DocumentsResult.of(
+            history,
+            decision,
+            Metric.of(self.task.metric),
+            **about_runs,
+            task=self.settings.task,
+            positive_label=self.settings.positive_label,
+            strategy=dict(self.strategy_params),
+            belief=self.strategy_params["belief"],
+            seed=seed,
+            documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
+        )
+        systems = (self._asked(system, history, charges) for system in result.candidates)
+        return replace(result, candidates=tuple(systems))
 
-    def _system(
-        self, summary: CandidateSummary, history: History, charges: Optional[Mapping[str, Charge]]
-    ) -> SystemSummary:
-        name, size, number = summary.name, self.settings.batch_size, self.facts.num_documents
+    def _asked(self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]]) -> SystemResult:
+        """Return the system with the numbers of what it was asked."""
+        name, size, number = system.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
-        return SystemSummary(
-            **vars(summary),
+        return replace(
+            system,
             measure=self.strategy.measure(history, name) if replicates else None,
             num_documents=sum(min(size, number - replicate * size) for replicate in replicates),
             num_queries=num_queries,

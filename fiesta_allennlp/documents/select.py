@@ -23,6 +23,7 @@ from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.selection.family import Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import importing
@@ -128,9 +129,9 @@ class Documents(SelectionFamily):
                     may_be_unfit=False,  # an endpoint may be slow to start, and is no larger than the others
                 )
 
-    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         charges = read_charges(self.answers, run=self.run)
-        return self.choice.summary(history, decision, seed=seed, charges=charges)
+        return self.choice.result(history, decision, seed=seed, charges=charges)
 
 
 def _check_unchanged(selection: Documents, stored: Resumed) -> None:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Set
+from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
 
 from rich import box
 from rich.console import Console
@@ -14,14 +14,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
+from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.summary import (
-    CandidateSummary,
     count_text,
     decimals_of,
     loss_text,
     number_text,
     probability_text,
-    summarise_candidate,
 )
 
 PEAK_MEMORY = "trial:peak_memory_gib"
@@ -42,7 +41,7 @@ def candidate_table(title: str, *, extra_columns: Sequence[str] = ()) -> Table:
     return number_table("candidate", columns, title=title)
 
 
-def add_candidate(table: Table, candidate: CandidateSummary, digits: int, *, extra_numbers: Sequence[int] = ()) -> None:
+def add_candidate(table: Table, candidate: CandidateResult, digits: int, *, extra_numbers: Sequence[int] = ()) -> None:
     """Add a row for a candidate. Its numbers have `digits` decimals."""
     table.add_row(
         escape(candidate.name),
@@ -92,7 +91,7 @@ class Progress:
         every: int = 1,
         title: Optional[str] = None,
         remaining: Callable[[History], str] = lambda history: "",
-        collapsed: Callable[[History], Sequence[Mapping[str, Any]]] = lambda history: (),
+        collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
     ) -> None:
         self._console = console
         self._metric = metric
@@ -132,10 +131,10 @@ class Progress:
                 self._remaining = self._waits(history, decision)
             else:
                 self._remaining = self._estimate(history)
-            for note in self._collapsed(history):
-                if note["candidate"] not in self._noted_candidates:
-                    self._noted_candidates.add(note["candidate"])
-                    self._say(f"Note: {note['text']}")
+            for name, note in self._collapsed(history).items():
+                if name not in self._noted_candidates:
+                    self._noted_candidates.add(name)
+                    self._say(f"Note: {note}")
         self._history, self._decision = history, decision
         self._tell()
 
@@ -191,9 +190,9 @@ class Progress:
         now = f"{len(history.pending) - waiting.total()} running{retries}"
         title = f"{runs}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
         table = candidate_table(f"{self._title}: {title}", extra_columns=("running", *(["waiting"] if waiting else [])))
-        summaries = [summarise_candidate(history, self._decision, name) for name in history.candidates]
-        digits = decimals_of(summaries)
-        for candidate in summaries:
+        candidates = [CandidateResult.of(history, self._decision, name) for name in history.candidates]
+        digits = decimals_of(candidates)
+        for candidate in candidates:
             num_waiting = waiting[candidate.name]
             numbers = (history.num_pending(candidate.name) - num_waiting, *([num_waiting] if waiting else []))
             add_candidate(table, candidate, digits, extra_numbers=numbers)

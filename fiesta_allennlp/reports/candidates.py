@@ -1,6 +1,6 @@
 """The scores of one candidate in numbers, development and test scores, and the risk of comparing single runs."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.documents.result import SystemResult
 from fiesta_allennlp.reports.formats import LEVEL, Interval
-from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.selection.result import CandidateResult
 
 MIN_SCORES = 3
 """With fewer scores or pairs, an interval or a rank correlation is meaningless."""
@@ -20,7 +20,7 @@ MIN_COMMON_SPLITS = 5
 
 
 @dataclass(frozen=True)
-class CandidateReport(CandidateSummary):
+class CandidateReport(SystemResult):
     """One candidate and its scores.
 
     `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long.
@@ -31,9 +31,9 @@ class CandidateReport(CandidateSummary):
     - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
     splits, so two intervals may overlap although the paired comparison is clear.
 
-    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches, and
-    `interval` is the 95% credible interval of the measure of all answers on all documents like these, by the
-    selection's posterior. It is None if the posterior is not about measures, or for a system that is out.
+    In a selection by documents, the scores are those of single documents or of batches, and `interval` is the 95%
+    credible interval of the measure of all answers on all documents like these, by the selection's posterior. It is
+    None if the posterior is not about measures, or for a system that is out.
     """
 
     scores: Tuple[float, ...] = ()
@@ -45,26 +45,24 @@ class CandidateReport(CandidateSummary):
     max: Optional[float] = None
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
-    asked: Optional[SystemSummary] = None
 
     @classmethod
-    def of(
+    def with_scores(
         cls,
         history: History,
-        summary: CandidateSummary,
+        result: CandidateResult,
         *,
         development: Optional[str],
         num_parameters: Optional[int] = None,
         interval: Optional[Interval] = None,
     ) -> "CandidateReport":
         """Build the report of one candidate. `development` names its development score; `interval` is a system's."""
-        asked = summary if isinstance(summary, SystemSummary) else None
-        evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
+        evaluations = sorted(history.evaluations_of(result.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
         has_any = len(scores) > 0
         reported = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
         return cls(
-            **{f.name: getattr(summary, f.name) for f in fields(CandidateSummary)},
+            **vars(result),
             scores=tuple(scores.tolist()),
             split_seeds=tuple(e.request.split_seed for e in evaluations),
             replicates=tuple(e.request.replicate for e in evaluations),
@@ -72,9 +70,8 @@ class CandidateReport(CandidateSummary):
             median=float(np.median(scores)) if has_any else None,
             min=float(scores.min()) if has_any else None,
             max=float(scores.max()) if has_any else None,
-            interval=mean_interval(scores) if asked is None else interval,
+            interval=interval if isinstance(result, SystemResult) else mean_interval(scores),
             num_parameters=num_parameters,
-            asked=asked,
         )
 
 

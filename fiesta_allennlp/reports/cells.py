@@ -47,8 +47,8 @@ WORK: "Columns[CandidateReport]" = (
 )
 
 QUERIES: "Columns[CandidateReport]" = (
-    ("queries", lambda c: MISSING if c.asked is None or c.asked.num_queries is None else str(c.asked.num_queries)),
-    ("cost", lambda c: MISSING if c.asked is None or c.asked.cost is None else f"{c.asked.cost:g}"),
+    ("queries", lambda c: MISSING if c.num_queries is None else str(c.num_queries)),
+    ("cost", lambda c: MISSING if c.cost is None else f"{c.cost:g}"),
     ("failed", lambda c: str(c.failures)),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
 )
@@ -63,8 +63,8 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     before, after = _scores(report.decimals), WORK
     if report.by_documents:
         before = (
-            ("documents", lambda c: str(c.asked.num_documents if c.asked else 0)),
-            (report.metric, lambda c: number_text(c.asked.measure if c.asked else None)),
+            ("documents", lambda c: str(c.num_documents)),
+            (report.metric, lambda c: number_text(c.measure)),
             ("95% interval", lambda c: interval_text(c.interval)),
         )
         after = QUERIES
@@ -85,7 +85,7 @@ def short_candidates(report: Report) -> Cells:
 def differences(report: Report) -> Cells:
     """Return a row for every comparison. It names the other candidate where all are of the best one, and else both."""
     against: "Columns[Comparison]" = (
-        ("against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"),
+        ("against", lambda c: c.second if c.first == report.leading else f"{c.first} against {c.second}"),
     )
     columns: "Columns[Comparison]" = (
         *against,

@@ -24,7 +24,7 @@ def checklist_of(read: Reading) -> Checklist:
         return tuple((f"{typed}: {key}", value) for typed, part in read.parts for key, value in checklist_of(part))
     if read.table is not None:
         files = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in read.table_files)
-        about: Dict[str, Any] = {"summary": read.summary(), "environments": [environment()]}
+        about: Dict[str, Any] = {"result": read.result, "environments": [environment()]}
         about["source"] = "; ".join(files) or "rows from Python"
         return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
     return () if read.stored is None else _of_selection(read, read.stored, read.settings)
@@ -38,13 +38,13 @@ def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
         rows = render_rows(
             "checklist.j2",
             read=read,
-            summary=read.summary(),
+            result=read.result,
             table=None,
             meta=stored.meta,
             environments=stored.meta.environments,
             candidates=stored.candidates,
             settings=settings,
-            facts=read.documents and read.documents["documents"],
+            facts=read.documents and read.documents.documents,
             programs=programs,
             doing="runs" if by_runs else "queries",
             unknown="not recorded: the selection began with an older version",

@@ -162,12 +162,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals.update(prose=prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
-    environment.filters.update(
-        decimals=decimals_of, number=number_text, probability=probability_text, interval=interval_text
-    )
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line, decimals=decimals_of)
+    environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
+    environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda typed: Margin.of(typed).text.replace("=", " = "))
-    environment.filters.update(
-        counted=count_text, duration=duration_text, share=share_text, probability=probability_text
-    )
     return environment

@@ -77,7 +77,7 @@ def render_latex(report: Report, *, long: bool = False) -> str:
 
 def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
-    rank = "leads" if report.is_undecided else "best"
+    rank = "best" if report.decided else "leads"
     return render(
         "report.html.j2",
         report=replace(report, candidates=report.ranked, comparisons=report.ranked_comparisons),
@@ -148,7 +148,7 @@ STOPS: Described = {
 def paragraph(report: Report) -> str:
     """Return a paragraph to copy; empty while there is nothing to report, and for two candidates of a report."""
     is_over = report.stopped_by not in (None, "failures") if report.strategy else not report.is_pair
-    if report.best is None or report.running or not is_over:
+    if report.leading is None or report.running or not is_over:
         return ""
     rule, posterior, stop = (_cited(*part) for part in _method(report))
     like = {FIESTA: ", as in FIESTA (Moss et al., 2019)", HAFFARI: ", as in Haffari et al. (2017)"}

@@ -1,6 +1,5 @@
 """Shows the answers of `fiesta plan` and `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
-from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -11,7 +10,7 @@ from rich.table import Table
 from fiesta_allennlp.core.records import UNDECIDED
 from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.summary import collapsed_in, decimals_of, loss_text, number_text, summarise_candidate
+from fiesta_allennlp.selection.summary import decimals_of, loss_text, number_text
 from fiesta_allennlp.strategies.margins import Margin
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import FEWEST, Forecast, Outlook, forecast
@@ -96,19 +95,19 @@ class ShownNextRuns(Shown, NextRuns):
 
 def next_content(found: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
-    decision, remaining = found.decision, found.remaining
+    result, remaining = found.result, found.remaining
     return {
-        "leading": decision.best,
-        "stopped_by": decision.stopped_by,
-        "prob_best": dict(decision.prob_best),
-        "expected_loss": decision.expected_loss,
-        "margin": decision.margin,
-        "num_runs": len(found.history.evaluations),
+        "leading": result.leading,
+        "stopped_by": result.stopped_by,
+        "prob_best": dict(found.decision.prob_best),
+        "expected_loss": result.expected_loss,
+        "margin": result.margin,
+        "num_runs": result.num_evaluations,
         "num_pending": len(found.history.pending),
         "splits": found.splits,
         "notes": list(found.notes),
-        "collapsed": collapsed_in(found.history, minimise=found.minimise),
-        "num_missed": Counter(f.request.candidate for f in found.history.failures if f.kind == "score"),
+        "collapsed": result.collapsed,
+        "num_missed": {each.name: each.num_missed for each in result.candidates if each.num_missed},
         "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
         "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in found.runs],
     }
@@ -116,9 +115,8 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
 
 def next_table(found: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
-    summaries = [summarise_candidate(found.history, found.decision, name) for name in found.history.candidates]
-    digits = decimals_of(summaries)
-    for each in summaries:
+    digits = decimals_of(found.result.candidates)
+    for each in found.result.candidates:
         counts = (each.num_evaluations, found.history.num_pending(each.name), each.failures_text or 0)
         numbers = number_text(each.mean, digits), number_text(each.sd, digits)
         table.add_row(escape(each.name), *map(str, counts), *numbers, each.standing)
@@ -127,8 +125,7 @@ def next_table(found: NextRuns) -> Table:
 
 def next_in_words(found: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
-    prob_best = None if found.decision.best is None else found.decision.prob_best.get(found.decision.best)
-    is_open = found.decision.stopped_by in (None, *UNDECIDED)
-    loss = loss_text(found.decision.best, found.decision.expected_loss) if is_open else ""
-    about = {"prob_best": prob_best, "remaining": remaining_text(found.remaining), "loss": loss}
+    result = found.result
+    loss = loss_text(result.leading, result.expected_loss) if result.stopped_by in (None, *UNDECIDED) else ""
+    about = {"result": result, "remaining": remaining_text(found.remaining), "loss": loss}
     return render_paragraphs("next.j2", found=found, **about)

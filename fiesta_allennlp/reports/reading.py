@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
@@ -17,17 +18,17 @@ from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric, score_notes
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
-from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.pool import scored_on
 from fiesta_allennlp.trainings.settings import Settings, merge
 
 if TYPE_CHECKING:
+    from fiesta_allennlp.documents.result import DocumentsResult
     from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.tables.table import ScoreTable
 
@@ -115,13 +116,12 @@ class Reading(Origin):
         history: the scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
         decision: the decision of the selection; for a table, the posterior of all scores.
         belief: the belief of the selection, `belief_name` in its settings. It reads `directed` histories.
-        scored_on: a sentence about the scored data of a selection; empty for other sources.
         test_share: the test share of a random split; None for official splits, or if unknown.
         num_parameters: by candidate, where known.
         table_notes: sentences about the meaning of a table's splits and seeds.
         table_target: the target confidence of a table that is not decided; None if it is.
         table_files: the files of a table; empty if it came from Python.
-        documents: for a selection by documents, the current content of `selection.json`.
+        documents: the current result of a selection by documents.
         stored: the store of a selection; None for other sources.
         settings: the settings of a selection.
         params: the config of its strategy.
@@ -136,13 +136,12 @@ class Reading(Origin):
     decision: Decision
     belief: Belief
     belief_name: str
-    scored_on: str = ""
     test_share: Optional[float] = None
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     table_notes: Tuple[str, ...] = ()
     table_target: Optional[float] = None
     table_files: Tuple[str, ...] = ()
-    documents: Optional[Mapping[str, Any]] = None
+    documents: "Optional[DocumentsResult]" = None
     stored: Optional[Stored] = None
     settings: "Union[Settings, DocumentSettings, None]" = None
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -172,17 +171,19 @@ class Reading(Origin):
         name = f"best_validation_{self.metric.name}"
         return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
 
-    def summary(self) -> Mapping[str, Any]:
-        """Return the current content of `selection.json`."""
-        about = {
-            "metric": self.metric.typed,
-            "splits": self.splits,
-            "strategy": self.params,
-            "score": self.scored or "test",
-            "min_score": self.min_score,
-            "scored_on": self.scored_on,
-        }
-        return self.documents or summarise(self.history, self.decision, about)
+    @cached_property
+    def result(self) -> Result:
+        """The current content of `selection.json`."""
+        return self.documents or Result.of(
+            self.history,
+            self.decision,
+            self.metric,
+            splits=self.splits,
+            strategy=self.params,
+            score=self.scored or "test",
+            min_score=self.min_score,
+            sets=self.sets if self.is_selection else None,
+        )
 
     def check_name(self, name: str) -> None:
         """Refuse the name of an unknown candidate."""
@@ -239,7 +240,6 @@ def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
         splits=settings.splits,
         scored=settings.score if sets or settings.score == "validation" else "",
         sets=sets,
-        scored_on=scored_on(sets, settings.division),
         values=stored.values(stored.names),
         test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )
@@ -269,7 +269,7 @@ def _by_documents(stored: Stored) -> Reading:
     return replace(
         read,
         settings=settings,
-        documents=choice.summary(read.history, read.decision, seed=str(stored.meta.seed), charges=charges),
+        documents=choice.result(read.history, read.decision, seed=str(stored.meta.seed), charges=charges),
         words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
     )
 

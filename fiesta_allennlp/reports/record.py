@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import UNDECIDED, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.reports.candidates import (
     CandidateReport,
@@ -32,6 +32,7 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
 )
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import DECIDED, Result, Standings
 from fiesta_allennlp.selection.summary import decimals_of, number_text
 from fiesta_allennlp.strategies.base import believed
 
@@ -52,19 +53,19 @@ class PathPoint:
     prob_best: Mapping[str, float]
 
 
-@dataclass(frozen=True, repr=False)
-class Report(Shown, Origin):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Report(Shown, Origin, Standings):
     """The full content of a report on a selection, on a table of scores, or on two candidates.
 
-    `decision` is about two sentences, each an element. `best` leads or has won; it is None if nothing is known yet.
-    Scores have their natural sign; with `minimise`, lower scores are better. `confidence` is the probability that
-    `best` is best, within `margin`. `stopped_by` is as in `selection.json`. It is None for a table of scores, and as
-    long as nothing has stopped the selection. `belief` is the registered name of the model of the scores.
+    `decision` is about two sentences, each an element. `leading` leads or has won; it is None if nothing is known yet.
+    Scores have their natural sign; with `minimise`, lower scores are better. `stopped_by` is as in `selection.json`. It
+    is None for a table of scores, and as long as nothing has stopped the selection. `belief` is the registered name of
+    the model of the scores.
 
     `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in order of
-    finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked
-    for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first
-    stage of a search whose second stage is this selection. `missed_target` is the target confidence that a table
+    finishing (empty for a table). `comparisons` are of `leading` with every other candidate, or of the two that you
+    asked for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the
+    first stage of a search whose second stage is this selection. `missed_target` is the target confidence that a table
     has not reached, and `is_pair` is true for a report on two candidates that you named.
 
     A selection by documents has no comparisons, `single_score` or `development`.
@@ -73,14 +74,9 @@ class Report(Shown, Origin):
     title: str
     source: str
     decision: Tuple[str, ...]
-    metric: str
-    best: Optional[str]
     candidates: Tuple[CandidateReport, ...]
-    confidence: Optional[float] = None
-    margin: float = 0.0
     stopped_by: Optional[str] = None
     belief: str = ""
-    seconds: float = 0.0
     path: Tuple[PathPoint, ...] = ()
     order: Tuple[str, ...] = ()
     comparisons: Tuple[Comparison, ...] = ()
@@ -95,17 +91,17 @@ class Report(Shown, Origin):
     @classmethod
     def of(cls, read: Reading, *, pair: bool = False) -> "Report":
         """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
-        history, decision, summary = read.history, read.decision, read.summary()
+        history, result = read.history, read.result
         intervals = _intervals(read)
         candidates = tuple(
-            CandidateReport.of(
+            CandidateReport.with_scores(
                 history,
                 candidate,
                 development=read.development,
                 num_parameters=read.num_parameters.get(candidate.name),
                 interval=intervals.get(candidate.name),
             )
-            for candidate in summary["candidates"]
+            for candidate in result.candidates
         )
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
         compared = about_runs.get("comparisons", ())
@@ -115,16 +111,14 @@ class Report(Shown, Origin):
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
-            decision=(*_decision(read, summary, compared if pair else ()), *read.table_notes),
+            decision=(*_decision(read, result, compared if pair else ()), *read.table_notes),
             metric=read.metric.name,
             minimise=read.metric.minimise,
-            best=decision.best,
+            leading=result.leading,
             candidates=candidates,
-            confidence=decision.confidence,
-            margin=decision.margin,
-            stopped_by=decision.stopped_by,
+            margin=result.margin,
+            stopped_by=result.stopped_by,
             belief=read.belief_name,
-            seconds=summary["seconds"],
             path=belief_path(read.directed(history), read.belief),
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
@@ -146,19 +140,16 @@ class Report(Shown, Origin):
         return Metric(self.metric, self.minimise).text
 
     @property
-    def num_evaluations(self) -> int:
-        return sum(candidate.num_evaluations for candidate in self.candidates)
-
-    @property
-    def num_failures(self) -> int:
-        return sum(candidate.failures for candidate in self.candidates)
+    def decided(self) -> bool:
+        """False if `leading` only leads."""
+        return not self.running and self.missed_target is None and self.stopped_by in (None, *DECIDED)
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
-        """The candidates by the better mean; `best` comes first, and those that are out come last."""
+        """The candidates by the better mean; `leading` comes first, and those that are out come last."""
 
         def place(candidate: CandidateReport) -> Tuple[bool, bool, float]:
-            return candidate.name != self.best, candidate.withdrawn, -self._directed_mean(candidate)
+            return candidate.name != self.leading, candidate.withdrawn, -self._directed_mean(candidate)
 
         return tuple(sorted(self.candidates, key=place))
 
@@ -169,18 +160,13 @@ class Report(Shown, Origin):
         return tuple(sorted(self.comparisons, key=lambda comparison: places[comparison.second]))
 
     @property
-    def is_undecided(self) -> bool:
-        """True if `best` only leads."""
-        return self.running or self.stopped_by in UNDECIDED or self.missed_target is not None
-
-    @property
     def rival(self) -> Optional[CandidateReport]:
         """The other candidate of the best mean that took part to the end, None if there is none."""
-        others = (c for c in self.ranked if c.name != self.best and not c.withdrawn and c.mean is not None)
+        others = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
         return next(others, None)
 
     def _directed_mean(self, candidate: CandidateReport) -> float:
-        mean = candidate.asked.measure if candidate.asked is not None else candidate.mean
+        mean = candidate.measure if self.by_documents else candidate.mean
         return float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
 
     def candidate(self, name: str) -> CandidateReport:
@@ -202,8 +188,8 @@ class Report(Shown, Origin):
         return [table, *self.decision]
 
     def _numbers(self, candidate: CandidateReport) -> Tuple[str, ...]:
-        if candidate.asked is not None:
-            return str(candidate.asked.num_documents), number_text(candidate.asked.measure)
+        if self.by_documents:
+            return str(candidate.num_documents), number_text(candidate.measure)
         mean, sd = (number_text(value, self.decimals) for value in (candidate.mean, candidate.sd))
         return str(candidate.num_evaluations), mean, sd
 
@@ -211,7 +197,7 @@ class Report(Shown, Origin):
 def _screening(read: Reading) -> Optional[ScreeningReport]:
     if read.stored is None or not read.stored.directory.screening.store.is_file():
         return None
-    return screening_report(read.stored.directory, read.stored.meta.seed, read.summary()["candidates"])
+    return screening_report(read.stored.directory, read.stored.meta.seed, read.result.candidates)
 
 
 def _intervals(read: Reading) -> Dict[str, Interval]:
@@ -222,18 +208,18 @@ def _intervals(read: Reading) -> Dict[str, Interval]:
 
 
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
-    best, development = read.decision.best, read.development
+    leading, development = read.result.leading, read.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
     return {
         "comparisons": _comparisons(read, candidates, pair=pair),
-        "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
+        "single_score": None if leading is None else single_score(active, leading, minimise=read.metric.minimise),
         "development": None if development is None else report_development(active, development),
     }
 
 
 def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
-    """Compare the best candidate with every other that has a score, or the two that were asked for."""
-    name = candidates[0].name if pair else read.decision.best
+    """Compare the leading candidate with every other that has a score, or the two that were asked for."""
+    name = candidates[0].name if pair else read.result.leading
     return tuple(
         compare(first, other, minimise=read.metric.minimise, test_share=read.test_share)
         for first in candidates
@@ -249,19 +235,19 @@ def _title(read: Reading, *, pair: bool) -> str:
     return f"{kind} among {len(read.history.candidates)} {read.words.candidates} by {read.metric.text}"
 
 
-def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
+def _decision(read: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        scope = "" if read.table_notes else scope_in_words(summary)
-        said = (*scores_in_words(summary, pair=pair[0]), *collapsed_in_words(summary), scope)
+        scope = "" if read.table_notes else scope_in_words(result)
+        said = (*scores_in_words(result, pair=pair[0]), *collapsed_in_words(result), scope)
         return tuple(filter(None, said))
     if read.is_selection:
-        return selection_in_words(summary, running=read.running)
+        return selection_in_words(result, running=read.running)
     about = {
         "belief": read.belief_name,
         "min_evaluations": read.belief.min_evaluations,
         "target": read.table_target,
     }
-    return (*scores_in_words(summary, **about), *collapsed_in_words(summary))
+    return (*scores_in_words(result, **about), *collapsed_in_words(result))
 
 
 def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:

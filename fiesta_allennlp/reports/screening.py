@@ -14,8 +14,8 @@ from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.summary import CandidateSummary
 
 if TYPE_CHECKING:
     from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
@@ -71,7 +71,7 @@ class ScreeningReport:
 
 
 def finalists_of(
-    screened: Mapping[str, float], selected: Sequence[CandidateSummary], metric: Metric
+    screened: Mapping[str, float], selected: Sequence[CandidateResult], metric: Metric
 ) -> Tuple[Finalist, ...]:
     """Return the finalists in both stages. `screened` has the scores of the first stage by name, and `selected` has the
     finalists in that order."""
@@ -91,7 +91,7 @@ def finalists_of(
 
 
 def screening_report(
-    directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
+    directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateResult]
 ) -> Optional[ScreeningReport]:
     """Report on the first stage of a search whose second stage has this master seed. None if the selection in the
     directory is not that second stage."""
@@ -118,18 +118,16 @@ def screening_report(
 def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
     """Describe how the screening ended and how the fresh runs changed its order."""
     screened, selected = found.screening, found.selection
-    entries, candidates = screened["candidates"], [] if selected is None else selected["candidates"]
-    scores = {entry["name"]: entry["score"] for entry in entries if entry["score"] is not None}
-    best = entries[0] if screened["best"] else None
-    names = [candidate.name for candidate in candidates] or [best and best["name"]]
+    candidates: Sequence[CandidateResult] = () if selected is None else selected.candidates
+    scores = {config.name: config.score for config in screened.candidates if config.score is not None}
+    names = {screened.leading} if selected is None else {candidate.name for candidate in candidates}
     about = {
         "report": None,
         "screened": screened,
         "is_over": selected is None,
-        "best": best,
-        "num_failed": len(entries) - len(scores),
-        "finalists": finalists_of(scores, candidates, Metric.of(screened["metric"])),
-        "values": legend({entry["name"]: entry.get("values", "") for entry in entries if entry["name"] in names}),
+        "num_failed": len(screened.candidates) - len(scores),
+        "finalists": finalists_of(scores, candidates, Metric.of(screened.metric)),
+        "values": legend({config.name: config.values for config in screened.candidates if config.name in names}),
     }
     return tuple(render_paragraphs("search.j2", **about))
 

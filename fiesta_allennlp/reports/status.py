@@ -67,13 +67,13 @@ def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
 
 
 def _of_selection(source: Reading) -> Status:
-    summary, history = source.summary(), source.history
-    told = running_in_words(summary) if source.running else in_words(summary)
-    about_scores = (summary.get("scored_on"), scope_in_words(summary))
-    told_of_runs = (*failures_in_words(summary), told, *collapsed_in_words(summary), *about_scores)
+    result, history = source.result, source.history
+    told = running_in_words(result) if source.running else in_words(result)
+    about_scores = (result.scored_on, scope_in_words(result))
+    told_of_runs = (*failures_in_words(result), told, *collapsed_in_words(result), *about_scores)
     sentences = tuple(filter(None, (*told_of_runs, *source.legend, _last_finished(history))))
     pending = Counter(request.candidate for request in history.pending)
-    table = selection_table(summary, pending, heading="running" if source.running else "pending")
+    table = selection_table(result, pending, heading="running" if source.running else "pending")
     return Status(table, sentences, source.running)
 
 

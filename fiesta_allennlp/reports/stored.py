@@ -1,6 +1,5 @@
 """Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
-import json
 import platform
 import time
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.lock import is_locked
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, reading
 from fiesta_allennlp.trainings.pool import Preparation, preparation_of
 
@@ -74,12 +74,11 @@ class Stored:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
         num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
         try:
-            summary = json.loads(self.directory.selection_json.read_text(encoding="utf-8"))
-            missed = (candidate.get("num_missed", 0) for candidate in summary.get("candidates", ()))
-            is_latest = summary.get("num_evaluations") + sum(missed) == num_scored
-            return str(summary["stopped_by"]) if is_latest else "interrupted"
-        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            written = Result.read(self.directory.root)
+        except StoreError:
             return "interrupted"
+        is_latest = written.num_evaluations + sum(each.num_missed for each in written.candidates) == num_scored
+        return written.stopped_by if is_latest else "interrupted"
 
 
 @contextmanager

@@ -9,29 +9,30 @@ from rich.table import Table
 
 from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.records import Evaluation, Outcome
+from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.summary import count_text, decimals_of, number_text
 
 
-def selection_table(summary: Mapping[str, Any], pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
+def selection_table(result: Result, pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
     """Show the candidates of a selection in the given order. `pending` are the numbers of unfinished runs, below
     `heading`."""
-    if "documents" in summary:
-        return documents_table(summary)
-    table = candidate_table(Metric.of(summary["metric"]).text, extra_columns=(heading,) if pending else ())
-    digits = decimals_of(summary["candidates"])
-    for candidate in summary["candidates"]:
+    if isinstance(result, DocumentsResult):
+        return documents_table(result)
+    table = candidate_table(result.metric_text, extra_columns=(heading,) if pending else ())
+    digits = decimals_of(result.candidates)
+    for candidate in result.candidates:
         add_candidate(table, candidate, digits, extra_numbers=(pending.get(candidate.name, 0),) if pending else ())
     return table
 
 
-def documents_table(summary: Mapping[str, Any]) -> Table:
-    metric, number = summary["metric"], summary["documents"]["num_documents"]
+def documents_table(result: DocumentsResult) -> Table:
+    metric, number = result.metric, result.documents["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
     table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} available")
-    for system in summary["candidates"]:
+    for system in result.candidates:
         table.add_row(
             escape(system.name),
             str(system.num_documents),

@@ -1,19 +1,18 @@
-"""Describes in sentences the outcome of a selection, a table of scores, two candidates or a replay.
-
-`summary` is the content of `selection.json`, with a record for each candidate.
-"""
+"""Describes in sentences the result of a selection, a table of scores, two candidates or a replay."""
 
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.records import UNDECIDED
+from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
-    CandidateSummary,
+    collapsed_text,
     count_text,
     duration_text,
     loss_text,
@@ -25,25 +24,26 @@ if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
 
 
-def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
+def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
-    decision = running_in_words(summary) if running else in_words(summary)
-    spent = queries_in_words(summary) if "documents" in summary else spent_in_words(summary)
-    collapsed = collapsed_in_words(summary)
-    return tuple(filter(None, (decision, *collapsed, summary.get("scored_on"), scope_in_words(summary), spent)))
+    decision = running_in_words(result) if running else in_words(result)
+    spent = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
+    collapsed = collapsed_in_words(result)
+    return tuple(filter(None, (decision, *collapsed, result.scored_on, scope_in_words(result), spent)))
 
 
-def collapsed_in_words(summary: Mapping[str, Any]) -> Tuple[str, ...]:
-    """Describe runs far from their candidate's others. Early versions did not record them."""
-    return tuple(found["text"] for found in summary.get("collapsed", ()))
+def collapsed_in_words(result: Result) -> Tuple[str, ...]:
+    """Describe runs far from their candidate's others."""
+    minimise = Metric.of(result.metric).minimise
+    return tuple(collapsed_text(found, minimise=minimise) for found in result.collapsed)
 
 
-def scope_in_words(summary: Mapping[str, Any]) -> str:
+def scope_in_words(result: Result) -> str:
     """Describe the limits of scores on official splits or on the validation set."""
     sentences = []
-    if summary.get("splits") == OFFICIAL:
+    if result.splits == OFFICIAL:
         sentences.append("P(best) is about new seeds on this one split, not about new data.")
-    if summary.get("score") == "validation":
+    if result.score == "validation":
         sentences.append(
             "The scores are on the validation set, which a run may also use to choose its epoch or settings, so they "
             "tend to be better than scores on unseen data."
@@ -51,66 +51,59 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def failures_in_words(summary: Mapping[str, Any]) -> List[str]:
+def failures_in_words(result: Result) -> List[str]:
     """Name every failure, by reason, and every candidate that takes no part."""
     sentences: List[str] = []
-    for candidate in summary["candidates"]:
-        failed = failed_runs(candidate)
-        missed = [run for reason, runs in failed.items() if reason.startswith("score: ") for run in runs]
-        sentences += [f"failed: {', '.join(runs)} {why}" for why, runs in failed.items() if runs[0] not in missed]
-        if missed:
+    for candidate in result.candidates:
+        runs: Dict[str, List[str]] = {}
+        for failed in candidate.failed_runs:
+            if failed.kind != "score":
+                runs.setdefault(failed.reason, []).append(failed.run)
+        sentences += [f"failed: {', '.join(names)} {reason}" for reason, names in runs.items()]
+        if candidate.num_missed:
+            missed = (failed.run for failed in candidate.failed_runs if failed.kind == "score")
             sentences.append(
                 f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
                 f"{', '.join(missed)}"
             )
         if candidate.withdrawn:
-            what = "removed" if candidate.out == "removed" else "dropped out"
+            what = "removed" if candidate.removed else "dropped out"
             sentences.append(f"{what}: {candidate.name}: {candidate.withdrawn_because}")
     return sentences
 
 
-def failed_runs(candidate: CandidateSummary) -> Dict[str, List[str]]:
-    """Return the names of a candidate's failed runs, by reason."""
-    runs: Dict[str, List[str]] = {}
-    for failure in candidate.failure_reasons:
-        number, _, reason = failure.removeprefix(f"{candidate.name}-").partition(" ")
-        runs.setdefault(reason, []).append(f"{candidate.name}-{number}")
-    return runs
-
-
-def in_words(summary: Mapping[str, Any]) -> str:
-    best, stopped_by, done = summary["best"], summary["stopped_by"], _done(summary)
-    if stopped_by == "documents":
-        return _documents_ran_out(summary)
+def in_words(result: Result) -> str:
+    leading, stopped_by, done = result.leading, result.stopped_by, _done(result)
+    if stopped_by == "documents" and isinstance(result, DocumentsResult):
+        return _documents_ran_out(result)
     if stopped_by == "interrupted":
-        kept = "no answer is lost" if "documents" in summary else "nothing that finished is lost"
-        return f"Interrupted after {done}; {kept}. {leaning(summary)}".strip()
+        kept = "no answer is lost" if isinstance(result, DocumentsResult) else "nothing that finished is lost"
+        return f"Interrupted after {done}; {kept}. {leaning(result)}".strip()
     if stopped_by == "failures":
-        left = next((f"only {c.name} is" for c in summary["candidates"] if not c.withdrawn), "no candidate is")
+        left = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
         return f"No comparison: after {done}, {left} left. The others failed too often; see the reasons for each."
     if stopped_by in UNDECIDED:
         why = "is the limit" if stopped_by == "max_hours" else "leaves too few runs to decide"
-        return f"Inconclusive after {done}: {flag(stopped_by)} {why}. {leaning(summary)}".strip()
-    confidence = summary["confidence"]
-    if not summary.get("is_decided", True):
+        return f"Inconclusive after {done}: {flag(str(stopped_by))} {why}. {leaning(result)}".strip()
+    confidence = result.confidence
+    if not result.is_decided:
         sure = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        return f"{best} leads{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}{_left_over(summary)}"
-    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
+        return f"{leading} leads{sure}, by {result.metric_text}, after {done}.{_ahead(result)}{_left_over(result)}"
+    margin = f" within {result.margin:g} of the best" if result.margin else " the best"
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
-    if summary["margin"] and confidence is not None:
-        prob_best = next(c.prob_best for c in summary["candidates"] if c.name == best)
-        sure += f" (the very best with {probability_text(prob_best)})"
-    return f"{best} is{margin}{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}"
+    if result.margin and result.leader is not None and confidence is not None:
+        sure += f" (the very best with {probability_text(result.leader.prob_best)})"
+    return f"{leading} is{margin}{sure}, by {result.metric_text}, after {done}.{_ahead(result)}"
 
 
-def running_in_words(summary: Mapping[str, Any]) -> str:
-    best, confidence, done = summary["best"], summary["confidence"], _done(summary)
-    if best is None or confidence is None:
+def running_in_words(result: Result) -> str:
+    leading, confidence, done = result.leading, result.confidence, _done(result)
+    if leading is None or confidence is None:
         return f"The selection is running. After {done}, P(best) is not available yet."
-    within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
+    within = f"is within {result.margin:g} of the best" if result.margin else "leads"
     return (
-        f"The selection is running. After {done}, {best} {within} with probability {probability_text(confidence)}, by "
-        f"{metric_text(summary)}.{_loss(summary)}{_lacking(summary)}"
+        f"The selection is running. After {done}, {leading} {within} with probability {probability_text(confidence)}, "
+        f"by {result.metric_text}.{_loss(result)}{_lacking(result)}"
     )
 
 
@@ -130,84 +123,76 @@ def _value(change: Mapping[str, Any], when: str) -> str:
     return value["type"] if isinstance(value, dict) and list(value) == ["type"] else json.dumps(value)
 
 
-def metric_text(summary: Mapping[str, Any]) -> str:
-    return Metric.of(summary["metric"]).text
-
-
-def _done(summary: Mapping[str, Any]) -> str:
+def _done(result: Result) -> str:
     """Count the work, as in `4 runs of 3 candidates and 1 failed run`."""
-    candidates = summary["candidates"]
-    if "documents" in summary:
-        number = sum(system.num_documents for system in candidates)
-        done = f"{count_text(number, 'answered document')} of {len(candidates)} systems"
+    if isinstance(result, DocumentsResult):
+        number = sum(system.num_documents for system in result.candidates)
+        done = f"{count_text(number, 'answered document')} of {len(result.candidates)} systems"
     else:
-        done = f"{count_text(summary['num_evaluations'], 'run')} of {len(candidates)} candidates"
-    failures = summary["num_failures"]
-    return f"{done} and {count_text(failures, 'failed run')}" if failures else done
+        done = f"{count_text(result.num_evaluations, 'run')} of {len(result.candidates)} candidates"
+    return f"{done} and {count_text(result.num_failures, 'failed run')}" if result.num_failures else done
 
 
-def leaning(summary: Mapping[str, Any]) -> str:
+def leaning(result: Result) -> str:
     """Name the two candidates that lead and the margin that would have decided; empty without P(best)."""
-    known = [c for c in summary["candidates"] if c.prob_best is not None]
-    first = sorted(known, key=lambda c: (c.name != summary["best"], -c.prob_best))[:2]
+    known = [candidate for candidate in result.candidates if candidate.prob_best is not None]
+    first = sorted(known, key=lambda candidate: (candidate.name != result.leading, -(candidate.prob_best or 0.0)))[:2]
     if len(first) < 2:
         return ""
-    one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
-    found = summary["credible_margin"]
+    one, other = (f"{candidate.name} (P(best) {probability_text(candidate.prob_best)})" for candidate in first)
+    found = result.credible_margin
     chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
-    return f"Leading: {one}, then {other}.{_loss(summary)}{_lacking(summary)}{chosen}"
+    return f"Leading: {one}, then {other}.{_loss(result)}{_lacking(result)}{chosen}"
 
 
-def _loss(summary: Mapping[str, Any]) -> str:
-    """State what choosing the leader now costs. Early versions did not record it."""
-    text = loss_text(summary["best"], summary.get("expected_loss"))
+def _loss(result: Result) -> str:
+    """State what choosing the leader now costs."""
+    text = loss_text(result.leading, result.expected_loss)
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
-def _lacking(summary: Mapping[str, Any]) -> str:
-    """Name the runs that a probable winner still needs. Early versions did not record them."""
-    needs = [
-        f"{name} needs at least {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()
-    ]
-    return f" That is enough, but before {summary['best']} can win, {' and '.join(needs)}." if needs else ""
+def _lacking(result: Result) -> str:
+    """Name the runs that a probable winner still needs."""
+    needs = [f"{name} needs at least {count_text(number, 'more run')}" for name, number in result.lacking.items()]
+    return f" That is enough, but before {result.leading} can win, {' and '.join(needs)}." if needs else ""
 
 
-def _ahead(summary: Mapping[str, Any]) -> str:
+def _ahead(result: Result) -> str:
     """State the lead of the winner on shared splits, which the means do not show."""
-    ahead = summary.get("ahead_on_shared_splits")
+    ahead = result.ahead_on_shared_splits
     if ahead is None:
-        return _ahead_in_means(summary)
+        return _ahead_in_means(result)
     both, by = f"the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
     if not ahead["has_better_mean"]:
         return f" It is ahead of {ahead['of']} by {by} on {both}."
-    better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
-    return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
+    better = "lower" if Metric.of(result.metric).minimise else "higher"
+    return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {result.leading} is ahead by {by}."
 
 
-def _ahead_in_means(summary: Mapping[str, Any]) -> str:
+def _ahead_in_means(result: Result) -> str:
     """State the lead of the winner where runs share no splits; empty if it does not lead."""
-    sign = Metric.of(summary["metric"]).sign
-    means = {c.name: sign * c.mean for c in summary["candidates"] if not c.withdrawn and c.mean is not None}
-    best = means.pop(summary["best"], None)
+    sign = Metric.of(result.metric).sign
+    means = {candidate.name: sign * candidate.mean for candidate in result.active if candidate.mean is not None}
+    best = means.pop(str(result.leading), None)
     rival = max(means, key=means.__getitem__, default=None)
-    if "documents" in summary or best is None or rival is None or best <= means[rival]:
+    if isinstance(result, DocumentsResult) or best is None or rival is None or best <= means[rival]:
         return ""
     return f" Its mean is {best - means[rival]:.2g} ahead of {rival}."
 
 
-def _left_over(summary: Mapping[str, Any]) -> str:
+def _left_over(result: Result) -> str:
     """Say why a budget was not spent whole; empty if it was, or if candidates dropped out."""
-    left = summary.get("strategy", {}).get("budget", 0) - summary["num_evaluations"]
-    if left <= 0 or summary["stopped_by"] != "budget" or any(c.withdrawn for c in summary["candidates"]):
+    left = result.strategy.get("budget", 0) - result.num_evaluations
+    if left <= 0 or result.stopped_by != "budget" or len(result.active) < len(result.candidates):
         return ""
     verb = "was" if left == 1 else "were"
     return f" {count_text(left, 'run')} of the budget {verb} left, because a round gives its candidates equally many."
 
 
-def spent_in_words(summary: Mapping[str, Any]) -> str:
+def spent_in_words(result: Result) -> str:
     """State the time of all runs and, if it is decided, the runs of a plain loop; empty if neither is known."""
-    time = f"The runs took {duration_text(summary['seconds'])} across all workers." if summary["seconds"] else ""
-    plain = summary.get("plain_loop")
+    time = f"The runs took {duration_text(result.seconds)} across all workers." if result.seconds else ""
+    plain = result.plain_loop
     if plain is None:
         return time
     low, high, limit = plain["low"], plain["high"], " (the limit)" if plain["is_limited"] else ""
@@ -215,40 +200,38 @@ def spent_in_words(summary: Mapping[str, Any]) -> str:
     return f"{time} Running all candidates equally often would take about {number} runs{limit}.".strip()
 
 
-def queries_in_words(summary: Mapping[str, Any]) -> str:
+def queries_in_words(result: DocumentsResult) -> str:
     """State the number of queries and their cost; empty if they are unknown."""
-    number, cost = summary["num_queries"], summary["cost"]
-    if number is None:
+    if result.num_queries is None:
         return ""
-    were = "was" if number == 1 else "were"
-    return f"{count_text(number, 'query')} {were} made, at a total cost of {cost:g}."
+    were = "was" if result.num_queries == 1 else "were"
+    return f"{count_text(result.num_queries, 'query')} {were} made, at a total cost of {result.cost:g}."
 
 
-def _documents_ran_out(summary: Mapping[str, Any]) -> str:
-    best, number = summary["best"], summary["documents"]["num_documents"]
-    lead = next(system for system in summary["candidates"] if system.name == best)
-    size = summary["documents"]["batch_size"]
-    left = [system for system in summary["candidates"] if not system.withdrawn]
+def _documents_ran_out(result: DocumentsResult) -> str:
+    leading, number = result.leading, result.documents["num_documents"]
+    lead, size = result.leader, result.documents["batch_size"]
+    left = [system for system in result.candidates if not system.withdrawn]
     fewer = [system.name for system in left if system.num_documents + system.failures * size < number]
     level = [s.name for s in left if (s.measure, s.num_documents) == (lead.measure, lead.num_documents) and s != lead]
-    what = f"The systems answered all {number} documents: {best} is the best on this file"
+    what = f"The systems answered all {number} documents: {leading} is the best on this file"
     sure = ""
     if lead.prob_best is not None:
         sure = f" It is the best on other documents like these with probability {probability_text(lead.prob_best)}."
-    if best in fewer:
-        what = f"No documents are left for the next step of the plan: {best} leads"
+    if leading in fewer:
+        what = f"No documents are left for the next step of the plan: {leading} leads"
     elif fewer:
-        what = f"{best} is the best of the systems that answered all {number} documents"
-        because = "" if "budget" in summary["strategy"] else " because they were unlikely to be the best"
+        what = f"{leading} is the best of the systems that answered all {number} documents"
+        because = "" if "budget" in result.strategy else " because they were unlikely to be the best"
         sure += f" {' and '.join(fewer)} answered fewer{because}."
     equal = f", level with {' and '.join(level)}" if level else ""
-    return f"{what}, with {summary['metric']} {number_text(lead.measure)}{equal}, after {_done(summary)}.{sure}"
+    return f"{what}, with {result.metric} {number_text(lead.measure)}{equal}, after {_done(result)}.{sure}"
 
 
-def scores_in_words(summary: Mapping[str, Any], **about: Any) -> List[str]:
+def scores_in_words(result: Result, **about: Any) -> List[str]:
     """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
-    known = {"metric": metric_text(summary), "pair": None, "target": None, "needs": _lacking(summary), **about}
-    return render_paragraphs("scores.j2", **{**summary, **known})
+    known = {"pair": None, "target": None, "needs": _lacking(result), **about}
+    return render_paragraphs("scores.j2", result=result, **known)
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> List[str]:

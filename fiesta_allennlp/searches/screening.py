@@ -15,6 +15,7 @@ from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.searches.result import ScreenedConfig, ScreeningResult
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
@@ -120,25 +121,17 @@ class Screening(Trainings):
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
+    def result(self, history: History, decision: Decision, *, seed: str) -> ScreeningResult:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
-        scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
-        ranked = self.strategy.ranked(history)
-        values = {name: values_in(each.source) for name, each in self.roster.given.items()}
-        return {
-            "best": decision.best,
-            "stopped_by": decision.stopped_by,
-            "num_evaluations": len(scores),
-            "num_failures": len(history.failures),
-            "metric": self.settings.scored_by.typed,
-            "score": "validation",
-            "seed": seed,
-            "seconds": sum(evaluation.seconds for evaluation in scores.values()),
-            "candidates": [
-                {"name": name, "values": values[name], "score": run and run.score, "seconds": run and run.seconds}
-                for name, run in ((name, scores.get(name)) for name in (*ranked, *failed_configs(history)))
-            ],
-        }
+        ran = (*self.strategy.ranked(history), *failed_configs(history))
+        given = self.roster.given
+        configs = (
+            replace(ScreenedConfig.of(history, decision, name), values=values_in(given[name].source)) for name in ran
+        )
+        metric = self.settings.scored_by.typed
+        return ScreeningResult(
+            decision.best, decision.stopped_by, metric, tuple(configs), score="validation", seed=seed
+        )
 
     def conclude(self, history: History, decision: Decision) -> None:
         """Keep nothing, because `keep` is about the second stage."""

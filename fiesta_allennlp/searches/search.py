@@ -3,7 +3,6 @@
 The first stage has a run directory of its own in `screening/`: its scores were selected on, so no posterior may see
 them."""
 
-import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Mapping, Optional, Tuple
@@ -14,10 +13,12 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, command
 from fiesta_allennlp.core.names import values_in
 from fiesta_allennlp.core.seeding import fresh_seed, second_seed
+from fiesta_allennlp.searches.result import ScreeningResult
 from fiesta_allennlp.searches.screening import Screening
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
@@ -32,14 +33,14 @@ DONE = "budget"
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """The content of both `selection.json`. `selection` is None of a search that stopped in the first stage."""
+    """The results of both stages. `selection` is None of a search that stopped in the first stage."""
 
-    screening: Mapping[str, Any]
-    selection: Optional[Mapping[str, Any]] = None
+    screening: ScreeningResult
+    selection: Optional[Result] = None
 
     @property
-    def last(self) -> Mapping[str, Any]:
-        """The summary of the stage that ran last."""
+    def last(self) -> Result:
+        """The result of the stage that ran last."""
         return self.selection or self.screening
 
 
@@ -57,19 +58,20 @@ def search(
         return _resume_selecting(given, directory, console)
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
-    screened = run_selection(Screening, given, directory.screening.root, console=console, recover=recover, force=force)
-    if screened["stopped_by"] != DONE:
+    run_selection(Screening, given, directory.screening.root, console=console, recover=recover, force=force)
+    screened = ScreeningResult.read(directory.screening.root)
+    if screened.stopped_by != DONE:
         return SearchSummary(screened)
     return _select(screened, directory, console)
 
 
-def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+def _select(screened: ScreeningResult, directory: RunDirectory, console: Console) -> SearchSummary:
     stage = _first_stage(directory)
     settings, sources = stored_search(stage.meta), {each.name: each.source for each in stage.candidates}
-    ranked = [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
-    chosen = ranked[: settings.num_finalists(len(screened["candidates"]))]
+    ranked = [config.name for config in screened.candidates if config.score is not None]
+    chosen = ranked[: settings.num_finalists(len(screened.candidates))]
     if len(chosen) < LEAST_FINALISTS:
-        return SearchSummary({**screened, "stopped_by": "failures"})
+        return SearchSummary(replace(screened, stopped_by="failures"))
     console.print(f"Selecting among the {len(chosen)} best configs.")
     staged = replace(
         settings.selection(),
@@ -90,7 +92,7 @@ def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
     selected = run_selection(Trainings, given, directory.root, console=console, recover=True)
-    return SearchSummary(json.loads(directory.screening.selection_json.read_text(encoding="utf-8")), selected)
+    return SearchSummary(ScreeningResult.read(directory.screening.root), selected)
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:

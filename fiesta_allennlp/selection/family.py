@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, ContextManager, Dict, Mapping, Sequence, Tuple, Type, TypeVar
+from typing import Any, ClassVar, ContextManager, Mapping, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import Meta, RunStore
 
@@ -69,8 +70,8 @@ class SelectionFamily(ABC):
         """Open what the loop works with, until the end of the context."""
 
     @abstractmethod
-    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
-        """Return the content of `selection.json`."""
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
+        """Return the result of the decision."""
 
     def conclude(self, history: History, decision: Decision) -> None:
         """Tidy up after the decision."""

@@ -3,7 +3,7 @@ rest."""
 
 import tempfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence, Type, Union
 
@@ -18,9 +18,10 @@ from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
 from fiesta_allennlp.selection.family import Family, Resumed
 from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
-from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
+from fiesta_allennlp.selection.summary import count_text, write_csv
 from fiesta_allennlp.strategies.margins import is_recorded_margin, unfixed
 
 
@@ -33,8 +34,8 @@ def run_selection(
     recover: bool = False,
     force: bool = False,
     allow_removed: bool = False,
-) -> Dict[str, Any]:
-    """Run a selection to its decision, or resume one, and return the content of `selection.json`.
+) -> Result:
+    """Run a selection to its decision, or resume one, and return its result.
 
     Args:
         given: the settings that are not defaults. If recovering, they win over those in the store. A new selection also
@@ -76,7 +77,7 @@ class _Session(Generic[Family]):
     console: Console
     stack: ExitStack
 
-    def resume(self, given: Mapping[str, Any], *, allow_removed: bool) -> Dict[str, Any]:
+    def resume(self, given: Mapping[str, Any], *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
@@ -94,7 +95,7 @@ class _Session(Generic[Family]):
             store.reopen("metric")  # runs may have reported another metric, or are to be tried once more
         return self._run(selection, store, changes=self._changes(meta, selection.settings, num_done))
 
-    def begin(self, settings: SelectionSettings, *, force: bool) -> Dict[str, Any]:
+    def begin(self, settings: SelectionSettings, *, force: bool) -> Result:
         directory = self.directory
         is_to_be_deleted = workspace.has_begun(directory)
         if is_to_be_deleted and not force:
@@ -115,7 +116,7 @@ class _Session(Generic[Family]):
         workspace.clear(directory, instead=place)
         return self._run(selection, self._opened(create=True))
 
-    def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Dict[str, Any]:
+    def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and conclude."""
         settings, meta = selection.settings, store.meta()
@@ -139,21 +140,22 @@ class _Session(Generic[Family]):
             decision = loop.run()
         return self._concluded(selection, store.history(max_failures=settings.max_failures), decision, store)
 
-    def _concluded(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Dict[str, Any]:
-        """Write the results, and return the content of `selection.json`."""
-        summary = selection.summary(history, decision, seed=str(store.meta().seed))
+    def _concluded(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
+        """Write the results, and return what `selection.json` says."""
+        result = selection.result(history, decision, seed=str(store.meta().seed))
+        result = replace(result, directory=self.directory.root)
         store.check_own()
         try:
             selection.conclude(history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
             store.check_own()
-            write_json(summary, self.directory.selection_json)
+            result.write()
         except OSError as error:
             raise StoreError(
                 f"{self.directory.root}: the results cannot be written: {error}. They are safe in "
                 f"{self.directory.store.name}. Free some disk space, then write them with --recover."
             ) from error
-        return summary
+        return result
 
     def _opened(self, *, create: bool) -> RunStore:
         return self.stack.enter_context(workspace.opened(self.directory, create=create))

@@ -1,86 +1,20 @@
-"""The result of a selection: `selection.json` and `evaluations.csv`."""
+"""Facts about the runs of a selection, numbers as texts, and `evaluations.csv`."""
 
 import csv
 import json
 import math
-from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.core.files import replacing, to_csv
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
-from fiesta_allennlp.selection.metrics import Metric
 
-REMOVED = "you removed it with --allow-removed; its runs are kept but do not count"
-
-
-SMALLEST_SHARE = 1e-6
-"""The smallest margin to suggest, as a share of the range of all scores."""
-
-
-@dataclass(frozen=True)
-class CandidateSummary:
-    """A candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
-
-    A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
-    `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
-    entry for each. `num_missed` of them are runs whose score missed `--min-score`. `removed` means that you removed
-    it. `seconds` is the sum over the candidate's runs, `mean_seconds` their mean.
-    """
-
-    name: str
-    num_evaluations: int = 0
-    mean: Optional[float] = None
-    sd: Optional[float] = None
-    prob_best: Optional[float] = None
-    prob_within_margin: Optional[float] = None
-    failures: int = 0
-    failure_reasons: Tuple[str, ...] = ()
-    withdrawn: bool = False
-    withdrawn_because: Optional[str] = None
-    removed: bool = False
-    seconds: float = 0.0
-    mean_seconds: Optional[float] = None
-    num_missed: int = 0
-
-    @property
-    def missed_text(self) -> str:
-        """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
-        total = self.num_missed + self.num_evaluations
-        return f"{self.num_missed} of {total} ({self.num_missed / total:.0%})" if self.num_missed else ""
-
-    @property
-    def failures_text(self) -> str:
-        """The number of failures, with the share of runs that missed `--min-score`; empty for 0."""
-        if self.failures == self.num_missed:
-            return self.missed_text
-        return f"{self.failures}, {self.missed_text}" if self.num_missed else str(self.failures)
-
-    @property
-    def out(self) -> str:
-        """The reason why a candidate is out: `failed` too often, or `removed` by you. Empty for an active candidate."""
-        if not self.withdrawn:
-            return ""
-        is_removed = self.removed or "--allow-removed" in (self.withdrawn_because or "")  # before there was a flag
-        return "removed" if is_removed else "failed"
-
-    @property
-    def standing(self) -> str:
-        """P(best) as text, or `failed` or `removed`."""
-        return self.out or probability_text(self.prob_best)
-
-
-def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
-    """Return the cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the
-    mean seconds of a run of candidate i. Candidates without a run are excluded. Return None if nobody leads."""
-    num_evaluations = {candidate.name: candidate.num_evaluations for candidate in candidates}
-    if best is None or not num_evaluations[best]:
-        return None
-    return float(num_evaluations[best] * sum(candidate.mean_seconds or 0.0 for candidate in candidates))
+if TYPE_CHECKING:
+    from fiesta_allennlp.selection.result import CandidateResult
 
 
 def duration_text(seconds: float) -> str:
@@ -113,87 +47,49 @@ SEEDS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
 CSV_COLUMNS = ("candidate", "replicate", "status", "score", "metric", "seconds", *SEEDS, "started_at", "error")
 
 
-def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the content of `selection.json`, with a record for each candidate. `settings` are copied into it."""
-    candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
-    return {
-        "best": decision.best,
-        "confidence": decision.confidence,
-        "margin": decision.margin,
-        "lacking": dict(Counter(decision.lacking)),
-        "credible_margin": _margin(history, decision.credible_margin),
-        "expected_loss": decision.expected_loss,
-        "stopped_by": decision.stopped_by,
-        "is_decided": decision.stopped_by == "confidence",
-        "plain_loop": None if decision.plain_loop is None else asdict(decision.plain_loop),
-        "num_evaluations": len(history.evaluations),
-        "num_failures": len(history.failures),
-        **settings,
-        "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, Metric.of(settings["metric"]).sign),
-        "collapsed": collapsed_in(history, minimise=Metric.of(settings["metric"]).minimise),
-        "seconds": sum(candidate.seconds for candidate in candidates),
-        "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
-        "candidates": candidates,
-    }
-
-
-def _margin(history: History, found: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
-    """Return the margin that would have decided; None if it is as large as the range of all scores, so that any
-    candidate would do, or far below the differences between them."""
-    scores = [evaluation.score for evaluation in history.evaluations]
-    extent = float(np.ptp(scores)) if scores else 0.0
-    is_meant = found is not None and SMALLEST_SHARE * extent <= found.margin < extent
-    return asdict(found) if found is not None and is_meant else None
-
-
-def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
-    seconds = [e.seconds for e in history.evaluations_of(name)]
-    scores = history.scores(name)
-    failed = [f for f in history.failures if f.request.candidate == name]
-    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in failed]
-    return CandidateSummary(
-        name=name,
-        num_evaluations=len(scores),
-        mean=float(np.mean(scores)) if len(scores) else None,
-        sd=float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        prob_best=decision.prob_best.get(name),
-        prob_within_margin=decision.prob_within_margin.get(name),
-        failures=len(reasons),
-        failure_reasons=tuple(reasons),
-        withdrawn=name in history.withdrawn,
-        withdrawn_because=_why_withdrawn(history, name),
-        removed=name in history.removed,
-        seconds=sum(seconds),
-        mean_seconds=sum(seconds) / len(seconds) if seconds else None,
-        num_missed=sum(f.kind == "score" for f in failed),
-    )
-
-
-def collapsed_in(history: History, *, minimise: bool) -> List[Dict[str, Any]]:
+def collapsed_in(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
     """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
 
-    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule. `text` says what it
-    means for P(best), and what to do.
+    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
     """
     directed = history.turned if minimise else history
-    side = "above" if minimise else "below"
     entries: List[Dict[str, Any]] = []
     for name, runs in collapsed_runs(directed).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
-        number, sds = history.num_finished(name), float(sds_below(directed.scores(name)).max())
-        lie = "lies" if len(runs) == 1 else "lie up to"
-        listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
-        text = (
-            f"{len(runs)} of {number} runs of {name} {lie} {sds:.0f} robust sds {side} the others ({listed}). P(best) "
-            "of a mean cannot see collapsed runs that are rarer. Use --min-score to count them as failed, or report "
-            "the share."
-        )
-        entries.append({"candidate": name, "num_runs": number, "scores": scores, "sds": sds, "text": text})
-    return entries
+        sds = float(sds_below(directed.scores(name)).max())
+        entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
+    return tuple(entries)
 
 
-def collapsed_notes(history: History, *, minimise: bool) -> List[str]:
-    return [found["text"] for found in collapsed_in(history, minimise=minimise)]
+def collapsed_text(found: Mapping[str, Any], *, minimise: bool) -> str:
+    """Describe an entry of `collapsed_in`: its meaning for P(best), and what to do."""
+    scores, side = found["scores"], "above" if minimise else "below"
+    lie = "lies" if len(scores) == 1 else "lie up to"
+    listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
+    return (
+        f"{len(scores)} of {found['num_runs']} runs of {found['candidate']} {lie} {found['sds']:.0f} robust sds {side} "
+        f"the others ({listed}). P(best) of a mean cannot see collapsed runs that are rarer. Use --min-score to count "
+        "them as failed, or report the share."
+    )
+
+
+def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
+    """Return the sentence about the collapsed runs of each candidate that has some."""
+    found = collapsed_in(history, minimise=minimise)
+    return {each["candidate"]: collapsed_text(each, minimise=minimise) for each in found}
+
+
+def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
+    """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
+    if not sets:
+        varies = "Only seeds vary" if is_official else "Programs split their data themselves, by the split seed"
+        return f"{varies}; only the programs know which data their scores are about."
+    if is_official:
+        return f"Runs are scored on the official {scored} set; only seeds vary."
+    if scored == "validation":
+        return "Runs are scored on the validation sets of random splits; no run sees the official test set."
+    included = ", official test set included" if "test" in sets else ""
+    return f"Runs are scored on the test sets of random splits of all the data{included}."
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
@@ -213,19 +109,6 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
         return None
     better = bool(means[rival] > means[best])
     return {"of": rival, "has_better_mean": better, "num_splits": len(differences), "difference": difference}
-
-
-def _why_withdrawn(history: History, name: str) -> Optional[str]:
-    if name not in history.withdrawn:
-        return None
-    if name in history.removed:
-        return REMOVED
-    if name in history.without_metric:
-        return "its first run did not report the metric"
-    missed = sum(f.kind == "score" for f in history.failures if f.request.candidate == name)
-    if missed:
-        return f"{missed} of {missed + history.num_finished(name)} runs missed --min-score"
-    return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
@@ -251,7 +134,7 @@ SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
 LEAST_DECIMALS, MOST_DECIMALS = 4, 12
 
 
-def decimals_of(candidates: Iterable[CandidateSummary]) -> int:
+def decimals_of(candidates: "Iterable[CandidateResult]") -> int:
     """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
     that come from rounding alone do not count."""
     sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]

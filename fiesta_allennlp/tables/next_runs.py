@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
@@ -10,12 +11,15 @@ from fiesta_allennlp.core.names import check_distinct
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.least_score import LeastScore
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import collapsed_notes
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import NextSettings, done_note
+from fiesta_allennlp.tables.sources import METRIC
 from fiesta_allennlp.tables.table_reader import read_rows
 
 
@@ -53,6 +57,12 @@ class NextRuns:
     workers: int = 1
     notes: Tuple[str, ...] = ()
     minimise: bool = False
+
+    @cached_property
+    def result(self) -> Result:
+        """The decision with the numbers of every candidate."""
+        metric = Metric(METRIC, minimise=self.minimise)
+        return Result.of(self.history, self.decision, metric, splits=self.splits)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
@@ -98,7 +108,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         confidence=strategy.confidence,
         splits=splits,
         workers=settings.workers,
-        notes=(*notes, *collapsed_notes(history, minimise=minimise)),
+        notes=(*notes, *collapsed_notes(history, minimise=minimise).values()),
         minimise=minimise,
     )
 

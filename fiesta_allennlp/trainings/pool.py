@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import (
     Any,
-    Collection,
     DefaultDict,
     Dict,
     FrozenSet,
@@ -87,21 +86,6 @@ def preparation_of(facts: Mapping[str, Any]) -> Preparation:
 def vectors_are_there(preparation: Preparation) -> bool:
     """Return whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
     return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
-
-
-def scored_on(official: Collection[str], division: Division) -> str:
-    """Describe in one line what the runs of a selection are scored on. `official` names the sets, if they are known."""
-    if not official:
-        varies = (
-            "Only seeds vary" if division.is_official else "Programs split their data themselves, by the split seed"
-        )
-        return f"{varies}; only the programs know which data their scores are about."
-    if division.is_official:
-        return f"Runs are scored on the official {division.scored} set; only seeds vary."
-    if division.scored == "validation":
-        return "Runs are scored on the validation sets of random splits; no run sees the official test set."
-    included = ", official test set included" if "test" in official else ""
-    return f"Runs are scored on the test sets of random splits of all the data{included}."
 
 
 def untrained_labels(

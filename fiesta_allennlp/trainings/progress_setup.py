@@ -20,7 +20,7 @@ from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
-from fiesta_allennlp.selection.summary import collapsed_in
+from fiesta_allennlp.selection.summary import collapsed_notes
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.programs.metrics import metric_in
@@ -39,7 +39,7 @@ def watching(
     `outlook`."""
     metric = settings.scored_by
     with ExitStack() as stack:
-        collapsed = partial(collapsed_in, minimise=metric.minimise)
+        collapsed = partial(collapsed_notes, minimise=metric.minimise)
         progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
         listeners: List[Listener] = [stack.enter_context(progress)]
         if settings.keep == "best":

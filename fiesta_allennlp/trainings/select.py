@@ -19,10 +19,11 @@ from fiesta_allennlp.listeners.progress import PEAK_MEMORY
 from fiesta_allennlp.selection.family import Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
-from fiesta_allennlp.selection.summary import summarise
+from fiesta_allennlp.selection.summary import scored_on
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
@@ -32,7 +33,6 @@ from fiesta_allennlp.trainings.pool import (
     Preparation,
     check_same_pool,
     facts_of,
-    scored_on,
     vectors_are_there,
 )
 from fiesta_allennlp.trainings.preparation import EachRun, known_preparations, prepare_all, with_metric
@@ -149,7 +149,8 @@ class Trainings(SelectionFamily):
 
     @property
     def scored_on(self) -> str:
-        return scored_on(self.pool.official, self.roster.division)
+        division = self.roster.division
+        return scored_on(self.pool.official, is_official=division.is_official, scored=division.scored)
 
     def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
         """Return the listener to the runs whose metrics are unknown before the first one."""
@@ -200,20 +201,21 @@ class Trainings(SelectionFamily):
                 max_hours=settings.max_hours,
             )
 
-    def summary(self, history: History, decision: Decision, *, seed: str) -> Dict[str, Any]:
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings
         strategy = settings.strategy_params()
-        about = {
-            "metric": settings.scored_by.typed,
-            "strategy": strategy,
-            "belief": strategy["belief"],
-            "splits": settings.splits,
-            "score": settings.score,
-            "min_score": settings.min_score,
-            "scored_on": self.scored_on,
-            "seed": seed,
-        }
-        return summarise(history, decision, about)
+        return Result.of(
+            history,
+            decision,
+            settings.scored_by,
+            strategy=strategy,
+            belief=strategy["belief"],
+            splits=settings.splits,
+            score=settings.score,
+            min_score=settings.min_score,
+            sets=tuple(self.pool.official),
+            seed=seed,
+        )
 
     def conclude(self, history: History, decision: Decision) -> None:
         may_continue = decision.best is None or decision.stopped_by in UNDECIDED

@@ -18,6 +18,7 @@ from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import Sampling
@@ -51,22 +52,6 @@ def facts_of(made: Report) -> Any:
         return {key: value for key, value in items if key not in WORDING}
 
     return json.loads(json.dumps(asdict(made, dict_factory=facts)))
-
-
-def with_flags(report: Any) -> Any:
-    """The report with the flag that it lacked when the golden files were made."""
-    for each in report["candidates"]:
-        each["removed"] = False
-        each["asked"] = each["asked"] and {**each["asked"], "removed": False}
-    return report
-
-
-def without_flags(report: Any) -> Any:
-    """The reverse of `with_flags`. A replay, which has no such flags, stays as it is."""
-    for each in report["candidates"]:
-        for holder in (each, each.get("asked") or {}):
-            holder.pop("removed", None)
-    return report
 
 
 def about(value: Any, **tolerance: float) -> Any:
@@ -104,11 +89,11 @@ def recovered(runs: Path, name: str) -> Path:
 def test_a_report_says_what_it_said(runs: Path, name: str) -> None:
     made = fiesta_allennlp.report(f"../{name}", output="report")
     expected = json.loads((EXPECTED / name / "report.json").read_text())
-    assert facts_of(made) == about(with_flags(expected))
+    assert facts_of(made) == about(expected)
     assert Path("report", "scores.csv").read_text() == (EXPECTED / name / "scores.csv").read_text()
     for file in ("report.md", "report.html", "table.tex"):
         text = Path("report", file).read_text()
-        assert all(number_text(c.mean if c.asked is None else c.asked.measure) in text for c in made.candidates)
+        assert all(number_text(c.measure if made.by_documents else c.mean) in text for c in made.candidates)
         assert all(c.standing in html.unescape(text).replace("\\textless{}", "<") for c in made.candidates)
 
 
@@ -142,6 +127,13 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
     before["strategy"]["stop"] = {"type": "bayesian"}  # not the default any more
     before.pop("fixed_size", None)  # not in the summary any more
     now = summary_of(directory / "selection.json")
+    assert now.pop("leading") == now["best"] and "test" in now.pop("sets")
+    states = {"diverging": "failed"}
+    for each in now["candidates"]:
+        assert each.pop("state") == states.get(each["name"], "taking part")
+        failed = each.pop("failed_runs")
+        assert len(failed) == each.pop("num_counted_failures") == each["failures"]
+        assert [f"{one['run']} {one['kind']}: {one['error']}" for one in failed] == each["failure_reasons"]
     assert now.pop("expected_loss") >= 0 and not now.pop("collapsed", []) and now.pop("min_score", None) is None
     assert (now.pop("plain_loop", None) is not None) == (name == "finished")
     assert [candidate.pop("num_missed") for candidate in now["candidates"]] == [0] * len(before["candidates"])
@@ -153,6 +145,18 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
         assert now.pop("ahead_on_shared_splits") == ahead and before.pop("ahead_on_shared_splits") is None
     assert now == about(before)
     assert (directory / "evaluations.csv").read_bytes() == (RUNS / name / "evaluations.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_the_result_of_an_earlier_version_is_read(name: str) -> None:
+    before = json.loads((RUNS / name / "selection.json").read_text())
+    now = (SystemsResult if name == "documents" else SelectionResult).read(RUNS / name)
+    assert (now.leading, now.seed) == (before["best"], before["entropy"])
+    content = json.loads(json.dumps(now.content(), default=asdict))
+    for entry, earlier in zip(content.pop("candidates"), before.pop("candidates"), strict=True):
+        assert {key: entry[key] for key in earlier} == about(earlier)
+    kept = before.keys() - {"entropy", "fixed_size"}
+    assert {key: content[key] for key in kept} == {key: about(before[key]) for key in kept}
 
 
 def test_a_selection_by_a_posterior_of_an_earlier_version_goes_on_with_the_present_one(runs: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from io import BytesIO, StringIO, TextIOWrapper
-from typing import List
+from typing import Dict, List
 
 import pytest
 from rich.console import Console
@@ -30,8 +30,8 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
 
 def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
     file = StringIO()
-    found = [{"candidate": "able", "text": "1 of 5 runs of able lies far below"}]
-    collapsed = {1: [], 2: found, 3: found}
+    found = {"able": "1 of 5 runs of able lies far below"}
+    collapsed: Dict[int, Dict[str, str]] = {1: {}, 2: found, 3: found}
     progress = Progress(
         Console(file=file, width=200), "accuracy", collapsed=lambda history: collapsed[len(history.evaluations)]
     )

@@ -16,7 +16,7 @@ from fiesta_allennlp.reports.candidates import (
 )
 from fiesta_allennlp.reports.screening import finalists_of
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.selection.result import CandidateResult
 from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
@@ -93,7 +93,7 @@ def test_ranks_are_correlated_overall_and_within_candidates() -> None:
 
 def test_a_finalist_has_its_place_in_both_stages_and_none_without_a_fresh_score() -> None:
     screened = {"#1": 0.4, "#2": 0.5, "#3": 0.6, "#4": 0.7}
-    selected = [CandidateSummary("#1", 4, mean=0.9), CandidateSummary("#2", 5, mean=0.8), CandidateSummary("#3", 0)]
+    selected = [CandidateResult("#1", 4, mean=0.9), CandidateResult("#2", 5, mean=0.8), CandidateResult("#3", 0)]
     found = finalists_of(screened, selected, Metric("error", minimise=True))
     places = [(each.name, each.place_before, each.place_after, each.optimism) for each in found]
     assert places == [("#1", 1, 2, 0.4 - 0.9), ("#2", 2, 1, 0.5 - 0.8), ("#3", 3, None, None)]

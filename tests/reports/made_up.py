@@ -6,14 +6,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
-from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import compare
 from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import summarise_candidate
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
@@ -37,17 +36,16 @@ def made_up(
     history, path = History(shown, tuple(done)), _path(shown, len(done))
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
-    summaries = [summarise_candidate(history, decision, name) for name in shown]
+    results = [CandidateResult.of(history, decision, name) for name in shown]
     facts: Dict[str, Any] = {"development": "validation_macro_f1", "num_parameters": 123456}
-    candidates = tuple(CandidateReport.of(history, summary, **facts) for summary in summaries)
+    candidates = tuple(CandidateReport.with_scores(history, result, **facts) for result in results)
     return Report(
         title="Selection of models",
         source="runs/made up",
         decision=(f"{best} is the best with probability {last[best]:.2f}.", "That is an invented decision."),
         metric="macro_f1",
-        best=best,
+        leading=best,
         candidates=candidates,
-        confidence=0.95,
         asked_confidence=0.95,
         margin=margin,
         stopped_by="confidence",
@@ -59,7 +57,6 @@ def made_up(
         splits="shared",
         scored="test",
         sets=("train", "validation", "test"),
-        seconds=100.0 * len(done),
         path=path,
         order=tuple(evaluation.request.candidate for evaluation in done),
         comparisons=tuple(compare(candidates[0], rival) for rival in candidates[1:]),
@@ -104,10 +101,10 @@ def _path(names: Sequence[str], num_evaluations: int) -> Tuple[PathPoint, ...]:
 def with_failures(report: Report) -> Report:
     """The last candidate is withdrawn after failures, the one before it failed before it had any score."""
     *others, before, last = report.candidates
-    reasons = ("x-0 error: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>", "x-1 timeout: 3600 s")
-    failed = replace(last, failures=2, failure_reasons=reasons)
-    last = replace(failed, withdrawn=True, withdrawn_because="2 failures", prob_best=None)
-    before = CandidateReport(name=before.name, failures=1, failure_reasons=reasons[:1])
+    memory = FailedRun("x-0", "error", "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>")
+    failed = (memory, FailedRun("x-1", "timeout", "3600 s"))
+    last = replace(last, failed_runs=failed, num_counted_failures=2, state="failed", prob_best=None)
+    before = CandidateReport(name=before.name, failed_runs=failed[:1])
     kept = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
     order = tuple(name for name in report.order if name != before.name)
     path = tuple(_without(point, (before.name, last.name)) for point in report.path)
@@ -135,7 +132,7 @@ def just_begun() -> Report:
         source="runs/new",
         decision=("Nothing has finished yet.",),
         metric="macro_f1",
-        best=None,
+        leading=None,
         candidates=tuple(CandidateReport(name=name) for name in names),
         running=True,
     )
@@ -144,7 +141,7 @@ def just_begun() -> Report:
 def of_table() -> Report:
     """A table of released scores: no order, no path, no time, and a rival that shares no split."""
     report = made_up(3, num_evaluations=30)
-    first, second, third = (replace(c, seconds=0.0, mean_seconds=None) for c in report.candidates)
+    first, second, third = (replace(c, seconds=0.0) for c in report.candidates)
     alone = replace(third, split_seeds=tuple(100 + seed for seed in third.split_seeds))
     compared = (report.comparisons[0], compare(first, alone))
     table = replace(report, candidates=(first, second, alone), comparisons=compared, order=(), path=())
@@ -172,8 +169,8 @@ def by_documents(num_systems: int = 6) -> Report:
 def _system(made: CandidateReport) -> CandidateReport:
     number = made.num_evaluations
     interval = None if made.withdrawn or made.mean is None else (made.mean - 0.1, made.mean + 0.05)
-    asked = SystemSummary(made.name, measure=made.mean, num_documents=number, num_queries=number, cost=0.25 * number)
-    return replace(made, asked=asked, interval=interval, development_scores=())
+    asked: Dict[str, Any] = {"num_documents": number, "num_queries": number, "cost": 0.25 * number}
+    return replace(made, measure=made.mean, **asked, interval=interval, development_scores=())
 
 
 def all_made_up() -> Dict[str, Report]:

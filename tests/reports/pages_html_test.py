@@ -99,18 +99,18 @@ def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) ->
     page = Page(pages["documents"])
     assert not re.search(r"training|candidate|split", page.text)
     best = by_documents().candidates[0]
-    assert best.asked is not None and f"{best.asked.measure:.4f}" in page.words and f"{best.asked.cost:g}" in page.words
+    assert f"{best.measure:.4f}" in page.words and f"{best.cost:g}" in page.words
 
 
 def test_the_best_is_first_then_the_better_mean_then_the_order_given() -> None:
     candidates = (
         CandidateReport("a", mean=0.1),
-        CandidateReport("gone", prob_best=0.9, withdrawn=True),
+        CandidateReport("gone", prob_best=0.9, state="failed"),
         CandidateReport("b", mean=0.3),
         CandidateReport("c", prob_best=0.4),
         CandidateReport("best", prob_best=0.3),
         CandidateReport("d"),
         CandidateReport("e"),
     )
-    report = replace(just_begun(), candidates=candidates, best="best")
+    report = replace(just_begun(), candidates=candidates, leading="best")
     assert [candidate.name for candidate in report.ranked] == ["best", "b", "a", "c", "d", "e", "gone"]

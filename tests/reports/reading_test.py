@@ -43,13 +43,18 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     store.close()
 
 
+def written(**candidate: Any) -> Any:
+    """What an earlier version wrote of a selection that reached its limit of hours."""
+    return {"best": "a", "stopped_by": "max_hours", "metric": METRIC, "candidates": [{"name": "a", **candidate}]}
+
+
 @pytest.mark.parametrize(
     ("summary", "stopped_by"),
     [
         (None, "interrupted"),
-        ({"num_evaluations": 7, "stopped_by": "max_hours"}, "max_hours"),
-        ({"num_evaluations": 5, "stopped_by": "max_hours"}, "interrupted"),
-        ({"num_evaluations": 5, "candidates": [{"num_missed": 2}], "stopped_by": "max_hours"}, "max_hours"),
+        (written(num_evaluations=7), "max_hours"),
+        (written(num_evaluations=5), "interrupted"),
+        (written(num_evaluations=5, failure_reasons=["a-3 score: 0", "a-4 score: 0"]), "max_hours"),
         ([], "interrupted"),
         ({"num_evaluations": "7"}, "interrupted"),
     ],
@@ -67,8 +72,7 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 
 def test_another_least_score_than_that_of_the_selection_judges_its_runs(tmp_path: Path) -> None:
     write_selection(tmp_path, SCORES, meta=HERE).close()
-    stopped = {"num_evaluations": 7, "stopped_by": "max_hours"}
-    RunDirectory(tmp_path).selection_json.write_text(json.dumps(stopped))
+    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7)))
     source = read_directory(tmp_path, min_score=0.55)
     assert [failure.request.name for failure in source.history.failures] == ["c-0"]
     assert (source.min_score, source.decision.stopped_by) == (0.55, "max_hours")

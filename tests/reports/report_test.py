@@ -65,7 +65,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     write_selection(tmp_path / "low", errors, development=development, metric="-f1").close()
     write_selection(tmp_path / "high", SCORES, development=DEVELOPMENT).close()
     low, high = report(tmp_path / "low"), report(tmp_path / "high")
-    assert (low.metric, low.minimise, low.best, low.confidence) == ("f1", True, "good", high.confidence)
+    assert (low.metric, low.minimise, low.leading, low.confidence) == ("f1", True, "good", high.confidence)
     assert (low.path, low.single_score, low.development) == (high.path, high.single_score, high.development)
     assert [c.name for c in low.ranked] == [c.name for c in high.ranked]
     for mine, theirs in zip(low.candidates, high.candidates, strict=True):
@@ -76,7 +76,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     assert "Lower scores are better" in render_markdown(low)
     (tmp_path / "scores.csv").write_text(render_csv(low))
     again = report(tmp_path / "scores.csv")
-    assert (again.best, again.confidence, again.minimise) == ("good", pytest.approx(low.confidence), True)
+    assert (again.leading, again.confidence, again.minimise) == ("good", pytest.approx(low.confidence), True)
 
 
 def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output(run: Path) -> None:
@@ -164,7 +164,7 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
 def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> None:
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
     made = report(tmp_path, output=tmp_path / "out")
-    assert (made.best, made.confidence, made.path, made.comparisons, made.single_score) == (None, None, (), (), None)
+    assert (made.leading, made.confidence, made.path, made.comparisons, made.single_score) == (None, None, (), (), None)
     assert "Interrupted after 2 runs" in made.decision[0]
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()
     assert "Interrupted after 1 run" in report(tmp_path / "one", output=tmp_path / "one" / "report").decision[0]

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
@@ -16,41 +16,43 @@ from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.selection.result import FailedRun
 from fiesta_allennlp.tables.replay import summarise_replay
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
 from tests.tables.replay_test import REPLAY
 
-
-def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemSummary:
-    prob_best = None if options.get("withdrawn") else 0.25
-    return SystemSummary(name, measure=measure, num_documents=num_documents, prob_best=prob_best, **options)
+BATCH = FailedRun("x-0", "error", "no answer")
 
 
-def ended(best: str, *entries: SystemSummary, strategy: Any = None) -> Dict[str, Any]:
+def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemResult:
+    prob_best = None if "state" in options else 0.25
+    options = {"num_queries": 0, "cost": 0.0, **options}
+    return SystemResult(name, measure=measure, num_documents=num_documents, prob_best=prob_best, **options)
+
+
+def ended(best: str, *systems: SystemResult, strategy: Any = None) -> DocumentsResult:
     """A selection whose two documents ran out."""
-    strategy = strategy or {"type": "top_two"}
-    documents, none = {"num_documents": 2, "batch_size": 1}, {"num_failures": 0, "num_queries": 0, "cost": 0.0}
-    ending = {"best": best, "stopped_by": "documents", "metric": "accuracy", "strategy": strategy}
-    return {**ending, **none, "documents": documents, "candidates": list(entries)}
+    about = {"strategy": strategy or {"type": "top_two"}, "documents": {"num_documents": 2, "batch_size": 1}}
+    return DocumentsResult(best, "documents", "accuracy", systems, **about)
 
 
-def in_lines(summary: Dict[str, Any]) -> str:
-    return "\n".join(selection_in_words(summary))
+def in_lines(result: DocumentsResult) -> str:
+    return "\n".join(selection_in_words(result))
 
 
 def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
-    a, lost = entry("a", 1.0), entry("lost", 1.0, withdrawn=True)
+    a, lost = entry("a", 1.0), entry("lost", 1.0, state="failed")
     through = "answered all 2 documents: a is the best on this file, with accuracy 1.0000"
     assert f"{through}, after " in in_lines(ended("a", a, entry("b", 0.5), lost))
     assert f"{through}, level with b and c, after " in in_lines(ended("a", a, entry("b", 1.0), entry("c", 1.0), lost))
-    fewer = in_lines(ended("a", a, entry("b", 1.0, 1), entry("c", 1.0, 1, failures=1)))
+    fewer = in_lines(ended("a", a, entry("b", 1.0, 1), entry("c", 1.0, 1, failed_runs=(BATCH,))))
     assert " b answered fewer because they were unlikely to be the best." in fewer
     # A plan that drops systems says nothing of probabilities.
     plan = {"type": "sequential_halving", "budget": 3}
     assert " b answered fewer.\n" in in_lines(ended("a", a, entry("b", 1.0, 1), strategy=plan))
-    words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failures=2), strategy=plan))
+    words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failed_runs=(BATCH, BATCH)), strategy=plan))
     assert "the next step of the plan: a leads, with accuracy 1.0000" in words
 
 
@@ -98,7 +100,7 @@ TABLE = {"strategy": "", "stop": "", "splits": "", "sets": (), "scored": "", "st
 
 
 @pytest.mark.parametrize(
-    "change", [{"running": True}, {"stopped_by": "failures"}, {"best": None}, {**TABLE, "is_pair": True}]
+    "change", [{"running": True}, {"stopped_by": "failures"}, {"leading": None}, {**TABLE, "is_pair": True}]
 )
 def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
     assert paragraph(replace(selection, **change)) == ""
@@ -202,10 +204,9 @@ def test_the_paragraph_describes_what_was_run(
 
 def test_those_that_left_are_named(selection: Report) -> None:
     first, second = selection.candidates
-    out = {"withdrawn": True, "prob_best": None}
-    removed = replace(selection, candidates=(first, replace(second, removed=True, **out)))
+    removed = replace(selection, candidates=(first, replace(second, state="removed", prob_best=None)))
     assert "model_1 left before the end, removed by us." in paragraph(removed)
-    failed = replace(selection, candidates=(first, replace(second, **out)))
+    failed = replace(selection, candidates=(first, replace(second, state="failed", prob_best=None)))
     assert "model_1 dropped out after failed runs." in paragraph(failed) and "runner-up" not in paragraph(failed)
 
 

@@ -12,8 +12,8 @@ from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Decision, Evaluation, Request
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selection.least_score import LeastScore
+from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.summary import summarise_candidate
 from tests.selection.loop_test import Normal, Run
 from tests.strategies.histories import history
 
@@ -47,7 +47,7 @@ def test_worse_depends_on_the_direction() -> None:
 def test_the_mean_is_that_of_the_runs_that_work() -> None:
     judged = LeastScore(0.5).applied(history({"t5": T5, "bert": BERT}))
     assert [(f.request.key, f.kind) for f in judged.failures] == [(("t5", 3), "score")]
-    one = summarise_candidate(judged, Decision(best=None), "t5")
+    one = CandidateResult.of(judged, Decision(best=None), "t5")
     assert one.mean == pytest.approx(sum(T5[:3] + T5[4:]) / 9)
     assert (one.num_evaluations, one.failures, one.num_missed, one.missed_text) == (9, 1, 1, "1 of 10 (10%)")
 

@@ -51,7 +51,7 @@ def labels(report: Report) -> Dict[str, str]:
 
 
 def colour_of(report: Report, name: str) -> str:
-    if name == report.best:
+    if name == report.leading:
         return BEST
     return WITHDRAWN if report.candidate(name).withdrawn else OTHER
 
@@ -67,7 +67,7 @@ def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
-        if name == report.best:
+        if name == report.leading:
             text.set_color(BEST)
         elif report.candidate(name).withdrawn:
             text.set_color("0.45")

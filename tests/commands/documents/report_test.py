@@ -11,10 +11,9 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
-from tests.run_files import summary_of
 
 RUN = Path(__file__).parents[2] / "fixtures" / "runs" / "documents"
 
@@ -34,12 +33,10 @@ def test_a_report_tells_what_the_selection_told(choices: Choices, run: Path, tmp
     before = files(run)
     told = report(run, output=tmp_path / "report")
     assert files(run) == before
-    summary = summary_of(run)
     for candidate in told.candidates:
-        assert candidate.asked is not None and candidate.interval is not None
-        assert candidate.interval[0] < candidate.asked.measure <= candidate.interval[1]
-    systems = [SystemSummary(**entry) for entry in summary["candidates"]]
-    assert told.decision == selection_in_words({**summary, "candidates": systems})
+        assert candidate.measure is not None and candidate.interval is not None
+        assert candidate.interval[0] < candidate.measure <= candidate.interval[1]
+    assert told.decision == selection_in_words(DocumentsResult.read(run))
     there = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
     figures = {f"{name}{ending}" for name in ("path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
@@ -48,15 +45,15 @@ def test_a_report_tells_what_the_selection_told(choices: Choices, run: Path, tmp
 def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
     (made / "answers.sqlite").unlink()
     told = report(made)
-    asked = told.candidate("a").asked
-    assert asked is not None and (asked.num_queries, asked.cost) == (None, None)
+    a = told.candidate("a")
+    assert (a.num_queries, a.cost) == (None, None)
     assert not any("queries" in sentence or "query" in sentence for sentence in told.decision)
 
 
 def test_another_belief_has_no_interval(choices: Choices, run: Path) -> None:
     choices.begin(choices.programs(), "--batch-size", 25, "--budget", 6)
     told = report(run).candidate("a")
-    assert told.asked is not None and (told.asked.num_documents, told.interval) == (60, None)
+    assert (told.num_documents, told.interval) == (60, None)
 
 
 def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:

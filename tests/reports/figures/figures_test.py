@@ -76,7 +76,7 @@ def texts_of(report: Report) -> List[str]:
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
-    report = replace(made_up(3), confidence=0.7, asked_confidence=0.9)
+    report = replace(made_up(3), asked_confidence=0.9)
     drawn_lines = drawn(report, "path").axes[0].lines
     lines = [line for line in drawn_lines if len(line.get_xdata()) == len(report.path)]
     ends = [line for line in drawn_lines if line.get_marker() == "o"]

@@ -1,0 +1,44 @@
+"""The result of a selection by documents, as `selection.json` has it."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
+
+from fiesta_allennlp.selection.result import CandidateResult, Result, written
+
+
+@dataclass(frozen=True)
+class SystemResult(CandidateResult):
+    """A system in numbers. `measure` is over everything that it was asked about; None before its first answer. Kept
+    answers count neither in `num_queries` nor in `cost`, which are None if unknown."""
+
+    measure: Optional[float] = None
+    num_documents: int = 0
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class DocumentsResult(Result):
+    """The content of `selection.json` of a selection by documents.
+
+    `candidates` are `SystemResult` records. `documents` describes the file and how the selection used it.
+    `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers, and are None if
+    unknown.
+    """
+
+    candidates: Tuple[SystemResult, ...]
+    task: str = ""
+    positive_label: Optional[str] = None
+    documents: Mapping[str, Any] = field(default_factory=dict)
+
+    candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
+
+    @written
+    def num_queries(self) -> Optional[int]:
+        numbers = [system.num_queries for system in self.candidates if system.num_queries is not None]
+        return sum(numbers) if numbers else None
+
+    @written
+    def cost(self) -> Optional[float]:
+        costs = [system.cost for system in self.candidates if system.cost is not None]
+        return sum(costs) if costs else None

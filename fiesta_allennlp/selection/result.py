@@ -1,0 +1,380 @@
+"""The result of a selection: one record, which is the content of `selection.json`."""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
+from inspect import getmembers
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+
+import numpy as np
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.summary import (
+    ahead_on_shared_splits,
+    collapsed_in,
+    count_text,
+    probability_text,
+    scored_on,
+    write_json,
+)
+
+State = Literal["taking part", "failed", "removed"]
+"""Whether a candidate takes part, failed too often, or was removed by the user."""
+
+REMOVED_TEXT = "you removed it with --allow-removed; its runs are kept but do not count"
+
+DECIDED = ("confidence", "budget", "documents")
+"""The reasons for which a selection stops with a winner."""
+
+SMALLEST_SHARE = 1e-6
+"""The smallest margin to suggest, as a share of the range of all scores."""
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A failure of a run. `kind` is that of a `Failure`."""
+
+    run: str
+    kind: str
+    error: str
+
+    @property
+    def reason(self) -> str:
+        return f"{self.kind}: {self.error}"
+
+
+class written(property):
+    """A property that follows from the fields of a record, and that its file has too, for readers of the file."""
+
+
+def written_values(record: Any) -> Dict[str, Any]:
+    """Return the fields of a record and its `written` properties."""
+    names = [f.name for f in fields(record)]
+    names += [name for name, _ in getmembers(type(record), lambda value: isinstance(value, written))]
+    return {name: getattr(record, name) for name in names}
+
+
+SomeCandidate = TypeVar("SomeCandidate", bound="CandidateResult")
+SomeResult = TypeVar("SomeResult", bound="Result")
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """A candidate in numbers: an entry of `candidates` in `selection.json`.
+
+    A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
+    `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
+    `failed_runs` has an entry for each failure, and `num_counted_failures` is the number of those that count for
+    `--max-failures`. `seconds` is the sum over the candidate's finished runs.
+    """
+
+    name: str
+    num_evaluations: int = 0
+    mean: Optional[float] = None
+    sd: Optional[float] = None
+    prob_best: Optional[float] = None
+    prob_within_margin: Optional[float] = None
+    state: State = "taking part"
+    failed_runs: Tuple[FailedRun, ...] = ()
+    num_counted_failures: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls: Type[SomeCandidate], history: History, decision: Decision, name: str) -> SomeCandidate:
+        """Return the numbers of one candidate, or of one that is about to join."""
+        scores = history.scores(name)
+        failed = [failure for failure in history.failures if failure.request.candidate == name]
+        is_removed = name in history.removed
+        return cls(
+            name=name,
+            num_evaluations=len(scores),
+            mean=float(np.mean(scores)) if len(scores) else None,
+            sd=float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+            prob_best=decision.prob_best.get(name),
+            prob_within_margin=decision.prob_within_margin.get(name),
+            state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
+            failed_runs=tuple(FailedRun(f.request.name, f.kind, f.error) for f in failed),
+            num_counted_failures=history.num_counted_failures(name),
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations_of(name)),
+        )
+
+    @classmethod
+    def of_entry(cls: Type[SomeCandidate], entry: Mapping[str, Any]) -> SomeCandidate:
+        """Make the record of an entry, without the keys of a later version. Earlier ones wrote failures as texts."""
+        known = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
+        if "state" in entry:
+            failed = tuple(FailedRun(each["run"], each["kind"], each["error"]) for each in entry["failed_runs"])
+            return cls(**{**known, "failed_runs": failed})
+        is_removed = entry.get("removed") or "--allow-removed" in (entry.get("withdrawn_because") or "")
+        failed = tuple(_failed_run(text, entry["name"]) for text in entry.get("failure_reasons", ()))
+        return cls(
+            **known,
+            state="taking part" if not entry.get("withdrawn") else "removed" if is_removed else "failed",
+            failed_runs=failed,
+            num_counted_failures=len(failed),
+        )
+
+    @written
+    def withdrawn(self) -> bool:
+        """True if it does not take part."""
+        return self.state != "taking part"
+
+    @written
+    def removed(self) -> bool:
+        return self.state == "removed"
+
+    @written
+    def failures(self) -> int:
+        """The number of failures."""
+        return len(self.failed_runs)
+
+    @written
+    def failure_reasons(self) -> Tuple[str, ...]:
+        """A text for each failure."""
+        return tuple(f"{failed.run} {failed.reason}" for failed in self.failed_runs)
+
+    @written
+    def num_missed(self) -> int:
+        """The number of runs whose score missed `--min-score`."""
+        return sum(failed.kind == "score" for failed in self.failed_runs)
+
+    @written
+    def mean_seconds(self) -> Optional[float]:
+        """The mean seconds of a finished run."""
+        return self.seconds / self.num_evaluations if self.num_evaluations else None
+
+    @written
+    def withdrawn_because(self) -> Optional[str]:
+        """The reason for which it does not take part, as text."""
+        if not self.withdrawn:
+            return None
+        if self.removed:
+            return REMOVED_TEXT
+        if not self.num_evaluations and any(failed.kind == "metric" for failed in self.failed_runs):
+            return "its first run did not report the metric"
+        if self.num_missed:
+            return f"{self.num_missed} of {self.num_missed + self.num_evaluations} runs missed --min-score"
+        return f"{count_text(self.num_counted_failures, 'failure')}, as many as --max-failures allows"
+
+    @property
+    def missed_text(self) -> str:
+        """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+        total = self.num_missed + self.num_evaluations
+        return f"{self.num_missed} of {total} ({self.num_missed / total:.0%})" if self.num_missed else ""
+
+    @property
+    def failures_text(self) -> str:
+        """The number of failures, with the share of runs that missed `--min-score`; empty for 0."""
+        if self.failures == self.num_missed:
+            return self.missed_text
+        return f"{self.failures}, {self.missed_text}" if self.num_missed else str(self.failures)
+
+    @property
+    def standing(self) -> str:
+        """P(best) as text, or `failed` or `removed`."""
+        return self.state if self.withdrawn else probability_text(self.prob_best)
+
+
+def _failed_run(text: str, candidate: str) -> FailedRun:
+    """Return the failure that an earlier version described as `a-0 error: out of memory`."""
+    number, _, reason = text.removeprefix(f"{candidate}-").partition(" ")
+    kind, _, error = reason.partition(": ")
+    return FailedRun(f"{candidate}-{number}", kind, error)
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The candidates, and who leads them.
+
+    Attributes:
+        leading: the candidate that leads, decided or not. None if nothing is known yet.
+        stopped_by: why the selection ended, as in `Decision`.
+        metric: the name of the metric.
+        margin: the margin within which a candidate is as good as the best.
+    """
+
+    leading: Optional[str]
+    stopped_by: Optional[str]
+    metric: str
+    candidates: Tuple[CandidateResult, ...]
+    margin: float = 0.0
+
+    @property
+    def decided(self) -> bool:
+        """True if the selection named a winner, by its probability or at the end of a budget."""
+        return self.stopped_by in DECIDED
+
+    @property
+    def best(self) -> Optional[str]:
+        """The winner. None until it is decided."""
+        return self.leading if self.decided else None
+
+    @property
+    def leader(self) -> Any:
+        """The candidate that leads."""
+        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
+
+    @written
+    def confidence(self) -> Optional[float]:
+        """The probability that `leading` is the best (within `margin`), or None if unknown."""
+        return self.leader and self.leader.prob_within_margin
+
+    @written
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @written
+    def num_failures(self) -> int:
+        return sum(candidate.failures for candidate in self.candidates)
+
+    @written
+    def seconds(self) -> float:
+        """The sum of the run times of all workers."""
+        return sum(candidate.seconds for candidate in self.candidates)
+
+
+@dataclass(frozen=True)
+class Result(Standings):
+    """The content of `selection.json`, together with the directory of the selection.
+
+    Attributes:
+        metric: the name of the metric, with a minus if it is minimised.
+        expected_loss: what choosing `leading` costs on average, in units of the metric.
+        lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
+            number of runs that each still needs.
+        credible_margin: the smallest `margin` that would have decided an inconclusive selection, with the `best`
+            candidate at that margin.
+        plain_loop: once it is decided, an estimate of the runs of a loop that runs all candidates equally often.
+        collapsed: runs far below (or above) their candidate's others, by candidate.
+        ahead_on_shared_splits: `leading` compared on shared splits with the other candidate of the best mean.
+        score: the scored set, `test` or `validation`.
+        min_score: the score that runs must not miss.
+        sets: the names of the data sets; empty if only the programs know the data, and None if that is unknown.
+        seed: the master random seed.
+    """
+
+    expected_loss: Optional[float] = None
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    credible_margin: Optional[Mapping[str, Any]] = None
+    plain_loop: Optional[Mapping[str, Any]] = None
+    collapsed: Sequence[Mapping[str, Any]] = ()
+    ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
+    strategy: Mapping[str, Any] = field(default_factory=dict)
+    belief: Mapping[str, Any] = field(default_factory=dict)
+    splits: str = ""
+    score: str = "test"
+    min_score: Optional[float] = None
+    sets: Optional[Tuple[str, ...]] = None
+    seed: str = ""
+    directory: Path = Path()
+
+    candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
+
+    @classmethod
+    def of(cls: Type[SomeResult], history: History, decision: Decision, metric: Metric, **facts: Any) -> SomeResult:
+        """Return the result of a decision. `facts` are further fields, or take the place of those computed here."""
+        computed = {
+            "margin": decision.margin,
+            "expected_loss": decision.expected_loss,
+            "lacking": dict(Counter(decision.lacking)),
+            "credible_margin": _margin(history, decision.credible_margin),
+            "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
+            "collapsed": collapsed_in(history, minimise=metric.minimise),
+            "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, metric.sign),
+        }
+        candidates = tuple(cls.candidate_class.of(history, decision, name) for name in history.candidates)
+        return cls(decision.best, decision.stopped_by, metric.typed, candidates, **{**computed, **facts})
+
+    @classmethod
+    def read(cls: Type[SomeResult], directory: Union[str, Path]) -> SomeResult:
+        """Read the result of an earlier selection.
+
+        Raises:
+            StoreError: if the directory holds no readable result.
+        """
+        path = RunDirectory(Path(directory)).selection_json
+        try:
+            return cls._of_content(json.loads(path.read_text(encoding="utf-8")), Path(directory))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
+                "selection, or resume it with recover=True."
+            ) from error
+
+    @classmethod
+    def _of_content(cls: Type[SomeResult], content: Mapping[str, Any], directory: Path) -> SomeResult:
+        """Make the record, without the keys of a later version. Earlier ones had other names."""
+        sets = content["sets"] if "sets" in content else _sets_of_earlier(content.get("scored_on", ""))
+        present = {
+            "leading": content["best"],
+            "candidates": tuple(map(cls.candidate_class.of_entry, content["candidates"])),
+            "sets": None if sets is None else tuple(sets),
+            "seed": content.get("seed", content.get("entropy", "")),
+            "collapsed": tuple(content.get("collapsed", ())),
+            "directory": directory,
+        }
+        return cls(**{**{f.name: content[f.name] for f in fields(cls) if f.name in content}, **present})
+
+    def write(self) -> None:
+        """Write `selection.json` into the directory, in one step."""
+        write_json(self.content(), RunDirectory(self.directory).selection_json)
+
+    def content(self) -> Dict[str, Any]:
+        """Return the content of `selection.json`. Its `best` is who leads, decided or not."""
+        content = {"best": self.leading, **written_values(self)}
+        del content["directory"], content["candidates"]
+        return {**content, "candidates": [*map(written_values, self.candidates)]}
+
+    @written
+    def is_decided(self) -> bool:
+        """True if the selection reached its target confidence."""
+        return self.stopped_by == "confidence"
+
+    @property
+    def active(self) -> Tuple[CandidateResult, ...]:
+        """The candidates that take part."""
+        return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
+
+    @written
+    def seconds_of_equal_allocation(self) -> Optional[float]:
+        """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
+        seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
+        if self.leader is None or not self.leader.num_evaluations:
+            return None
+        return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
+
+    @written
+    def scored_on(self) -> str:
+        """A sentence about the scored data."""
+        is_official = self.splits == OFFICIAL
+        return "" if self.sets is None else scored_on(self.sets, is_official=is_official, scored=self.score)
+
+    @property
+    def metric_text(self) -> str:
+        """The metric's name, with a note if it is minimised."""
+        return Metric.of(self.metric).text
+
+
+def _sets_of_earlier(sentence: str) -> Optional[Tuple[str, ...]]:
+    """Return the sets of a selection whose version wrote only a sentence about them, or not even that."""
+    if not sentence:
+        return None
+    return (
+        ()
+        if "only the programs know" in sentence
+        else ("train", *(["test"] if "official test set" in sentence else []))
+    )
+
+
+def _margin(history: History, found: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
+    """Return the margin that would have decided; None if it is as large as the range of all scores, so that any
+    candidate would do, or far below the differences between them."""
+    scores = [evaluation.score for evaluation in history.evaluations]
+    extent = float(np.ptp(scores)) if scores else 0.0
+    is_meant = found is not None and SMALLEST_SHARE * extent <= found.margin < extent
+    return asdict(found) if found is not None and is_meant else None
