@@ -152,8 +152,8 @@ selection with its original options."""
         parser.add_argument(
             "--trial",
             action="store_true",
-            help="make one short run of each candidate (200 records for a program, one epoch for a config), print its "
-            "score, seconds and memory, and keep nothing",
+            help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), print "
+            "its score, seconds and memory, and keep nothing. A program that loads its own data makes a whole run",
         )
         parser.add_argument(
             "--allow-removed",
@@ -179,7 +179,7 @@ selection with its original options."""
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failed]
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
-        console.print("These are scores of single short runs and say little. Nothing was kept.")
+        console.print("These are scores of single runs and say little. Nothing was kept.")
         return EXIT_NO_DECISION if failed else 0
 
 

@@ -78,5 +78,5 @@ def _check_name(name: str, subject: str) -> None:
     if not is_clear or not set(name).isdisjoint(NOT_IN_NAMES):
         raise ConfigError(
             f"{subject}: a name must not be empty, '.' or '..', contain any of {' '.join(NOT_IN_NAMES)} or invisible "
-            "characters such as line breaks, or begin or end with a space. Rename it with NAME=PLACE."
+            "characters such as line breaks, or begin or end with a space. Rename it with NAME=PATH."
         )

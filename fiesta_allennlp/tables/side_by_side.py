@@ -58,8 +58,11 @@ class PreparedBelief(Belief):
     def prepare(self, histories: Sequence[History]) -> None:
         """Compute the posteriors of these histories, and forget all others."""
         ready = [h for h in histories if len(h.active) > 1 and all_finished(h, h.active, self.min_evaluations)]
-        posteriors = self._belief.posteriors(ready, self._margins)
-        self._computed = {id(h): (h, posterior) for h, posterior in zip(ready, posteriors, strict=True)}
+        self._computed = {}
+        for size in {len(h.active) for h in ready}:  # a candidate whose runs fail leaves some of them
+            alike = [h for h in ready if len(h.active) == size]
+            posteriors = self._belief.posteriors(alike, self._margins)
+            self._computed.update({id(h): (h, posterior) for h, posterior in zip(alike, posteriors, strict=True)})
 
     def noise_sd(self, history: History) -> float:
         return self._belief.noise_sd(history)

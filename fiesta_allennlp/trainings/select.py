@@ -274,6 +274,8 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not prepared.executor.is_local:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed
+        if not prepared.pool.official:
+            console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
         evaluator = prepared.evaluator(is_trial=True)
         names = prepared.metric_names(evaluator, console)
         for name in prepared.roster.given:

@@ -79,7 +79,7 @@ class Settings(SelectionSettings):
         "JSON object with a `type`",
         metavar=CONFIG,
     )
-    threads_per_worker: int = resource(1, "torch threads per run")
+    threads_per_worker: int = resource(1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs")
     cuda_devices: Optional[str] = _own(
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES
     )
@@ -89,7 +89,7 @@ class Settings(SelectionSettings):
     time_limit: Optional[float] = resource(None, "kill a run after this number of seconds and count it as failed")
     cpus_per_evaluation: Optional[float] = _own("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
     gpus_per_evaluation: Optional[float] = _own(
-        "GPUs to reserve per run (default 0); 0.25 puts four runs on one GPU", CLUSTER
+        "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER
     )
     memory_per_evaluation: Optional[float] = _own("GiB of memory to reserve per run (default none)", CLUSTER)
     ray_address: Optional[str] = _own(
