@@ -14,10 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
-from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.result import CandidateResult, decimals_of
 from fiesta_allennlp.selection.summary import (
     count_text,
-    decimals_of,
     loss_text,
     number_text,
     probability_text,

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from fiesta_allennlp.core.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
+from fiesta_allennlp.selection.result import decimals_of
 from fiesta_allennlp.selection.summary import (
     LEAST_DECIMALS,
     count_text,
-    decimals_of,
     duration_text,
     number_text,
     probability_text,

@@ -32,8 +32,8 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
 )
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import DECIDED, Result, Standings
-from fiesta_allennlp.selection.summary import decimals_of, number_text
+from fiesta_allennlp.selection.result import DECIDED, Result, Standings, decimals_of
+from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
 
 MOST_POINTS = 120

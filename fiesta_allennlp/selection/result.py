@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from inspect import getmembers
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, Iterable, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
+    LEAST_DECIMALS,
     ahead_on_shared_splits,
     collapsed_in,
     count_text,
@@ -22,6 +23,8 @@ from fiesta_allennlp.selection.summary import (
     scored_on,
     write_json,
 )
+
+MOST_DECIMALS = 12
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
@@ -378,3 +381,11 @@ def _margin(history: History, found: Optional[CredibleMargin]) -> Optional[Dict[
     extent = float(np.ptp(scores)) if scores else 0.0
     is_meant = found is not None and SMALLEST_SHARE * extent <= found.margin < extent
     return asdict(found) if found is not None and is_meant else None
+
+
+def decimals_of(candidates: Iterable[CandidateResult]) -> int:
+    """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
+    that come from rounding alone do not count."""
+    sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
+    needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
+    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)

@@ -5,16 +5,13 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.core.files import replacing, to_csv
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.selection.result import CandidateResult
 
 
 def duration_text(seconds: float) -> str:
@@ -131,15 +128,7 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
 """A number below the first or above the second is shown with significant digits instead of decimals."""
 
-LEAST_DECIMALS, MOST_DECIMALS = 4, 12
-
-
-def decimals_of(candidates: "Iterable[CandidateResult]") -> int:
-    """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
-    that come from rounding alone do not count."""
-    sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
-    needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
-    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)
+LEAST_DECIMALS = 4
 
 
 def number_text(value: Optional[float], digits: int = LEAST_DECIMALS, *, sign: str = "") -> str:
