@@ -152,8 +152,8 @@ selection with its original options."""
         parser.add_argument(
             "--trial",
             action="store_true",
-            help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), print "
-            "its score, seconds and memory, and keep nothing. A program that loads its own data makes a whole run",
+            help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
+            "print its score, seconds and memory, and keep nothing. A program that loads its own data makes a whole run",
         )
         parser.add_argument(
             "--allow-removed",

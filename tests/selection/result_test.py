@@ -13,8 +13,8 @@ from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, F
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
-from fiesta_allennlp.selection.summary import collapsed_text, decimals_of, number_text, write_json
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result, decimals_of
+from fiesta_allennlp.selection.summary import collapsed_text, number_text, write_json
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
