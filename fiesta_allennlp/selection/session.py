@@ -1,6 +1,7 @@
 """A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
 rest."""
 
+import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -82,6 +83,11 @@ class _Session(Generic[Family]):
         store = self._opened(create=False)
         meta = store.meta()
         check_directory(meta.environments)
+        if directory.store.stat().st_uid != os.getuid():
+            self.console.print(
+                f"Note: {directory.store} belongs to another user. Resuming it runs the programs and imports the "
+                "packages that it names."
+            )
         known = store.history(max_failures=1)
         is_scored = bool(known.evaluations) or any(failure.kind == "score" for failure in known.failures)
         settings = self._resumed_settings(given, meta, is_scored=is_scored)

@@ -66,6 +66,15 @@ def test_a_command_that_goes_on_calls_nothing_that_a_store_names(
     assert not marker.exists()
 
 
+def test_resuming_the_store_of_another_user_says_so(
+    in_process: Callable[[str], Call], foreign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "belongs to another user"
+    assert text not in "".join(map(str, in_process("select")("-s", foreign, "--recover")))
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert text in "".join(map(str, in_process("select")("-s", foreign, "--recover")))
+
+
 def test_a_link_in_the_report_is_not_followed(in_process: Callable[[str], Call], foreign: Path, undrawn: None) -> None:
     victim = foreign.parent / "victim"
     victim.write_text("precious")
