@@ -31,7 +31,7 @@ REMEDIES = {
 """What to do about errors of the machine that can occur anywhere, by their number."""
 
 SECONDS_UNTIL_AGAIN = 0.01
-"""After which a signal that Python dropped comes again."""
+"""After which a signal that Python dropped comes again, until it is heeded."""
 
 
 class FiestaCommand:
@@ -139,9 +139,9 @@ def _interruptible() -> Iterator[None]:
         while frame is not None and frame.f_code is not come_again.__code__:
             frame = frame.f_back
         if frame is not None:  # Python drops what is raised there, too
-            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN)
             return
-        if came and signum == signal.SIGALRM:  # it came again twice
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if came and signum == signal.SIGALRM:
             return
         came.append(signum)
         if len(came) > 1:
@@ -151,7 +151,7 @@ def _interruptible() -> Iterator[None]:
     def come_again(dropped: Any) -> None:
         if came and dropped.exc_type is KeyboardInterrupt:
             came.clear()
-            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN, SECONDS_UNTIL_AGAIN)
         else:
             hook(dropped)
 
@@ -163,6 +163,7 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)

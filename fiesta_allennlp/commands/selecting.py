@@ -153,7 +153,7 @@ selection with its original options."""
             "--trial",
             action="store_true",
             help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
-            "print its score, seconds and memory, and keep nothing. A program that loads its own data makes a whole run",
+            "print its score, seconds and memory, and keep nothing. A program without data files makes a whole run",
         )
         parser.add_argument(
             "--allow-removed",

@@ -248,7 +248,7 @@ def test_a_selection_survives_its_driver_and_a_node(
 
     killer = threading.Thread(target=kill_node)
     killer.start()
-    summary = select({}, run, console=quiet, recover=True)
+    result = select({}, run, console=quiet, recover=True)
     killer.join()
-    assert (summary["num_evaluations"], summary["num_failures"]) == (8, 0)
+    assert (result.num_evaluations, result.num_failures) == (8, 0)
     assert scores_of(run) == wanted_scores()

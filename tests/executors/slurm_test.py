@@ -334,8 +334,8 @@ def test_a_selection_survives_its_command(slurm: LocalSlurm, tmp_path: Path) -> 
     command.kill()
     assert command.wait() == -signal.SIGKILL
     (job,) = jobs_of(RunDirectory(run))
-    summary = select({}, run, console=quiet, recover=True)
-    assert (summary["num_evaluations"], summary["num_failures"]) == (8, 0)
+    result = select({}, run, console=quiet, recover=True)
+    assert (result.num_evaluations, result.num_failures) == (8, 0)
     log = (run / "selection.log").read_text()
     assert log.count("submit Slurm job(s)") == 1 and f"submit Slurm job(s) {job}\n" in log
     assert scores_of(run) == wanted_scores()
