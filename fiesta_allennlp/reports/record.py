@@ -65,7 +65,8 @@ class Report(Shown, Origin):
     finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked
     for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first
     stage of a search whose second stage is this selection. `missed_target` is the target confidence that a table
-    has not reached, and `is_pair` is true for a report on two candidates that you named.
+    has not reached, and `is_pair` is true for a report on two candidates that you named. `collapsed` names the runs far
+    below (or above) their candidate's others, as in `selection.json`.
 
     A selection by documents has no comparisons, `single_score` or `development`.
     """
@@ -91,6 +92,7 @@ class Report(Shown, Origin):
     screening: Optional[ScreeningReport] = None
     missed_target: Optional[float] = None
     is_pair: bool = False
+    collapsed: Tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of(cls, read: Reading, *, pair: bool = False) -> "Report":
@@ -130,6 +132,7 @@ class Report(Shown, Origin):
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
             missed_target=read.table_target,
+            collapsed=tuple(summary.get("collapsed", ())),
             is_pair=pair,
             **{**origin, "notes": notes},
             **about_runs,

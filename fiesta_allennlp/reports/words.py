@@ -154,7 +154,12 @@ def leaning(summary: Mapping[str, Any]) -> str:
         return ""
     one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
     found = summary["credible_margin"]
-    chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
+    chosen = ""
+    if found is not None:
+        chosen = (
+            f" --margin {found['margin']:g} would have selected {found['best']}, but a margin chosen after seeing the "
+            "scores voids the target."
+        )
     return f"Leading: {one}, then {other}.{_loss(summary)}{_lacking(summary)}{chosen}"
 
 
