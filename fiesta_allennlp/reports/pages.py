@@ -14,7 +14,9 @@ from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_row
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.strategies.stopping_rules import RuleOfThree
+from fiesta_allennlp.strategies.stopping_rules import HOPELESS, RuleOfThree
+from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
+from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.version import __version__
 
 PLACE = "figures"
@@ -129,6 +131,9 @@ POSTERIORS: Described = {
     "dirichlet_f_measure": ("a Dirichlet model of the counts behind the F-measure", (HAFFARI,)),
 }
 
+OF_THE_PAPER = ("ttts", "student_t", "bayesian")
+"""Sampling rule, posterior and stopping rule of the FIESTA paper."""
+
 REACHED = "{p_best} of one {what} reaches {target}"
 BOTH = "the {what} and its nearest rival have {least} {evaluations} each"
 
@@ -140,7 +145,10 @@ STOPS: Described = {
         (SOFTWARE,),
     ),
     "rule_of_three": (f"{REACHED}, {BOTH}, and their skewed scores do not explain the lead", (SOFTWARE,)),
-    "glr": ("anytime-valid likelihood ratio tests put one {what} above all others at level {target}", (SOFTWARE,)),
+    "glr": (
+        "anytime-valid likelihood ratio tests put one {what} above all others at error level {error:g}",
+        (SOFTWARE,),
+    ),
     "enough_documents": (f"{REACHED} and {BOTH}", (SOFTWARE,)),
 }
 
@@ -151,10 +159,13 @@ def paragraph(report: Report) -> str:
     if report.leading is None or report.running or not is_over:
         return ""
     rule, posterior, stop = (_cited(*part) for part in _method(report))
-    like = {FIESTA: ", as in FIESTA (Moss et al., 2019)", HAFFARI: ", as in Haffari et al. (2017)"}
-    as_in = "".join(like[key] for key in _like(report))
+    papers = {FIESTA: "FIESTA (Moss et al., 2019)", HAFFARI: "Haffari et al. (2017)"}
+    how = "as in" if (report.strategy, report.belief, report.stop) == OF_THE_PAPER else "in a variant of"
+    as_in = "".join(f", {how} {papers[key]}" for key in _like(report))
     about = {"rule": rule, "posterior": posterior, "stop": stop, "as_in": as_in, "software": CITED_AS[SOFTWARE]}
-    return prose("paragraph", report, **about, notes=changes(report.changes, report.words))
+    are_assumed = any(note in report.decision for note in (SPLITS_ARE_SEEDS, BY_POSITION))
+    notes = changes(report.changes, report.words)
+    return prose("paragraph", report, **about, notes=notes, splits_are_assumed=are_assumed, hopeless=HOPELESS)
 
 
 def bibtex(report: Report) -> str:
@@ -168,24 +179,28 @@ def bibtex(report: Report) -> str:
 
 def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
     """Return the sampling rule, the posterior and the stopping rule as a text names them, each with its works."""
-    names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": report.stop}
+    stop, target = report.stop, report.asked_confidence or 0.0
+    if not report.strategy:  # a table is decided as `fiesta next` decides
+        deciding = NextSettings().deciding()
+        stop, target = deciding["stop"]["type"], deciding["confidence"]
+    names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": stop}
     texts = (RULES, POSTERIORS, STOPS)
-    rule, posterior, (stop, works) = (
+    rule, posterior, (text, works) = (
         described.get(name, (f"{kind} {name}" if name else "", ()))
         for described, (kind, name) in zip(texts, names.items(), strict=True)
     )
-    target = report.asked_confidence or 0.0
     about = {
         "p_best": f"P(within {report.margin:g} of the best)" if report.margin else "P(best)",
         "target": target,
+        "error": round(1 - target, 9),
         "least": RuleOfThree().least_runs(target) if target else 0,
         "what": report.words.candidate if report.by_documents else "model",
         "evaluation": report.words.evaluation,
         "evaluations": report.words.evaluations,
     }
-    if report.stop and report.stop not in STOPS:
-        stop = f"{stop} is met at {target}"
-    return [rule, posterior, (stop.format(**about), works)]
+    if stop and stop not in STOPS:
+        text = f"{text} is met at {target}"
+    return [rule, posterior, (text.format(**about), works)]
 
 
 def _cited(text: str, works: Sequence[str]) -> str:

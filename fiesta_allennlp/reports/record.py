@@ -66,7 +66,8 @@ class Report(Shown, Origin, Standings):
     finishing (empty for a table). `comparisons` are of `leading` with every other candidate, or of the two that you
     asked for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the
     first stage of a search whose second stage is this selection. `missed_target` is the target confidence that a table
-    has not reached, and `is_pair` is true for a report on two candidates that you named.
+    has not reached, and `is_pair` is true for a report on two candidates that you named. `collapsed` are the runs far
+    below (or above) their candidate's others, as in `selection.json`.
 
     A selection by documents has no comparisons, `single_score` or `development`.
     """
@@ -87,6 +88,7 @@ class Report(Shown, Origin, Standings):
     screening: Optional[ScreeningReport] = None
     missed_target: Optional[float] = None
     is_pair: bool = False
+    collapsed: Tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of(cls, read: Reading, *, pair: bool = False) -> "Report":
@@ -124,6 +126,7 @@ class Report(Shown, Origin, Standings):
             checklist=checklist_of(read.whole or read),
             screening=_screening(read.whole or read),
             missed_target=read.table_target,
+            collapsed=tuple(result.collapsed),
             is_pair=pair,
             **{**origin, "notes": notes},
             **about_runs,

@@ -141,7 +141,12 @@ def leaning(result: Result) -> str:
         return ""
     one, other = (f"{candidate.name} (P(best) {probability_text(candidate.prob_best)})" for candidate in first)
     found = result.credible_margin
-    chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
+    chosen = ""
+    if found is not None:
+        chosen = (
+            f" --margin {found['margin']:g} would have selected {found['best']}, but a margin chosen after seeing the "
+            "scores voids the target."
+        )
     return f"Leading: {one}, then {other}.{_loss(result)}{_lacking(result)}{chosen}"
 
 

@@ -1,4 +1,4 @@
-"""Measure how often the default names a wrong winner, on families of synthetic problems and the released scores.
+"""Measure how often a stopping rule names a wrong winner, on families of synthetic problems and the released scores.
 
     OMP_NUM_THREADS=1 python scripts/benchmarks/calibration.py --set tuning --only noisy --repetitions 200
     python scripts/benchmarks/calibration.py --pool
@@ -33,12 +33,15 @@ RULE = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "s
 """Folders whose last commit is recorded with every result."""
 
 PAGES = (Path(__file__).with_suffix(".md"), ROOT / "docs" / "evaluation.md")
-BLOCK = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))? -->\n).*?(<!-- end -->)", flags=re.S)
+BLOCK = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))?(?:, stop (\w+))? -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of the table of a set on these pages, of all families or of those with the most wrong winners."""
 
 RELEASED_SET = "released"
 CONFIDENCE = 0.95
 """Target of the pooled tables."""
+
+DEFAULT = "default"
+"""The stopping rule that was the default of its commit."""
 
 CHUNK = 50
 """Selections that a process simulates at a time."""
@@ -54,6 +57,7 @@ class Line:
     set: str
     family: str
     confidence: float
+    stop: str
     seed: int
     repetitions: int
     named: int
@@ -75,20 +79,19 @@ class Problem:
     settings: Mapping[str, Any]
     source: Optional[ScoreSource] = None
 
-    def repeat(self, repetitions: range, *, confidence: float, seed: int) -> List[Repetition]:
-        """Simulate these selections with a confidence of 1 - the allowed share of wrong winners."""
-        given = ReplaySettings(**self.settings, confidence=confidence, seed=seed)
+    def repeat(self, repetitions: range, **about: Any) -> List[Repetition]:
+        """Simulate these selections with a confidence, a stopping rule and a seed."""
+        stop = None if about["stop"] == DEFAULT else about["stop"]
+        given = ReplaySettings(**self.settings, **{**about, "stop": stop})
         return prepare_replay(given, self.source).run_all(repetitions)
 
-    def line(self, names: str, result: Sequence[Repetition], *, rule: str, confidence: float, seed: int) -> Line:
+    def line(self, names: str, result: Sequence[Repetition], **about: Any) -> Line:
         """Count the selections that named a winner, and those that named a wrong one."""
         named = [each for each in result if each.stopped_by == "confidence"]
         return Line(
-            rule=rule,
+            **about,
             set=names,
             family=self.name,
-            confidence=confidence,
-            seed=seed,
             repetitions=len(result),
             named=len(named),
             wrong=sum(not each.correct for each in named),
@@ -133,13 +136,13 @@ def recorded(path: Path) -> List[Line]:
 
 
 def pooled(
-    lines: Sequence[Line], rules: Sequence[str], names: str, highest: Optional[int] = None
+    lines: Sequence[Line], rules: Sequence[str], names: str, highest: Optional[int] = None, stop: str = DEFAULT
 ) -> List[Tuple[str, ...]]:
     """The counts of every family of a set, added up over the lines of these rules, or only of those with the highest
     share of wrong winners. One text for each of `HEADINGS`."""
     by_family: Dict[str, List[Line]] = defaultdict(list)
     for line in lines:
-        if line.rule in rules and line.set == names and line.confidence == CONFIDENCE:
+        if line.rule in rules and line.set == names and (line.confidence, line.stop) == (CONFIDENCE, stop):
             by_family[line.family].append(line)
     rows = [cells(family, group) for family, group in by_family.items()]
     return sorted(rows, key=lambda row: row[3], reverse=True)[:highest] if highest else rows
@@ -149,7 +152,7 @@ def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
     """The page with the pooled table of each set in its place."""
 
     def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
-        return [HEADINGS, *pooled(lines, rules, found[2], int(found[3]) if found[3] else None)]
+        return [HEADINGS, *pooled(lines, rules, found[2], int(found[3] or 0) or None, found[4] or DEFAULT)]
 
     return with_tables(page, BLOCK, table)
 
@@ -172,6 +175,7 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=200, only="families whose name")
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
     parser.add_argument("--confidence", type=float, default=CONFIDENCE)
+    parser.add_argument("--stop", default=DEFAULT, help="stopping rule")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument(
         "--pool", action="store_true", help="measure nothing, but add up the recorded results on the pages"
@@ -185,7 +189,7 @@ def main() -> None:
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
-    about = {"confidence": args.confidence, "seed": seed}
+    about = {"confidence": args.confidence, "stop": args.stop, "seed": seed}
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
     starts = range(0, args.repetitions, CHUNK)
     chunks = [range(start, min(start + CHUNK, args.repetitions)) for start in starts]

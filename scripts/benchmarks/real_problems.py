@@ -4,33 +4,34 @@
     python scripts/benchmarks/real_problems.py --pool
 
 The 306 problems have 4 to 8 candidates with 10 to 30 scores each. The truth of a problem is the mean of all scores of
-each candidate. Every call draws a new master seed, prints it, and appends a line for each procedure, source and gap to
-`results/real_problems.csv`. `--pool` adds up all lines of the commits in `results/final_rule.txt`, good and bad, and
-writes them into the pages. The scores themselves are not part of this project.
+each candidate. Every call draws a new master seed, prints it, and appends a line for each procedure, problem and class
+of reported P(best) to `results/real_problems.csv`. `--pool` adds up all lines of the commits in
+`results/final_rule.txt`, good and bad, and writes them into the pages. The scores themselves are not part of this
+project. `--problems` simulates some of them more often; these lines go into `results/problems_apart.csv`.
 """
 
 import csv
-import gzip
 import re
 import secrets
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from calibration import CONFIDENCE, FINAL_RULE, ROOT, append, rule_commit
 from common import SHARED_DATA, make_parser, print_table, share, show, with_tables
+from published_scores import TIE, Problem, read_problems
 
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import side_by_side
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
+APART = RESULTS.with_name("problems_apart.csv")
 PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "docs" / "reviewers.md", ROOT / "README.md")
 BLOCK = re.compile(r"(<!-- real: (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of a table on these pages: its kind, the procedures in it where these are not all, and whether it is brief."""
@@ -41,7 +42,12 @@ CHUNK = 120
 GAPS = (0.2, 0.8)
 """Limits between near, middle and wide gaps, in run-to-run sds."""
 
+REPORTED = (0.96, 0.98)
+"""Limits between classes of the P(best) of a named winner."""
+
+NUM_RESAMPLES = 2000
 SEEDS_EACH = (3, 5, 10, 20, 30)
+TEST, TEST_RUNS = "t-tests of 12 runs each", 12
 PLAIN, PAPER, DEFAULT = "plain loop", "the paper's procedure", "default"
 SELECTIONS: Mapping[str, Mapping[str, Any]] = {
     PLAIN: {"strategy": "non_adaptive_fc"},
@@ -53,104 +59,19 @@ SELECTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings of the procedures that select. The plain loop has the default's posterior and stopping rule."""
 
-NAMES = (*(f"{k} runs each" for k in SEEDS_EACH), *SELECTIONS)
-
-
-@dataclass(frozen=True, eq=False)
-class Problem(ScoreSource):
-    """A published table of scores. Higher scores are better: those of an error are negated.
-
-    `scores` has the shape `(num_scores,)` for each candidate. If they are `paired`, score k of every candidate is of
-    the same split, and a draw with replacement takes a split for all candidates, as a new one.
-    """
-
-    source: str
-    name: str
-    paired: bool
-    scores: Mapping[str, np.ndarray]
-
-    @property
-    def on_official_splits(self) -> bool:  # type: ignore[override]
-        return not self.paired
-
-    def true_means(self) -> Dict[str, float]:
-        return {name: float(scores.mean()) for name, scores in self.scores.items()}
-
-    @cached_property
-    def losses(self) -> Dict[str, float]:
-        """How far each true mean is below the best one, in run-to-run sds."""
-        means = self.true_means()
-        return {name: (max(means.values()) - mean) / self.sd for name, mean in means.items()}
-
-    @cached_property
-    def gap(self) -> float:
-        """How far the second mean is below the best, in run-to-run sds."""
-        return sorted(self.losses.values())[1]
-
-    @cached_property
-    def sd(self) -> float:
-        """The run-to-run sd: the median over the candidates, in a paired table without the effects of the splits."""
-        if not self.paired:
-            return float(np.median([scores.std(ddof=1) for scores in self.scores.values()]))
-        table = np.stack(list(self.scores.values()))
-        num_candidates, num_splits = table.shape
-        residuals = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-        per_candidate = (residuals**2).sum(axis=1) * num_candidates / (num_candidates - 1) / (num_splits - 1)
-        return float(np.sqrt(np.median(per_candidate)))
-
-    def draw(
-        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
-    ) -> DrawnScores:
-        length = sampling.length
-        if self.paired and sampling.shared_splits:
-            rows = split_rng.integers(min(map(len, self.scores.values())), size=length)
-            scores = {name: values[rows] for name, values in self.scores.items()}
-            return DrawnScores(dict.fromkeys(scores, np.arange(length)), scores, self.name)
-        scores = {n: values[score_rngs[n].integers(len(values), size=length)] for n, values in self.scores.items()}
-        return DrawnScores(numbered_apart(dict.fromkeys(scores, length)), scores, self.name)
-
-    def best_of_equally_many(self, num_runs: int, num_selections: int, rng: np.random.Generator) -> List[str]:
-        """Choose the candidate with the highest mean of so many runs each, by chance among equal ones."""
-        size = (num_selections, num_runs)
-        shared = rng.integers(min(map(len, self.scores.values())), size=size)
-        rows = (shared if self.paired else rng.integers(len(scores), size=size) for scores in self.scores.values())
-        means = [scores[row].mean(axis=1) for scores, row in zip(self.scores.values(), rows, strict=True)]
-        # Shape: (num_candidates, num_selections)
-        rounded = np.round(np.stack(means) / self.sd, 9)
-        order = rng.permuted(np.tile(np.arange(len(means))[:, None], num_selections), axis=0)
-        best = np.take_along_axis(order, np.take_along_axis(rounded, order, axis=0).argmax(axis=0)[None], axis=0)[0]
-        return [list(self.scores)[place] for place in best]
-
-
-def read_problems(path: Path) -> List[Problem]:
-    """Read the problems of a table with the columns source, problem, paired, minimise, candidate, number and score."""
-    found: Dict[Tuple[str, str, str, str], Dict[str, Dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            problem = found[row["source"], row["problem"], row["paired"], row["minimise"]]
-            problem[row["candidate"]][int(row["number"])] = float(row["score"])
-    return [
-        Problem(
-            source,
-            name,
-            paired == "1",
-            {
-                c: np.array([runs[k] for k in sorted(runs)]) * (-1 if minimise == "1" else 1)
-                for c, runs in table.items()
-            },
-        )
-        for (source, name, paired, minimise), table in found.items()
-    ]
+EQUALLY = {**{f"{k} runs each": k for k in SEEDS_EACH}, TEST: TEST_RUNS}
+NAMES = (*EQUALLY, *SELECTIONS)
 
 
 @dataclass(frozen=True)
 class Selected:
-    """What one selection chose, and whether it named it as the winner."""
+    """What one selection chose, whether it named it as the winner, and its P(best) where it was reported."""
 
     problem: Problem
     best: str
     named: bool
     num_runs: int
+    prob_best: Optional[float] = None
 
     @property
     def loss(self) -> float:
@@ -159,14 +80,26 @@ class Selected:
 
 
 def select_equally(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[Selected]:
-    """Choose by the means of equally many runs."""
-    num_runs = int(name.split()[0])
-    rng = np.random.default_rng(seed)
-    return [
-        Selected(problem, best, True, num_runs * len(problem.scores))
-        for problem in problems
-        for best in problem.best_of_equally_many(num_runs, num_selections, rng)
-    ]
+    """Choose by the means of equally many runs; with `TEST`, name the best one only if it passes the tests."""
+    num_runs, rng = EQUALLY[name], np.random.default_rng(seed)
+    selected: List[Selected] = []
+    for problem in problems:
+        drawn = problem.drawn_equally(num_runs, num_selections, rng)
+        leaders = problem.leaders(drawn, rng)
+        named = problem.passed(drawn, leaders) if name == TEST else np.ones(num_selections, dtype=bool)
+        candidates = list(problem.scores)
+        selected += [
+            Selected(problem, candidates[leader], bool(is_named), num_runs * len(candidates))
+            for leader, is_named in zip(leaders, named, strict=True)
+        ]
+    return selected
+
+
+def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
+    """Yield each history of a selection, and return the last one."""
+    for history in replayer.histories(replayer.draw(repetition), repetition):
+        yield history
+    return history
 
 
 def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[Selected]:
@@ -176,13 +109,15 @@ def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seed + number)
         replayers.append(prepare_replay(settings, problem))
     strategy = replayers[0].strategy
-    alike = (replace(each, strategy=strategy) for each in replayers)
-    runs = [each.steps(repetition) for each in alike for repetition in range(num_selections)]
+    alike = (replace(replayer, strategy=strategy) for replayer in replayers)
+    runs = [last_history(replayer, repetition) for replayer in alike for repetition in range(num_selections)]
     chosen = [problem for problem in problems for _ in range(num_selections)]
-    return [
-        Selected(problem, str(result.best), result.stopped_by == "confidence", result.num_evaluations)
-        for problem, result in zip(chosen, side_by_side(strategy, runs), strict=True)
-    ]
+    selected: List[Selected] = []
+    for problem, history in zip(chosen, side_by_side(strategy, runs), strict=True):
+        decision, num_runs = strategy.recommend(history), len(history.evaluations)
+        is_named = decision.stopped_by == "confidence"
+        selected.append(Selected(problem, str(decision.best), is_named, num_runs, decision.confidence))
+    return selected
 
 
 def groups_of(problems: Sequence[Problem], num_selections: int) -> Iterator[List[Problem]]:
@@ -197,13 +132,15 @@ def groups_of(problems: Sequence[Problem], num_selections: int) -> Iterator[List
 
 @dataclass(frozen=True)
 class Line:
-    """The counts of one procedure, source and class of gaps in one call. `runs` counts selections by number of runs, as
-    "15:3 18:1"; `loss` is a sum, in run-to-run sds."""
+    """The counts of one procedure, problem and class of reported P(best) in one call. Earlier lines have no problem.
+    `runs` counts selections by number of runs, as "15:3 18:1"; `loss` is a sum, in run-to-run sds."""
 
     rule: str
     procedure: str
     source: str
+    problem: str
     gap: str
+    reported: str
     seed: int
     selections: int
     named: int
@@ -224,17 +161,21 @@ class Line:
 
 
 def lines_of(results: Sequence[Selected], **about: Any) -> Iterator[Line]:
-    """Count results by source and gap."""
-    groups: Dict[Tuple[str, str], List[Selected]] = defaultdict(list)
+    """Count results by problem and reported P(best)."""
+    groups: Dict[Tuple[str, str, str, str], List[Selected]] = defaultdict(list)
     for result in results:
-        groups[result.problem.source, gap_class(result.problem.gap)].append(result)
-    for (source, gap), group in sorted(groups.items()):
+        reported = "" if not result.named or result.prob_best is None else class_of(result.prob_best, REPORTED)
+        problem = result.problem
+        groups[problem.source, problem.name, class_of(problem.gap, GAPS), reported].append(result)
+    for (source, name, gap, reported), group in sorted(groups.items()):
         losses = [result.loss for result in group if result.named]
         by_number = sorted(Counter(result.num_runs for result in group).items())
         yield Line(
             **about,
             source=source,
+            problem=name,
             gap=gap,
+            reported=reported,
             selections=len(group),
             named=len(losses),
             wrong=sum(loss > TIE for loss in losses),
@@ -245,13 +186,9 @@ def lines_of(results: Sequence[Selected], **about: Any) -> Iterator[Line]:
         )
 
 
-TIE = 1e-9
-"""Means that are as near as that, in run-to-run sds, are equal."""
-
-
-def gap_class(gap: float) -> str:
-    near, wide = GAPS
-    return f"below {near}" if gap < near else f"{near} to {wide}" if gap < wide else f"above {wide}"
+def class_of(value: float, limits: Tuple[float, float]) -> str:
+    low, high = limits
+    return f"below {low}" if value < low else f"{low} to {high}" if value < high else f"above {high}"
 
 
 HEADINGS = (
@@ -264,39 +201,63 @@ HEADINGS = (
     "by over 0.25 sd",
     "loss, sds",
 )
-BRIEF = (1, 2, 3, 4, 6)
-"""Places of the `HEADINGS` of a brief table."""
+BRIEF = {"reported": (0, 1, 4, 6)}
+"""Places of the `HEADINGS` of a brief table, by its kind."""
+
+BRIEF_OTHERWISE = (1, 2, 3, 4, 6)
 
 
 def cells(lines: Sequence[Line]) -> Tuple[str, ...]:
-    """Return one text for each of `HEADINGS`. Intervals are 95% Wilson intervals."""
+    """Return one text for each of `HEADINGS`."""
     total, named = (sum(getattr(line, key) for line in lines) for key in ("selections", "named"))
     histogram = sum((line.histogram for line in lines), Counter())
-    numbers = np.repeat(*(np.array(each) for each in zip(*sorted(histogram.items()), strict=True)))
+    numbers = np.repeat(*(np.array(column) for column in zip(*sorted(histogram.items()), strict=True)))
     low, median, high = np.percentile(numbers, (5, 50, 95), method="inverted_cdf")
 
-    def rate(key: str, number: int) -> str:
-        count = sum(getattr(line, key) for line in lines)
-        return share(count / number, wilson_interval(count, number)) if number else "-"
+    def rate(key: str, of: str) -> str:
+        number = sum(getattr(line, of) for line in lines)
+        return share(sum(getattr(line, key) for line in lines) / number, interval(lines, key, of)) if number else "-"
 
     return (
         f"{total:,}",
         f"{numbers.mean():.1f}, {median} ({low}-{high})",
         f"{named / total:.3f}",
-        rate("wrong", total),
-        rate("wrong", named),
-        rate("wrong_by_tenth", total),
-        rate("wrong_by_quarter", total),
+        rate("wrong", "selections"),
+        rate("wrong", "named"),
+        rate("wrong_by_tenth", "selections"),
+        rate("wrong_by_quarter", "selections"),
         f"{sum(line.loss for line in lines) / total:.4f}",
     )
 
 
-KINDS: Mapping[str, Callable[[Line], Tuple[str, ...]]] = {
-    "procedures": lambda line: (line.procedure,),
-    "sources": lambda line: (line.procedure, line.source),
-    "gaps": lambda line: (line.procedure, line.gap),
+def interval(lines: Sequence[Line], key: str, of: str) -> Tuple[float, float]:
+    """Compute the 95% interval of a share by a bootstrap over problems. Where the count is 0, it is Wilson's for 0 of
+    that many problems. Where a line does not name its problem, or all name one, it is Wilson's for the selections."""
+    by_problem: Dict[Tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
+    for line in lines:
+        by_problem[line.source, line.problem] += (getattr(line, key), getattr(line, of))
+    counts = np.array(list(by_problem.values()))
+    if len(counts) == 1 or any(not line.problem for line in lines):
+        return wilson_interval(*(int(number) for number in counts.sum(axis=0)))
+    if not counts[:, 0].any():
+        return wilson_interval(0, int((counts[:, 1] > 0).sum()))
+    size = len(counts)
+    weights = np.random.default_rng(1).multinomial(size, np.full(size, 1 / size), size=NUM_RESAMPLES)
+    shares, numbers = (weights @ counts).T
+    low, high = np.percentile(shares[numbers > 0] / numbers[numbers > 0], (2.5, 97.5))
+    return float(low), float(high)
+
+
+KINDS = {
+    "procedures": (),
+    "sources": ("source",),
+    "gaps": ("gap",),
+    "reported": ("reported",),
+    "problems": ("problem",),
 }
-"""Tables on the pages, and what has a row in each."""
+"""Tables on the pages, and the fields that have a row each beside the procedure."""
+
+ORDER = tuple(class_of(value, limits) for limits in (GAPS, REPORTED) for value in (0, *limits))
 
 
 def pooled(
@@ -305,25 +266,34 @@ def pooled(
     """Add up the lines of these rules and procedures. Procedures without a stopping rule count for every rule."""
     groups: Dict[Tuple[str, ...], List[Line]] = defaultdict(list)
     for line in lines:
-        if line.procedure in names and (line.rule in rules or line.procedure not in SELECTIONS):
-            groups[KINDS[kind](line)].append(line)
-    keys = sorted(groups, key=lambda key: (names.index(key[0]), GAP_ORDER.index(key[-1]) if kind == "gaps" else 0, key))
-    return [(*key, *cells(groups[key])) for key in keys]
+        key = (line.procedure, *(getattr(line, field) for field in KINDS[kind]))
+        if line.procedure in names and (line.rule in rules or line.procedure in EQUALLY) and all(key):
+            groups[key].append(line)
+    keys = sorted(groups, key=lambda key: (names.index(key[0]), ORDER.index(key[-1]) if key[-1] in ORDER else 0, key))
+    return [(*(SOURCES.get(text, text) for text in key), *cells(groups[key])) for key in keys]
 
 
-GAP_ORDER = tuple(gap_class(gap) for gap in (0, *GAPS))
-FIRST = {"procedures": ("procedure",), "sources": ("procedure", "source"), "gaps": ("procedure", "gap, sds")}
+SOURCES = {
+    "automl": "AutoML systems",
+    "blum2015": "graph optimization",
+    "recycling": "language models",
+    "tser": "time series, regression",
+    "ucr": "time series, classes",
+}
+"""How the pages name the sources."""
+
+HEADING_OF = {"gap": "gap, sds", "reported": "P(best) at the end"}
 
 
-def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
-    """The page with each pooled table in its place."""
+def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str], apart: Sequence[Line] = ()) -> str:
+    """The page with each pooled table in its place. Tables of single problems have the lines that are apart."""
 
     def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
-        names, first = tuple(found[3].split(", ")) if found[3] else NAMES, FIRST[found[2]]
-        rows = [(*first, *HEADINGS), *pooled(lines, rules, found[2], names)]
-        if found[4]:
-            rows = [(*row[: len(first)], *(row[len(first) + place] for place in BRIEF)) for row in rows]
-        return rows
+        kind, names = found[2], tuple(found[3].split(", ")) if found[3] else NAMES
+        first = ("procedure", *(HEADING_OF.get(field, field) for field in KINDS[kind]))
+        rows = [(*first, *HEADINGS), *pooled(apart if kind == "problems" else lines, rules, kind, names)]
+        places = BRIEF.get(kind, BRIEF_OTHERWISE) if found[4] else range(len(HEADINGS))
+        return [(*row[: len(first)], *(row[len(first) + place] for place in places)) for row in rows]
 
     return with_tables(page, BLOCK, table)
 
@@ -337,17 +307,23 @@ def recorded(path: Path) -> List[Line]:
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, only="procedures whose name")
     parser.add_argument("--selections", type=int, default=4, help="selections of each problem")
+    parser.add_argument(
+        "--problems", metavar="PATTERN", help="simulate problems whose name matches, apart from all others"
+    )
+    parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--scores", type=Path, default=SCORES)
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
         for page in PAGES:
-            text = page.read_text(encoding="utf-8")
-            page.write_text(pooled_page(text, recorded(args.results), FINAL_RULE.read_text().split()), encoding="utf-8")
+            lines, rules = (recorded(args.results or RESULTS), recorded(APART)), FINAL_RULE.read_text().split()
+            page.write_text(pooled_page(page.read_text(encoding="utf-8"), lines[0], rules, lines[1]), encoding="utf-8")
         return
-    rule, seed, problems = rule_commit(), secrets.randbits(32), read_problems(args.scores)
+    rule, seed = rule_commit(), secrets.randbits(32) if args.seed is None else args.seed
+    problems = [one for one in read_problems(args.scores) if re.search(args.problems or "", one.name)]
+    results_file = args.results or (APART if args.problems else RESULTS)
     show(f"rule {rule}, seed {seed}, {len(problems)} problems")
 
     def rows() -> Iterator[Tuple[str, ...]]:
@@ -359,7 +335,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
                     begun = [pool.submit(select, name, g, args.selections, seed + 1000 * n) for n, g in groups]
                     results = [each for future in begun for each in future.result()]
                     lines = list(lines_of(results, rule=rule, procedure=name, seed=seed))
-                    append([asdict(line) for line in lines], args.results)
+                    append([asdict(line) for line in lines], results_file)
                     yield name, *cells(lines)
 
     print_table(("procedure", *HEADINGS), rows())

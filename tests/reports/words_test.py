@@ -18,6 +18,7 @@ from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from fiesta_allennlp.selection.result import FailedRun
 from fiesta_allennlp.tables.replay import summarise_replay
+from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
@@ -106,6 +107,7 @@ def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict)
     assert paragraph(replace(selection, **change)) == ""
 
 
+COLLAPSED = {"candidate": "model_0", "num_runs": 9, "scores": {"model_0-3": 0.1, "model_0-5": 0.1}}
 OWN = f"(fiesta-allennlp {__version__})"
 HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_by": "budget", "asked_confidence": None}
 
@@ -135,8 +137,8 @@ HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_
         ({"stop": "bayesian"}, ("once P(best) of one model reaches 0.95 (Moss et al., 2019)",), ("12 runs",)),
         (
             {"stop": "glr"},
-            (f"likelihood ratio tests put one model above all others at level 0.95 {OWN}",),
-            ("reaches",),
+            (f"likelihood ratio tests put one model above all others at error level 0.05 {OWN}",),
+            ("reaches", "not an error rate", "gives up"),
         ),
         ({"stop": "mine"}, ("the stopping rule mine is met at 0.95",), ()),
         ({"margin": 0.01}, ("P(within 0.01 of the best) of one model reaches 0.95", "with P(within 0.01"), ()),
@@ -182,10 +184,31 @@ HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_
             ("selected",),
         ),
         (
-            TABLE,
-            ("Over 16 runs, model_0 was the best with P(best)", "how the runs were chosen"),
-            ("test set", "top-two", "reaches"),
+            {},
+            ("train next, in a variant of FIESTA", "with a probability below 0.1. P(best) is not an error rate"),
+            ("as in",),
         ),
+        ({"strategy": "ttts", "belief": "student_t", "stop": "bayesian"}, ("train next, as in FIESTA",), ("variant",)),
+        (
+            {},
+            ("0.0500, which takes the number of runs as fixed and ignores how the scores chose it)",),
+            ("collapsed, with",),
+        ),
+        ({"collapsed": (COLLAPSED,)}, ("2 of 9 runs of model_0 collapsed, with a score far below its others.",), ()),
+        ({"collapsed": (COLLAPSED,), "minimise": True}, ("collapsed, with a score far above its others.",), ()),
+        (
+            TABLE,
+            (
+                "Over 16 runs, model_0 was the best with P(best)",
+                "how the runs were chosen",
+                "The target is reached once P(best) of one model reaches 0.95, or more than that while",
+                "All models ran on the same splits. P(best)",
+                "takes the number of runs as fixed)",
+            ),
+            ("test set", "top-two", "gives up", "Check"),
+        ),
+        ({**TABLE, "decision": ("Ahead.", BY_POSITION)}, ("[Check: all models ran on the same splits, if",), ()),
+        ({**TABLE, "decision": ("Ahead.", SPLITS_ARE_SEEDS)}, ("[Check: all models ran on the same splits, if",), ()),
         (
             {**TABLE, "missed_target": 0.95},
             ("inconclusive at the target 0.95; model_0 leads",),
@@ -200,6 +223,28 @@ def test_the_paragraph_describes_what_was_run(
     text = paragraph(replace(selection, **change))
     assert all(fact in text for fact in facts), text
     assert not any(fact in text for fact in absent), text
+
+
+def test_a_table_with_collapsed_runs_names_them_and_the_score_that_was_set_afterwards(tmp_path: Path) -> None:
+    good = [0.851, 0.849, 0.852, 0.848, 0.85, 0.853, 0.847, 0.85, 0.851, 0.849]
+    worse = [score - 0.004 for score in good[:8]] + [0.45, 0.44]
+    rows = [f"{name},{k},{score}" for name, scores in (("a", good), ("b", worse)) for k, score in enumerate(scores)]
+    path = tmp_path / "scores.csv"
+    path.write_text("candidate,seed,score\n" + "\n".join(rows) + "\n")
+    text = paragraph(report(path))
+    assert "once a run has collapsed, both need 12 runs" in text
+    assert "2 of 10 runs of b collapsed, with a score far below its others." in text
+    judged = paragraph(report(path, min_score=0.5))
+    assert "below 0.5, a limit chosen after the scores were known, count as failed" in judged
+    assert "collapsed, with" not in judged
+
+
+def test_a_margin_that_an_inconclusive_selection_names_is_too_late() -> None:
+    candidates = [entry("a", 0.8), entry("b", 0.7)]
+    ending = {"best": "a", "stopped_by": "max_evaluations", "metric": "f1", "num_failures": 0, "num_evaluations": 6}
+    summary = {**ending, "candidates": candidates, "credible_margin": {"margin": 0.01, "best": "a"}, "seconds": 0}
+    assert "--margin 0.01 would have selected a, but a margin chosen after seeing the scores" in in_lines(summary)
+    assert "margin" not in in_lines({**summary, "credible_margin": None})
 
 
 def test_those_that_left_are_named(selection: Report) -> None:

@@ -1,10 +1,14 @@
 import gzip
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable, Dict
 
 import numpy as np
 import pytest
+from scipy import stats
+
+from fiesta_allennlp.tables.replay import wilson_interval
 
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"
 
@@ -45,13 +49,48 @@ def test_equal_runs_choose_by_the_mean_and_ties_by_chance() -> None:
     module = import_module("real_problems")
     rng = np.random.default_rng(1)
     problem = module.Problem("s", "p", False, {"a": np.array([0.0, 1.0]), "b": np.array([0.6, 0.6])})
+
+    def shares(problem: Any, num_runs: int) -> np.ndarray:
+        leaders = problem.leaders(problem.drawn_equally(num_runs, 4000, rng), rng)
+        return np.bincount(leaders, minlength=len(problem.scores)) / 4000
+
     # a has the higher mean of one run in half of the cases, of three in half of them too: two or three ones of three
     for num_runs in (1, 3):
-        chosen = problem.best_of_equally_many(num_runs, 4000, rng)
-        assert chosen.count("a") / 4000 == pytest.approx(0.5, abs=0.03)
+        assert shares(problem, num_runs)[0] == pytest.approx(0.5, abs=0.03)
     tied = module.Problem("s", "p", True, {"a": np.ones(3), "b": np.ones(3), "c": np.zeros(3) - np.arange(3)})
-    chosen = tied.best_of_equally_many(2, 4000, rng)
-    assert chosen.count("a") / 4000 == pytest.approx(0.5, abs=0.03) and "c" not in chosen
+    assert shares(tied, 2) == pytest.approx([0.5, 0.5, 0], abs=0.03)
+
+
+@pytest.mark.parametrize(("paired", "alternative"), [(True, stats.ttest_rel), (False, stats.ttest_ind)])
+def test_tests_name_a_leader_that_passes_against_every_rival(paired: bool, alternative: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(3)
+    drawn = rng.normal(0, [[[1.0]], [[1.5]], [[0.5]]], (3, 300, 12)) + np.array([0.9, 0, 0.2])[:, None, None]
+    problem = import_module("real_problems").Problem("s", "p", paired, dict(zip("abc", drawn[:, 0], strict=True)))
+    leaders = drawn.mean(axis=2).argmax(axis=0)
+    options: Dict[str, Any] = {} if paired else {"equal_var": False}
+    for number, is_named in enumerate(problem.passed(drawn, leaders)):
+        rivals = [row[number] for place, row in enumerate(drawn) if place != leaders[number]]
+        best = drawn[leaders[number], number]
+        p_values = [alternative(best, rival, alternative="greater", **options).pvalue for rival in rivals]
+        assert is_named == (max(p_values) < 0.05)
+
+
+def test_intervals_resample_problems_and_not_selections() -> None:
+    module = import_module("real_problems")
+    results = [
+        module.Selected(problem, best, True, 9, 0.97)
+        for number in range(40)
+        for problem in [module.Problem("s", f"p{number}", False, {"a": np.ones(3), "b": np.array([0, 0.5, 0.1])})]
+        for best in (["b"] if number < 4 else ["a"]) * 50
+    ]
+    lines = list(module.lines_of(results, rule="r", procedure="default", seed=1))
+    low, high = module.interval(lines, "wrong", "selections")
+    # 4 of 40 problems: the standard deviation over problems is 0.047, and 0.0067 if all 2,000 selections were apart
+    assert low == pytest.approx(0.1 - 1.96 * 0.047, abs=0.02) and high == pytest.approx(0.1 + 1.96 * 0.047, abs=0.03)
+    right = [line for line in lines if not line.wrong]
+    assert module.interval(right, "wrong", "selections") == pytest.approx(wilson_interval(0, 36))
+    without = [replace(line, problem="") for line in lines]
+    assert module.interval(without, "wrong", "named") == pytest.approx(wilson_interval(200, 2000))
 
 
 def test_every_call_draws_another_seed_and_appends_its_counts(
@@ -66,6 +105,9 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     (row,) = module.pooled(lines, [lines[0].rule], "procedures", ("default",))
     assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
     assert module.pooled(lines, ["another"], "procedures", ("default", "3 runs each"))[0][:2] == ("3 runs each", "12")
+    assert {line.problem for line in lines} == {"p", "q"}
+    (certain,) = module.pooled(lines, [lines[0].rule], "reported", ("default",))
+    assert certain[:3] == ("default", "above 0.98", "12")
     page = "<!-- real: sources, default -->\n<!-- end -->"
     table = module.pooled_page(page, lines, [lines[0].rule])
     assert "| default | s | 12 |" in table and module.pooled_page(table, lines, [lines[0].rule]) == table
@@ -74,6 +116,7 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     module = import_module("real_problems")
     lines, rules = module.recorded(module.RESULTS), module.FINAL_RULE.read_text().split()
+    apart = module.recorded(module.APART)
     for path in module.PAGES:
         page = path.read_text(encoding="utf-8")
-        assert module.BLOCK.search(page) and module.pooled_page(page, lines, rules) == page
+        assert module.BLOCK.search(page) and module.pooled_page(page, lines, rules, apart) == page

@@ -1,0 +1,150 @@
+"""Measure selections of two candidates that are equal or nearly so, and the interval of their difference afterwards.
+
+    OMP_NUM_THREADS=1 python scripts/benchmarks/pairs.py --repetitions 400
+
+Scores are normal, with a run-to-run sd of 1, as `fiesta plan --gap 0 --sd 1` simulates them. The interval is the 95%
+interval that `fiesta report` prints, which takes the number of runs as fixed in advance. Interval and lead are those of
+the named candidate over the other one, in selections that named one. Leads are in run-to-run sds. Every call draws a
+new seed, prints it, and appends its counts to `results/pairs.csv`. `--pool` adds them up on docs/evaluation.md.
+"""
+
+import csv
+import itertools
+import re
+import secrets
+from pathlib import Path
+from typing import Any, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+from calibration import FINAL_RULE, ROOT, append, rule_commit
+from common import make_parser, print_table, share, show, with_tables
+
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.reports.candidates import mean_interval
+from fiesta_allennlp.reports.comparison import welch_interval
+from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.side_by_side import side_by_side
+from fiesta_allennlp.tables.sources import ScorePreset
+
+RESULTS = Path(__file__).parent / "results" / "pairs.csv"
+GAPS = (0.0, 0.1, 0.2, 0.5, 1.0)
+STOPS = ("early_looks", "glr")
+CHUNK = 100
+PAGE = ROOT / "docs" / "evaluation.md"
+BLOCK = re.compile(r"(<!-- pairs -->\n).*?(<!-- end -->)", flags=re.S)
+COUNTED = ("selections", "named", "wrong", "runs", "covered", "above", "excess", "squares")
+HEADINGS = (
+    "stop",
+    "gap, sds",
+    "runs",
+    "named",
+    "wrong of all",
+    "wrong of named",
+    "interval covers",
+    "lead - true lead",
+)
+
+
+def steps(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
+    """Yield each history of a selection, and return the last one."""
+    for history in replayer.histories(replayer.draw(repetition), repetition):
+        yield history
+    return history
+
+
+def interval_of(first: np.ndarray, second: np.ndarray, *, shared: bool) -> Tuple[float, Optional[Any]]:
+    """Return the mean difference and the interval that a report prints, on shared splits of the runs that both have."""
+    if not shared:
+        return float(first.mean() - second.mean()), welch_interval(first, second)
+    both = min(len(first), len(second))
+    differences = first[:both] - second[:both]
+    return float(differences.mean()), mean_interval(differences)
+
+
+def counts(stop: str, gap: float, splits: str, repetitions: int, seed: int) -> Dict[str, Any]:
+    """Simulate selections and count. `covered` and the sums of leads are over the selections that named a winner."""
+    means = {"better": gap, "other": 0.0}
+    source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=0.0)
+    replayer = prepare_replay(ReplaySettings(scores="", stop=stop, splits=splits, seed=seed), source)
+    found = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
+    for begin in range(0, repetitions, CHUNK):
+        numbers = range(begin, min(begin + CHUNK, repetitions))
+        for history in side_by_side(replayer.strategy, [steps(replayer, number) for number in numbers]):
+            decision = replayer.strategy.recommend(history)
+            found["runs"] += len(history.evaluations)
+            if decision.best is None or decision.stopped_by != "confidence":
+                continue
+            loser = next(name for name in means if name != decision.best)
+            scores = [history.scores(name) for name in (decision.best, loser)]
+            lead, interval = interval_of(*scores, shared=splits == "shared")
+            true_lead = means[decision.best] - means[loser]
+            found["named"] += 1
+            found["wrong"] += true_lead < 0
+            found["covered"] += interval is not None and interval[0] <= true_lead <= interval[1]
+            found["above"] += interval is not None and interval[0] > true_lead
+            found["excess"] += lead - true_lead
+            found["squares"] += (lead - true_lead) ** 2
+    return {"stop": stop, "gap": gap, "splits": splits, "seed": seed, "selections": repetitions, **found}
+
+
+def cells(found: Dict[str, Any]) -> List[str]:
+    total, named = found["selections"], found["named"]
+
+    def rate(key: str, number: float) -> str:
+        return share(found[key] / number, wilson_interval(int(found[key]), int(number))) if number else "-"
+
+    excess = found["excess"] / max(named, 1)
+    error = np.sqrt(max(found["squares"] / max(named, 1) - excess**2, 0) / max(named, 1))
+    wrong = [rate("wrong", total), rate("wrong", named)] if found["gap"] else ["-", "-"]
+    return [
+        found["stop"],
+        f"{found['gap']:g}",
+        f"{total:,.0f}",
+        f"{found['runs'] / total:.1f}",
+        rate("named", total),
+        *wrong,
+        rate("covered", named),
+        f"{excess:+.2f} ± {error:.2f}" if named else "-",
+    ]
+
+
+def pooled_page(page: str, path: Path, rules: Sequence[str]) -> str:
+    """The page with the counts of shared splits, added up over the lines of these rules."""
+    sums: Dict[Tuple[str, float], Dict[str, Any]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = row["stop"], float(row["gap"])
+            if row["rule"] in rules and row["splits"] == "shared":
+                before = sums.setdefault(key, {"stop": key[0], "gap": key[1]})
+                for name in COUNTED:
+                    before[name] = before.get(name, 0) + float(row[name])
+    rows = [cells(found) for _, found in sorted(sums.items())]
+    return with_tables(page, BLOCK, lambda block: [HEADINGS, *rows])
+
+
+def main() -> None:
+    parser = make_parser(__doc__, repetitions=400, only="stopping rules whose name")
+    parser.add_argument("--splits", default="shared", choices=("shared", "official"))
+    parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled table")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    args = parser.parse_args()
+    if args.pool:
+        page = pooled_page(PAGE.read_text(encoding="utf-8"), args.results, FINAL_RULE.read_text().split())
+        PAGE.write_text(page, encoding="utf-8")
+        return
+    seed, rule = secrets.randbits(32), rule_commit()
+    show(f"rule {rule}, seed {seed}, {args.splits}")
+
+    def rows() -> Iterator[List[str]]:
+        for stop, gap in itertools.product(filter(re.compile(args.only).search, STOPS), args.gaps):
+            found = counts(stop, gap, args.splits, args.repetitions, seed)
+            append([{"rule": rule, **found}], args.results)
+            yield cells(found)
+
+    print_table(HEADINGS, rows())
+
+
+if __name__ == "__main__":
+    main()
