@@ -35,11 +35,11 @@ REPLACED: Dict[str, str] = {
 """Patterns, and what to write instead."""
 
 MOST_WORDS: Dict[str, int] = {
-    "README.md": 560,
+    "README.md": 580,
     "cluster.md": 980,
     "cost.md": 790,
     "documents.md": 960,
-    "evaluation.md": 1390,
+    "evaluation.md": 1760,
     "faq.md": 1290,
     "files.md": 700,
     "huggingface.md": 510,
@@ -47,7 +47,7 @@ MOST_WORDS: Dict[str, int] = {
     "programs.md": 790,
     "quickstart.md": 600,
     "report.md": 850,
-    "reviewers.md": 560,
+    "reviewers.md": 780,
     "searching.md": 780,
     "select.md": 1440,
     "splits.md": 850,

@@ -37,6 +37,7 @@ COUNTED = ("selections", "named", "wrong", "runs", "covered", "above", "excess",
 HEADINGS = (
     "stop",
     "gap, sds",
+    "selections",
     "runs",
     "named",
     "wrong of all",
