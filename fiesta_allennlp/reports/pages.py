@@ -17,7 +17,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.strategies.stopping_rules import RuleOfThree
 from fiesta_allennlp.version import __version__
 
-PLACE = "figures"
+FIGURES = "figures"
 """The directory of the figures, beside the other files."""
 
 
@@ -31,16 +31,16 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
     """Write every file of a report. Text comes first, so it is there where drawing fails."""
     from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, draw_all, registered_figures
 
-    refuse_link(directory / PLACE)
+    refuse_link(directory / FIGURES)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in registered_figures():  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
-                (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
+                (directory / FIGURES / f"{name}{ending}").unlink(missing_ok=True)
         _write(directory / "report.md", render_markdown(report))
         _write(directory / "table.tex", render_latex(report, long=long_table))
         _write(directory / "scores.csv", render_csv(report))
-        pictures = draw_all(report, directory / PLACE)
+        pictures = draw_all(report, directory / FIGURES)
         _write(directory / "report.html", render_html(report, pictures))
         _write(directory / "report.md", render_markdown(report, pictures))
     except OSError as error:
@@ -48,26 +48,26 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8", newline="")
+    with replacing(path) as temporary_path:
+        temporary_path.write_text(text, encoding="utf-8", newline="")
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta replay` reads. The column `metric` marks a minimised metric."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
-    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric else [])])
+    """Return every score as a table that `fiesta replay` reads. The column `metric_cell` marks a minimised metric."""
+    csv_text = io.StringIO()
+    writer = csv.writer(csv_text, lineterminator="\n")
+    metric_cell = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
+    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric_cell else [])])
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([to_csv(candidate.name), *row, *metric] for row in zip(*columns, strict=True))
-    return out.getvalue()
+        writer.writerows([to_csv(candidate.name), *row, *metric_cell] for row in zip(*columns, strict=True))
+    return csv_text.getvalue()
 
 
 def render_markdown(report: Report, pictures: Mapping[str, Any] = {}) -> str:
-    given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures, "place": PLACE}
-    return render("report.md.j2", report=report, **given).rstrip() + "\n"
+    values = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures, "directory": FIGURES}
+    return render("report.md.j2", report=report, **values).rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
@@ -105,10 +105,10 @@ CITED_AS = {
 }
 """How a text refers to each work of `works.bib`, by the key of its entry."""
 
-Described = Mapping[str, Tuple[str, Tuple[str, ...]]]
+MethodTexts = Mapping[str, Tuple[str, Tuple[str, ...]]]
 """By registered name: how a text names a part of the method, and the works that it comes from."""
 
-RULES: Described = {
+RULE_TEXTS: MethodTexts = {
     "top_two": ("top-two sampling", (RUSSO, JOURDAN)),
     "ttts": ("top-two Thompson sampling", (RUSSO,)),
     "thompson": ("Thompson sampling", ()),
@@ -118,7 +118,7 @@ RULES: Described = {
     "non_adaptive_fb": ("equal allocation", ()),
 }
 
-POSTERIORS: Described = {
+POSTERIOR_TEXTS: MethodTexts = {
     "split_paired": ("split_paired, a Bayesian model that pairs scores on shared splits", (SOFTWARE,)),
     "unpaired": ("unpaired, a Bayesian model that learns the noise from all scores", (SOFTWARE,)),
     "student_t": ("independent normal models of the scores", (FIESTA,)),
@@ -129,19 +129,20 @@ POSTERIORS: Described = {
     "dirichlet_f_measure": ("a Dirichlet model of the counts behind the F-measure", (HAFFARI,)),
 }
 
-REACHED = "{p_best} of one {what} reaches {target}"
-BOTH = "the {what} and its nearest rival have {least} {evaluations} each"
+AT_TARGET = "{p_best} of one {what} reaches {target}"
+ENOUGH_RUNS = "the {what} and its nearest rival have {least} {evaluations} each"
 
-STOPS: Described = {
-    "bayesian": (REACHED, (FIESTA,)),
+STOP_TEXTS: MethodTexts = {
+    "bayesian": (AT_TARGET, (FIESTA,)),
     "early_looks": (
-        f"{REACHED}, or more than that while it or its nearest rival has fewer than {{least}} {{evaluations}}; once a "
-        "{evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed scores do not explain",
+        f"{AT_TARGET}, or more than that while it or its nearest rival has fewer than {{least}} "
+        "{evaluations}; once a {evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed "
+        "scores do not explain",
         (SOFTWARE,),
     ),
-    "rule_of_three": (f"{REACHED}, {BOTH}, and their skewed scores do not explain the lead", (SOFTWARE,)),
+    "rule_of_three": (f"{AT_TARGET}, {ENOUGH_RUNS}, and their skewed scores do not explain the lead", (SOFTWARE,)),
     "glr": ("anytime-valid likelihood ratio tests put one {what} above all others at level {target}", (SOFTWARE,)),
-    "enough_documents": (f"{REACHED} and {BOTH}", (SOFTWARE,)),
+    "enough_documents": (f"{AT_TARGET} and {ENOUGH_RUNS}", (SOFTWARE,)),
 }
 
 
@@ -150,32 +151,32 @@ def paragraph(report: Report) -> str:
     is_over = report.stopped_by not in (None, "failures") if report.strategy else not report.is_pair
     if report.leading is None or report.running or not is_over:
         return ""
-    rule, posterior, stop = (_cited(*part) for part in _method(report))
-    like = {FIESTA: ", as in FIESTA (Moss et al., 2019)", HAFFARI: ", as in Haffari et al. (2017)"}
-    as_in = "".join(like[key] for key in _like(report))
-    about = {"rule": rule, "posterior": posterior, "stop": stop, "as_in": as_in, "software": CITED_AS[SOFTWARE]}
-    return prose("paragraph", report, **about, notes=changes(report.changes, report.words))
+    rule, posterior, stop = (_cited(*method_part) for method_part in _method(report))
+    texts = {FIESTA: ", as in FIESTA (Moss et al., 2019)", HAFFARI: ", as in Haffari et al. (2017)"}
+    as_in = "".join(texts[key] for key in _similar_work(report))
+    values = {"rule": rule, "posterior": posterior, "stop": stop, "as_in": as_in, "software": CITED_AS[SOFTWARE]}
+    return prose("paragraph", report, **values, notes=changes(report.changes, report.words))
 
 
 def bibtex(report: Report) -> str:
     """Return the BibTeX entries of the works that `paragraph` cites."""
     works = (TEMPLATES / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
-    by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
-    of_method = [key for _, keys in _method(report) for key in keys]
-    keys = dict.fromkeys([SOFTWARE, *_like(report), *of_method, *_about_new_data(report)])
-    return "\n\n".join(by_key[key] for key in keys)
+    entries_by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
+    method_keys = [key for _, keys in _method(report) for key in keys]
+    keys = dict.fromkeys([SOFTWARE, *_similar_work(report), *method_keys, *_about_new_data(report)])
+    return "\n\n".join(entries_by_key[key] for key in keys)
 
 
 def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
     """Return the sampling rule, the posterior and the stopping rule as a text names them, each with its works."""
     names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": report.stop}
-    texts = (RULES, POSTERIORS, STOPS)
+    method_texts = (RULE_TEXTS, POSTERIOR_TEXTS, STOP_TEXTS)
     rule, posterior, (stop, works) = (
-        described.get(name, (f"{kind} {name}" if name else "", ()))
-        for described, (kind, name) in zip(texts, names.items(), strict=True)
+        texts_by_name.get(name, (f"{kind} {name}" if name else "", ()))
+        for texts_by_name, (kind, name) in zip(method_texts, names.items(), strict=True)
     )
     target = report.asked_confidence or 0.0
-    about = {
+    text_values = {
         "p_best": f"P(within {report.margin:g} of the best)" if report.margin else "P(best)",
         "target": target,
         "least": RuleOfThree().least_runs(target) if target else 0,
@@ -183,16 +184,16 @@ def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
         "evaluation": report.words.evaluation,
         "evaluations": report.words.evaluations,
     }
-    if report.stop and report.stop not in STOPS:
+    if report.stop and report.stop not in STOP_TEXTS:
         stop = f"{stop} is met at {target}"
-    return [rule, posterior, (stop.format(**about), works)]
+    return [rule, posterior, (stop.format(**text_values), works)]
 
 
 def _cited(text: str, works: Sequence[str]) -> str:
     return f"{text} ({'; '.join(CITED_AS[key] for key in works)})" if works else text
 
 
-def _like(report: Report) -> List[str]:
+def _similar_work(report: Report) -> List[str]:
     """Return the work that chose runs as this selection did, one after the other; none for other ways."""
     is_adaptive = report.strategy and report.budget is None and report.strategy != "non_adaptive_fc"
     return [HAFFARI if report.by_documents else FIESTA] if is_adaptive else []

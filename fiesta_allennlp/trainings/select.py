@@ -139,11 +139,6 @@ class Trainings(SelectionFamily):
     # The runs.
 
     @property
-    def checked(self) -> "Trainings":
-        """This selection, for reports of dry runs."""
-        return self
-
-    @property
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
