@@ -257,7 +257,7 @@ def _documents_reading(stored: Stored) -> Reading:
             f"{command('documents')} -s {root} --recover. This repeats no query."
         )
     with understood(stored.directory.store):
-        settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
+        settings = DocumentSettings(**overlay(stored.meta.settings or {}, settings_class=DocumentSettings))
         document_facts = record_of(DocumentFacts, facts)
     task = task_of(settings)
     choice = DocumentChoice.of(settings, task, document_facts, stored.names)

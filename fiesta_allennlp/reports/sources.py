@@ -203,8 +203,8 @@ def _match_split_names(first: Reading, second: Reading) -> Dict[int, int]:
     if split_indices.keys().isdisjoint(second_splits):
         raise ConfigError(
             f"--paired: {first.name} and {second.name} have no split in common: their first "
-            f"splits are '{first_splits[0]}' and '{second_splits[0]}'. Use the same name for a split in both tables, or "
-            "remove --paired."
+            f"splits are '{first_splits[0]}' and '{second_splits[0]}'. Use the same name for a split in both tables, "
+            "or remove --paired."
         )
     return {split: split_indices.setdefault(name, len(split_indices)) for split, name in enumerate(second_splits)}
 

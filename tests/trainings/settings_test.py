@@ -225,7 +225,7 @@ def test_options_are_typed_and_typed_again() -> None:
 def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
     monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], needs_gpu: bool, is_here: bool
 ) -> None:
-    monkeypatch.setattr(environment, "_num_of_torch", lambda: 2)
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 2)
     configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
     check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
     unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
@@ -268,9 +268,9 @@ def test_devices_count_within_those_that_are_visible(
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     else:
-        monkeypatch.setattr(environment, "_of_driver", lambda *query: [])
+        monkeypatch.setattr(environment, "_nvidia_smi", lambda *query: [])
     counts = {None: 4, "2,3": 2, "1,-1,2": 1, "GPU-aaaa, MIG-cccc": 2}
-    monkeypatch.setattr(environment, "_num_of_torch", lambda: 9 if has_driver else counts.get(listed, 0))
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 9 if has_driver else counts.get(listed, 0))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if listed is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
