@@ -91,7 +91,7 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
     given = settings_from_file(args.config, of) if args.config is not None else {}
-    return overlay(given, typed_options(args, of), of=of)
+    return overlay(given, typed_options(args, of), settings_class=of)
 
 
 def directory_of(args: argparse.Namespace) -> Path:

@@ -70,14 +70,14 @@ class Documents(SelectionFamily):
         return selection
 
     @contextmanager
-    def prepared(self, place: RunDirectory, console: Console) -> Iterator[None]:
-        """Check the file of answers and open the systems, with logs in `place`."""
+    def prepared(self, directory: RunDirectory, console: Console) -> Iterator[None]:
+        """Check the file of answers and open the systems, with logs in `directory`."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
         for note in self.choice.notes:
             console.print(note)
         console.print(f"Opening {len(self.systems)} systems ...")
-        with open_systems(self.systems, self.given, self.settings, place):
+        with open_systems(self.systems, self.given, self.settings, directory):
             yield
 
     @property

@@ -60,13 +60,13 @@ class CandidateReport(SystemResult):
         evaluations = sorted(history.evaluations_of(result.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
         has_any = len(scores) > 0
-        reported = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
+        development_scores = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
         return cls(
             **vars(result),
             scores=tuple(scores.tolist()),
             split_seeds=tuple(e.request.split_seed for e in evaluations),
             replicates=tuple(e.request.replicate for e in evaluations),
-            development_scores=tuple(reported),
+            development_scores=tuple(development_scores),
             median=float(np.median(scores)) if has_any else None,
             min=float(scores.min()) if has_any else None,
             max=float(scores.max()) if has_any else None,
@@ -83,8 +83,8 @@ def mean_interval(values: np.ndarray) -> Optional[Interval]:
     """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
     if len(values) < MIN_SCORES:
         return None
-    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
-    return float(np.mean(values)) - half, float(np.mean(values)) + half
+    half_width = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    return float(np.mean(values)) - half_width, float(np.mean(values)) + half_width
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class Development:
 
 
 def report_development(candidates: Sequence[CandidateReport], metric: str) -> Optional[Development]:
-    pairs = {candidate.name: _pairs(candidate) for candidate in candidates}
-    everything = np.concatenate([*pairs.values(), np.empty((0, 2))])
-    if not len(everything):
+    pairs_by_candidate = {candidate.name: _pairs(candidate) for candidate in candidates}
+    all_pairs = np.concatenate([*pairs_by_candidate.values(), np.empty((0, 2))])
+    if not len(all_pairs):
         return None
-    by_candidate = {name: rho for name, found in pairs.items() if (rho := spearman(found)) is not None}
-    return Development(metric, spearman(everything), len(everything), by_candidate)
+    by_candidate = {name: rho for name, pairs in pairs_by_candidate.items() if (rho := spearman(pairs)) is not None}
+    return Development(metric, spearman(all_pairs), len(all_pairs), by_candidate)
 
 
 def _pairs(candidate: CandidateReport) -> np.ndarray:
@@ -125,8 +125,8 @@ def spearman(pairs: np.ndarray) -> Optional[float]:
 
 def ranks(values: np.ndarray) -> np.ndarray:
     """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+    _, value_indices, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[value_indices]
 
 
 @dataclass(frozen=True)
@@ -162,28 +162,28 @@ Drawn = Tuple[np.ndarray, np.ndarray]
 def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
     """Compute what comparisons of single runs would have named, among candidates that were not withdrawn. None where
     fewer than two have scores, or `best` has none."""
-    known = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
-    others = [candidate for candidate in known if candidate.name != best]
-    if not others or len(others) == len(known):
+    scored = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
+    rivals = [candidate for candidate in scored if candidate.name != best]
+    if not rivals or len(rivals) == len(scored):
         return None
-    known = [next(candidate for candidate in known if candidate.name == best), *others]
-    on_splits = [_by_split(candidate) for candidate in known]
-    common = sorted(set.intersection(*map(set, on_splits)))
-    by_split = [1 - prob_first_wins([_evenly(np.array(scores[split])) for scores in on_splits]) for split in common]
-    chosen = [_best_of_runs(candidate) for candidate in known]
-    drawn = [pair for pair in chosen if pair is not None]
+    scored = [next(candidate for candidate in scored if candidate.name == best), *rivals]
+    by_split = [_by_split(candidate) for candidate in scored]
+    common = sorted(set.intersection(*map(set, by_split)))
+    prob_wrong = [1 - prob_first_wins([_evenly(np.array(scores[split])) for scores in by_split]) for split in common]
+    best_runs = [_best_of_runs(candidate) for candidate in scored]
+    reported = [pair for pair in best_runs if pair is not None]
     return SingleScore(
         best=best,
-        wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in known]),
-        wrong_same_split=float(np.mean(by_split)) if len(common) >= MIN_COMMON_SPLITS else None,
+        wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in scored]),
+        wrong_same_split=float(np.mean(prob_wrong)) if len(common) >= MIN_COMMON_SPLITS else None,
         num_common_splits=len(common),
-        wrong_best_of_3=1 - prob_first_wins(drawn) if len(drawn) == len(known) else None,
+        wrong_best_of_3=1 - prob_first_wins(reported) if len(reported) == len(scored) else None,
     )
 
 
 def _turned(candidate: CandidateReport) -> CandidateReport:
-    development = tuple(None if score is None else -score for score in candidate.development_scores)
-    return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development)
+    development_scores = tuple(None if score is None else -score for score in candidate.development_scores)
+    return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development_scores)
 
 
 gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
@@ -195,17 +195,17 @@ def prob_first_wins(drawn: Sequence[Drawn]) -> float:
 
     For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
     or equal to it. Gauss and Legendre's rule gives it exactly."""
-    (scores, weights), *others = drawn
-    nodes, node_weights = gauss_legendre(len(others) // 2 + 1)
+    (scores, weights), *rivals = drawn
+    nodes, node_weights = gauss_legendre(len(rivals) // 2 + 1)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
     # Shape: (num_scores, num_nodes)
-    product = np.ones((len(scores), len(nodes)))
-    for other, other_weights in others:
-        order = np.argsort(other)
-        cumulated = np.concatenate([[0.0], np.cumsum(other_weights[order])])
-        lower, upper = (cumulated[np.searchsorted(other[order], scores, side=side)] for side in ("left", "right"))
-        product *= lower[:, None] + (upper - lower)[:, None] * nodes
-    return float(np.clip(weights @ product @ node_weights, 0, 1))
+    prob_rivals_lower = np.ones((len(scores), len(nodes)))
+    for rival, rival_weights in rivals:
+        order = np.argsort(rival)
+        cumulated = np.concatenate([[0.0], np.cumsum(rival_weights[order])])
+        lower, upper = (cumulated[np.searchsorted(rival[order], scores, side=side)] for side in ("left", "right"))
+        prob_rivals_lower *= lower[:, None] + (upper - lower)[:, None] * nodes
+    return float(np.clip(weights @ prob_rivals_lower @ node_weights, 0, 1))
 
 
 def _evenly(scores: np.ndarray) -> Drawn:
@@ -222,12 +222,12 @@ def _by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
 def _best_of_runs(candidate: CandidateReport) -> Optional[Drawn]:
     """Return test scores with the probability that theirs is the best of `NUM_RUNS` development scores; equal ones
     share it."""
-    found: List[float] = [score for score in candidate.development_scores if score is not None]
-    if not found or len(found) < len(candidate.scores):
+    reported: List[float] = [score for score in candidate.development_scores if score is not None]
+    if not reported or len(reported) < len(candidate.scores):
         return None
-    development = np.array(found)
+    development = np.array(reported)
     ordered = np.sort(development)
-    below, up_to = (np.searchsorted(ordered, development, side=side) / len(found) for side in ("left", "right"))
+    below, up_to = (np.searchsorted(ordered, development, side=side) / len(reported) for side in ("left", "right"))
     # of the runs that share a score, each is as likely to be taken
-    sharing = (up_to - below) * len(found)
-    return np.array(candidate.scores), (up_to**NUM_RUNS - below**NUM_RUNS) / sharing
+    num_equal = (up_to - below) * len(reported)
+    return np.array(candidate.scores), (up_to**NUM_RUNS - below**NUM_RUNS) / num_equal

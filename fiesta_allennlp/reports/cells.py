@@ -74,12 +74,12 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
 
 def short_candidates(report: Report) -> Cells:
     """Return n, mean, sd and P(best) of every candidate, which fits a column of a paper."""
-    kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
+    headings = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
     if any(candidate.num_missed for candidate in report.candidates):
-        kept = (*kept, "failed")
+        headings = (*headings, "failed")
     table = candidates(report)
-    places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
-    return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
+    columns = [0, *(i for i, heading in enumerate(table.header) if heading in (*headings, "P(best)"))]
+    return Cells([table.header[i] for i in columns], [[row[i] for i in columns] for row in table.rows])
 
 
 def differences(report: Report) -> Cells:
@@ -94,29 +94,29 @@ def differences(report: Report) -> Cells:
         ("95% interval", lambda c: interval_text(c.interval, report.decimals)),
         ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
     )
-    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
-    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return _cells((*columns, *(new_data if known else ())), report.comparisons)
+    has_new_data = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data_column: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    return _cells((*columns, *(new_data_column if has_new_data else ())), report.comparisons)
 
 
 def single_score(single: SingleScore, *, on_official_splits: bool) -> Cells:
     """Return how often each way to compare named another candidate than the best one."""
-    splits = f"{count_text(single.num_common_splits, 'split')} that all have"
-    own = "each with its own seeds" if on_official_splits else "each on its own split"
+    splits_note = f"{count_text(single.num_common_splits, 'split')} that all have"
+    seeds_note = "each with its own seeds" if on_official_splits else "each on its own split"
     lines = [
-        [f"one run of each, {own}", share_text(single.wrong_single)],
-        [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
+        [f"one run of each, {seeds_note}", share_text(single.wrong_single)],
+        [f"one run of each on one split, from the {splits_note}", share_text(single.wrong_same_split)],
         ["of 3 runs of each, the one with the best validation score", share_text(single.wrong_best_of_3)],
     ]
     return Cells(["comparison", "names another candidate"], [line for line in lines if line[1] != MISSING])
 
 
-def development(report: Report, found: Development) -> Cells:
+def development(report: Report, correlations: Development) -> Cells:
     """Return Spearman's rho with its number of runs, of all candidates together and of each."""
-    rows = [["all", str(found.num_evaluations), number_text(found.overall, 3)]]
-    for name, value in found.by_candidate.items():
-        number = sum(score is not None for score in report.candidate(name).development_scores)
-        rows.append([name, str(number), number_text(value, 3)])
+    rows = [["all", str(correlations.num_evaluations), number_text(correlations.overall, 3)]]
+    for name, rho in correlations.by_candidate.items():
+        num_scores = sum(score is not None for score in report.candidate(name).development_scores)
+        rows.append([name, str(num_scores), number_text(rho, 3)])
     return Cells(["of", "n", "Spearman's rho"], rows)
 
 

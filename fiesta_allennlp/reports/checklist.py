@@ -18,54 +18,54 @@ from fiesta_allennlp.trainings.settings import Settings
 Checklist = Tuple[Tuple[str, str], ...]
 
 
-def checklist_of(read: Reading) -> Checklist:
+def checklist_of(reading: Reading) -> Checklist:
     """Return what you need to repeat what was read, as pairs of key and value."""
-    if read.parts:
-        return tuple((f"{typed}: {key}", value) for typed, part in read.parts for key, value in checklist_of(part))
-    if read.table is not None:
-        files = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in read.table_files)
-        about: Dict[str, Any] = {"result": read.result, "environments": [environment()]}
-        about["source"] = "; ".join(files) or "rows from Python"
-        return render_rows("checklist.j2", read=read, table=read.table, typed=_typed, **about)
-    return () if read.stored is None else _of_selection(read, read.stored, read.settings)
+    if reading.compared:
+        return tuple((f"{name}: {key}", value) for name, side in reading.compared for key, value in checklist_of(side))
+    if reading.table is not None:
+        file_digests = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in reading.table_files)
+        values: Dict[str, Any] = {"result": reading.result, "environments": [environment()]}
+        values["source"] = "; ".join(file_digests) or "rows from Python"
+        return render_rows("checklist.j2", reading=reading, table=reading.table, config_text=_as_text, **values)
+    return () if reading.stored is None else _selection_checklist(reading, reading.stored, reading.settings)
 
 
-def _of_selection(read: Reading, stored: Stored, settings: Any) -> Checklist:
-    by_runs = not read.by_documents
-    runs = stored.candidates if by_runs else []
-    programs = [candidate.name for candidate in runs if not type_of(candidate.config).builds_model]
+def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Checklist:
+    by_runs = not reading.by_documents
+    run_candidates = stored.candidates if by_runs else []
+    programs = [candidate.name for candidate in run_candidates if not type_of(candidate.config).builds_model]
     with understood(stored.directory.store):
         rows = render_rows(
             "checklist.j2",
-            read=read,
-            result=read.result,
+            reading=reading,
+            result=reading.result,
             table=None,
             meta=stored.meta,
             environments=stored.meta.environments,
             candidates=stored.candidates,
             settings=settings,
-            facts=read.documents and read.documents.documents,
+            facts=reading.documents and reading.documents.documents,
             programs=programs,
             doing="runs" if by_runs else "queries",
             unknown="not recorded: the selection began with an older version",
-            typed=_typed,
+            config_text=_as_text,
         )
-    again = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
-    return (*rows, again, *(_repeat_one(stored, settings, programs) if by_runs else ()))
+    repeat_all = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
+    return (*rows, repeat_all, *(_repeat_one(stored, settings, programs) if by_runs else ()))
 
 
 def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
     """Return the command that makes the same selection: options that are not defaults, and the seed."""
-    command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
-    typed = as_typed(settings, positional=given, seed=seed)
-    places = len(getattr(settings, given))
-    return shlex.join(["python", "-m", "fiesta_allennlp", command, *typed[:places], "-s", "NEW", *typed[places:]])
+    command, positional = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
+    words = as_typed(settings, positional=positional, seed=seed)
+    num_names = len(getattr(settings, positional))
+    return shlex.join(["python", "-m", "fiesta_allennlp", command, *words[:num_names], "-s", "NEW", *words[num_names:]])
 
 
-def _typed(params: Mapping[str, Any], without: str = "") -> str:
+def _as_text(params: Mapping[str, Any], without: str = "") -> str:
     """Describe a config with a `type`."""
     options = {key: value for key, value in params.items() if key not in ("type", without)}
-    listed = join_pairs({key: _typed(value) if isinstance(value, dict) else value for key, value in options.items()})
+    listed = join_pairs({key: _as_text(value) if isinstance(value, dict) else value for key, value in options.items()})
     return f"{params['type']} ({listed or 'defaults'})"
 
 

@@ -81,10 +81,10 @@ def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
     """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
     if min(len(x), len(y)) < MIN_SCORES:
         return None
-    of_x, of_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
-    difference, variance = float(np.mean(x) - np.mean(y)), of_x + of_y
+    variance_of_mean_x, variance_of_mean_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
+    difference, variance = float(np.mean(x) - np.mean(y)), variance_of_mean_x + variance_of_mean_y
     if variance == 0:
         return difference, difference
-    df = variance**2 / (of_x**2 / (len(x) - 1) + of_y**2 / (len(y) - 1))
-    half = float(stdtrit(df, (1 + LEVEL) / 2) * np.sqrt(variance))
-    return difference - half, difference + half
+    df = variance**2 / (variance_of_mean_x**2 / (len(x) - 1) + variance_of_mean_y**2 / (len(y) - 1))
+    half_width = float(stdtrit(df, (1 + LEVEL) / 2) * np.sqrt(variance))
+    return difference - half_width, difference + half_width

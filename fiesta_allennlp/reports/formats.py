@@ -72,21 +72,21 @@ def join_pairs(values: Mapping[str, Any]) -> str:
 def shown_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
     """Return names cut in the middle to `length` characters. Those that would look the same get their place in front,
     and characters that cannot be drawn become a box."""
-    clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
-    shown = {name: _cut(text, length) for name, text in clean.items()}
-    often = Counter(shown.values())
-    for place, name in enumerate(names, start=1):
-        if often[shown[name]] > 1:
-            lead = f"#{place} "
-            shown[name] = lead + _cut(clean[name], length - len(lead))
-    return shown
+    drawable = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
+    shown_by_name = {name: _cut(text, length) for name, text in drawable.items()}
+    num_uses = Counter(shown_by_name.values())
+    for position, name in enumerate(names, start=1):
+        if num_uses[shown_by_name[name]] > 1:
+            position_prefix = f"#{position} "
+            shown_by_name[name] = position_prefix + _cut(drawable[name], length - len(position_prefix))
+    return shown_by_name
 
 
 def _cut(text: str, length: int) -> str:
     if len(text) <= length:
         return text
-    tail = (length - 1) // 2
-    return text[: length - 1 - tail] + "…" + text[len(text) - tail :]
+    num_tail = (length - 1) // 2
+    return text[: length - 1 - num_tail] + "…" + text[len(text) - num_tail :]
 
 
 def one_line(text: str) -> str:
@@ -165,5 +165,5 @@ def _environment() -> "Environment":
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line, decimals=decimals_of)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
-    environment.filters.update(margin=lambda typed: Margin.of(typed).text.replace("=", " = "))
+    environment.filters.update(margin=lambda margin: Margin.of(margin).text.replace("=", " = "))
     return environment

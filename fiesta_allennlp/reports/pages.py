@@ -19,7 +19,7 @@ from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
 from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.version import __version__
 
-PLACE = "figures"
+FIGURES = "figures"
 """The directory of the figures, beside the other files."""
 
 
@@ -33,16 +33,16 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
     """Write every file of a report. Text comes first, so it is there where drawing fails."""
     from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, draw_all, registered_figures
 
-    refuse_link(directory / PLACE)
+    refuse_link(directory / FIGURES)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in registered_figures():  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
-                (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
+                (directory / FIGURES / f"{name}{ending}").unlink(missing_ok=True)
         _write(directory / "report.md", render_markdown(report))
         _write(directory / "table.tex", render_latex(report, long=long_table))
         _write(directory / "scores.csv", render_csv(report))
-        pictures = draw_all(report, directory / PLACE)
+        pictures = draw_all(report, directory / FIGURES)
         _write(directory / "report.html", render_html(report, pictures))
         _write(directory / "report.md", render_markdown(report, pictures))
     except OSError as error:
@@ -50,26 +50,26 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8", newline="")
+    with replacing(path) as temporary_path:
+        temporary_path.write_text(text, encoding="utf-8", newline="")
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta replay` reads. The column `metric` marks a minimised metric."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
-    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric else [])])
+    """Return every score as a table that `fiesta replay` reads. The column `metric_cell` marks a minimised metric."""
+    csv_text = io.StringIO()
+    writer = csv.writer(csv_text, lineterminator="\n")
+    metric_cell = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
+    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric_cell else [])])
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([to_csv(candidate.name), *row, *metric] for row in zip(*columns, strict=True))
-    return out.getvalue()
+        writer.writerows([to_csv(candidate.name), *row, *metric_cell] for row in zip(*columns, strict=True))
+    return csv_text.getvalue()
 
 
 def render_markdown(report: Report, pictures: Mapping[str, Any] = {}) -> str:
-    given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures, "place": PLACE}
-    return render("report.md.j2", report=report, **given).rstrip() + "\n"
+    values = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures, "directory": FIGURES}
+    return render("report.md.j2", report=report, **values).rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
@@ -107,10 +107,10 @@ CITED_AS = {
 }
 """How a text refers to each work of `works.bib`, by the key of its entry."""
 
-Described = Mapping[str, Tuple[str, Tuple[str, ...]]]
+MethodTexts = Mapping[str, Tuple[str, Tuple[str, ...]]]
 """By registered name: how a text names a part of the method, and the works that it comes from."""
 
-RULES: Described = {
+RULE_TEXTS: MethodTexts = {
     "top_two": ("top-two sampling", (RUSSO, JOURDAN)),
     "ttts": ("top-two Thompson sampling", (RUSSO,)),
     "thompson": ("Thompson sampling", ()),
@@ -120,7 +120,7 @@ RULES: Described = {
     "non_adaptive_fb": ("equal allocation", ()),
 }
 
-POSTERIORS: Described = {
+POSTERIOR_TEXTS: MethodTexts = {
     "split_paired": ("split_paired, a Bayesian model that pairs scores on shared splits", (SOFTWARE,)),
     "unpaired": ("unpaired, a Bayesian model that learns the noise from all scores", (SOFTWARE,)),
     "student_t": ("independent normal models of the scores", (FIESTA,)),
@@ -134,22 +134,23 @@ POSTERIORS: Described = {
 OF_THE_PAPER = ("ttts", "student_t", "bayesian")
 """Sampling rule, posterior and stopping rule of the FIESTA paper."""
 
-REACHED = "{p_best} of one {what} reaches {target}"
-BOTH = "the {what} and its nearest rival have {least} {evaluations} each"
+AT_TARGET = "{p_best} of one {what} reaches {target}"
+ENOUGH_RUNS = "the {what} and its nearest rival have {least} {evaluations} each"
 
-STOPS: Described = {
-    "bayesian": (REACHED, (FIESTA,)),
+STOP_TEXTS: MethodTexts = {
+    "bayesian": (AT_TARGET, (FIESTA,)),
     "early_looks": (
-        f"{REACHED}, or more than that while it or its nearest rival has fewer than {{least}} {{evaluations}}; once a "
-        "{evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed scores do not explain",
+        f"{AT_TARGET}, or more than that while it or its nearest rival has fewer than {{least}} "
+        "{evaluations}; once a {evaluation} has collapsed, both need {least} {evaluations} and a lead that skewed "
+        "scores do not explain",
         (SOFTWARE,),
     ),
-    "rule_of_three": (f"{REACHED}, {BOTH}, and their skewed scores do not explain the lead", (SOFTWARE,)),
+    "rule_of_three": (f"{AT_TARGET}, {ENOUGH_RUNS}, and their skewed scores do not explain the lead", (SOFTWARE,)),
     "glr": (
         "anytime-valid likelihood ratio tests put one {what} above all others at error level {error:g}",
         (SOFTWARE,),
     ),
-    "enough_documents": (f"{REACHED} and {BOTH}", (SOFTWARE,)),
+    "enough_documents": (f"{AT_TARGET} and {ENOUGH_RUNS}", (SOFTWARE,)),
 }
 
 
@@ -161,7 +162,7 @@ def paragraph(report: Report) -> str:
     rule, posterior, stop = (_cited(*part) for part in _method(report))
     papers = {FIESTA: "FIESTA (Moss et al., 2019)", HAFFARI: "Haffari et al. (2017)"}
     how = "as in" if (report.strategy, report.belief, report.stop) == OF_THE_PAPER else "in a variant of"
-    as_in = "".join(f", {how} {papers[key]}" for key in _like(report))
+    as_in = "".join(f", {how} {papers[key]}" for key in _similar_work(report))
     about = {"rule": rule, "posterior": posterior, "stop": stop, "as_in": as_in, "software": CITED_AS[SOFTWARE]}
     are_assumed = any(note in report.decision for note in (SPLITS_ARE_SEEDS, BY_POSITION))
     notes = changes(report.changes, report.words)
@@ -171,10 +172,10 @@ def paragraph(report: Report) -> str:
 def bibtex(report: Report) -> str:
     """Return the BibTeX entries of the works that `paragraph` cites."""
     works = (TEMPLATES / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
-    by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
-    of_method = [key for _, keys in _method(report) for key in keys]
-    keys = dict.fromkeys([SOFTWARE, *_like(report), *of_method, *_about_new_data(report)])
-    return "\n\n".join(by_key[key] for key in keys)
+    entries_by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
+    method_keys = [key for _, keys in _method(report) for key in keys]
+    keys = dict.fromkeys([SOFTWARE, *_similar_work(report), *method_keys, *_about_new_data(report)])
+    return "\n\n".join(entries_by_key[key] for key in keys)
 
 
 def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
@@ -184,7 +185,7 @@ def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
         deciding = NextSettings().deciding()
         stop, target = deciding["stop"]["type"], deciding["confidence"]
     names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": stop}
-    texts = (RULES, POSTERIORS, STOPS)
+    texts = (RULE_TEXTS, POSTERIOR_TEXTS, STOP_TEXTS)
     rule, posterior, (text, works) = (
         described.get(name, (f"{kind} {name}" if name else "", ()))
         for described, (kind, name) in zip(texts, names.items(), strict=True)
@@ -198,7 +199,7 @@ def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
         "evaluation": report.words.evaluation,
         "evaluations": report.words.evaluations,
     }
-    if stop and stop not in STOPS:
+    if stop and stop not in STOP_TEXTS:
         text = f"{text} is met at {target}"
     return [rule, posterior, (text.format(**about), works)]
 
@@ -207,7 +208,7 @@ def _cited(text: str, works: Sequence[str]) -> str:
     return f"{text} ({'; '.join(CITED_AS[key] for key in works)})" if works else text
 
 
-def _like(report: Report) -> List[str]:
+def _similar_work(report: Report) -> List[str]:
     """Return the work that chose runs as this selection did, one after the other; none for other ways."""
     is_adaptive = report.strategy and report.budget is None and report.strategy != "non_adaptive_fc"
     return [HAFFARI if report.by_documents else FIESTA] if is_adaptive else []

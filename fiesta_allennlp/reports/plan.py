@@ -26,8 +26,8 @@ class PlanResult(Shown, Forecast):
     @classmethod
     def of(cls, settings: PlanSettings, console: Console) -> "PlanResult":
         """Make the forecast, with a bar on a terminal."""
-        with repetition_bar(console, FEWEST) as told:
-            return cls(**vars(forecast(settings, on_repetitions=told)))
+        with repetition_bar(console, FEWEST) as on_repetitions:
+            return cls(**vars(forecast(settings, on_repetitions=on_repetitions)))
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -57,30 +57,30 @@ class PlanResult(Shown, Forecast):
         return [outlook_table(self), *render_paragraphs("plan.j2", forecast=self)]
 
 
-def outlook_table(found: Forecast) -> Table:
-    more = "hours\nmore" if found.problem.num_done else "hours"
-    hours = (more,) if found.problem.knows_seconds else ()
-    shares = ("picked\nbest", "wrong\nwinner", "no\nwinner")
-    table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours, *shares))
-    params = found.problem.choice.strategy_params()
-    asked = Margin.of(params.get("margin", 0.0))
-    margin = f", margin {asked.text}" if asked.is_above_0 else ""
-    rows: List[Tuple[str, float, Optional[Outlook]]] = [(params["type"] + margin, found.margin, found.default)]
-    rows += [(f"  margin {value:g}", value, outlook) for value, outlook in found.margins.items()]
+def outlook_table(forecast: Forecast) -> Table:
+    hours_heading = "hours\nmore" if forecast.problem.num_done else "hours"
+    hours_columns = (hours_heading,) if forecast.problem.knows_seconds else ()
+    share_headings = ("picked\nbest", "wrong\nwinner", "no\nwinner")
+    table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours_columns, *share_headings))
+    params = forecast.problem.choice.strategy_params()
+    margin_setting = Margin.of(params.get("margin", 0.0))
+    margin = f", margin {margin_setting.text}" if margin_setting.is_above_0 else ""
+    rows: List[Tuple[str, float, Optional[Outlook]]] = [(params["type"] + margin, forecast.margin, forecast.default)]
+    rows += [(f"  margin {value:g}", value, outlook) for value, outlook in forecast.margins.items()]
     rows += [
-        ("equal allocation", found.margin, found.equal),
-        (f"budget of {found.budget}", found.margin, found.halving),
+        ("equal allocation", forecast.margin, forecast.equal),
+        (f"budget of {forecast.budget}", forecast.margin, forecast.halving),
     ]
-    for name, within, outlook in rows:
+    for name, row_margin, outlook in rows:
         if outlook is not None:
-            told = found.has_wrong_answers(within)
+            has_shares = forecast.has_wrong_answers(row_margin)
             table.add_row(
                 name,
                 f"{outlook.mean_runs:.0f}",
                 f"{outlook.runs.median:.0f}",
                 f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",
-                *((f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()),
-                *(f"{share:.0%}" if told else MISSING for share in (outlook.picked, outlook.wrong)),
+                *((f"{outlook.mean_seconds / 3600:.1f}",) if hours_columns else ()),
+                *(f"{share:.0%}" if has_shares else MISSING for share in (outlook.picked, outlook.wrong)),
                 f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
             )
     return table
@@ -94,39 +94,40 @@ class ShownNextRuns(Shown, NextRuns):
         return [next_table(self), *next_in_words(self)]
 
 
-def next_content(found: NextRuns) -> Dict[str, Any]:
+def next_content(next_runs: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
-    result, remaining = found.result, found.remaining
+    result, remaining = next_runs.result, next_runs.remaining
     return {
         "leading": result.leading,
         "stopped_by": result.stopped_by,
-        "prob_best": dict(found.decision.prob_best),
+        "prob_best": dict(next_runs.decision.prob_best),
         "expected_loss": result.expected_loss,
         "margin": result.margin,
         "num_runs": result.num_evaluations,
-        "num_pending": len(found.history.pending),
-        "splits": found.splits,
-        "notes": list(found.notes),
+        "num_pending": len(next_runs.history.pending),
+        "splits": next_runs.splits,
+        "notes": list(next_runs.notes),
         "collapsed": result.collapsed,
-        "num_missed": {each.name: each.num_missed for each in result.candidates if each.num_missed},
+        "num_missed": {candidate.name: candidate.num_missed for candidate in result.candidates if candidate.num_missed},
         "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
-        "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in found.runs],
+        "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in next_runs.runs],
     }
 
 
-def next_table(found: NextRuns) -> Table:
+def next_table(next_runs: NextRuns) -> Table:
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
-    digits = decimals_of(found.result.candidates)
-    for each in found.result.candidates:
-        counts = (each.num_evaluations, found.history.num_pending(each.name), each.failures_text or 0)
-        numbers = number_text(each.mean, digits), number_text(each.sd, digits)
-        table.add_row(escape(each.name), *map(str, counts), *numbers, each.standing)
+    candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
+    digits = decimals_of(candidates)
+    for candidate in candidates:
+        counts = (candidate.num_evaluations, num_pending(candidate.name), candidate.failures_text or 0)
+        score_texts = number_text(candidate.mean, digits), number_text(candidate.sd, digits)
+        table.add_row(escape(candidate.name), *map(str, counts), *score_texts, candidate.standing)
     return table
 
 
-def next_in_words(found: NextRuns) -> List[str]:
+def next_in_words(next_runs: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
-    result = found.result
+    result = next_runs.result
     loss = loss_text(result.leading, result.expected_loss) if result.stopped_by in (None, *UNDECIDED) else ""
-    about = {"result": result, "remaining": remaining_text(found.remaining), "loss": loss}
-    return render_paragraphs("next.j2", found=found, **about)
+    template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss}
+    return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

@@ -25,7 +25,7 @@ from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.settings import Settings, merge
+from fiesta_allennlp.trainings.settings import Settings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.documents.result import DocumentsResult
@@ -46,13 +46,13 @@ class Words:
     evaluations: str = "runs"
     finished: str = "finished runs"
 
-    def evaluations_of(self, number: int) -> str:
-        return self.evaluation if number == 1 else self.evaluations
+    def evaluations_of(self, num_evaluations: int) -> str:
+        return self.evaluation if num_evaluations == 1 else self.evaluations
 
 
-TRAININGS = Words()
-DOCUMENTS = Words("system", "systems", "document", "documents", "answered documents")
-BATCHES = Words("system", "systems", "batch", "batches", "answered batches")
+RUN_WORDS = Words()
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents")
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class Origin:
     adaptive: bool = False
     changes: Tuple[Mapping[str, Any], ...] = ()
     notes: Tuple[str, ...] = ()
-    words: Words = TRAININGS
+    words: Words = RUN_WORDS
     splits: str = ""
     min_score: Optional[float] = None
     scored: str = ""
@@ -103,7 +103,7 @@ class Origin:
 
     @property
     def by_documents(self) -> bool:
-        return self.words != TRAININGS
+        return self.words != RUN_WORDS
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Reading(Origin):
     settings: "Union[Settings, DocumentSettings, None]" = None
     params: Mapping[str, Any] = field(default_factory=dict)
     table: "Optional[ScoreTable]" = None
-    parts: "Tuple[Tuple[str, Reading], ...]" = ()
-    whole: "Optional[Reading]" = None
+    compared: "Tuple[Tuple[str, Reading], ...]" = ()
+    unrestricted: "Optional[Reading]" = None
 
     @property
     def is_selection(self) -> bool:
@@ -187,16 +187,16 @@ class Reading(Origin):
 
     def check_name(self, name: str) -> None:
         """Refuse the name of an unknown candidate."""
-        known = self.history.candidates
-        if name not in known:
-            hint = did_you_mean(name, known, most=2)
-            raise ConfigError(f"{self.name}: unknown candidate '{name}'.{hint} Candidates: {', '.join(known)}.")
+        names = self.history.candidates
+        if name not in names:
+            hint = did_you_mean(name, names, most=2)
+            raise ConfigError(f"{self.name}: unknown candidate '{name}'.{hint} Candidates: {', '.join(names)}.")
 
     def restricted(self, names: Sequence[str]) -> "Reading":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
-        kept = only(self.history, names)
-        decision = believed(self.directed(kept), self.belief, margin=self.decision.margin).decision
-        return replace(self, history=kept, decision=decision, whole=self)
+        history = only(self.history, names)
+        decision = believed(self.directed(history), self.belief, margin=self.decision.margin).decision
+        return replace(self, history=history, decision=decision, unrestricted=self)
 
 
 def only(history: History, names: Sequence[str]) -> History:
@@ -216,15 +216,15 @@ def read_directory(root: Path, *, min_score: Optional[float] = None) -> Reading:
                 f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
             )
         if stored.meta.kind != "documents":
-            return _by_trainings(stored, min_score)
+            return _runs_reading(stored, min_score)
         if min_score is not None:
             raise ConfigError(f"--min-score is for runs, but {root} asked systems about documents. Remove --min-score.")
-        return _by_documents(stored)
+        return _documents_reading(stored)
 
 
-def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
+def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:
     with understood(stored.directory.store):
-        settings = merge(stored.meta.settings or {})
+        settings = Settings.of(stored.meta.settings or {})
     least_score = LeastScore.of(stored.meta.settings or {}, min_score)
     metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
     with naming_packages(settings.include_package):
@@ -233,10 +233,10 @@ def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     history = stored.history(max_failures=settings.max_failures, least_score=least_score)
     return replace(
-        _selection(stored, history, strategy, settings.strategy_params(), metric=metric),
+        _selection_reading(stored, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
         min_score=least_score.score,
-        num_parameters={name: each.num_parameters for name, each in stored.preparations.items()},
+        num_parameters={name: preparation.num_parameters for name, preparation in stored.preparations.items()},
         splits=settings.splits,
         scored=settings.score if sets or settings.score == "validation" else "",
         sets=sets,
@@ -245,7 +245,7 @@ def _by_trainings(stored: Stored, min_score: Optional[float]) -> Reading:
     )
 
 
-def _by_documents(stored: Stored) -> Reading:
+def _documents_reading(stored: Stored) -> Reading:
     from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
     from fiesta_allennlp.documents.settings import DocumentSettings
@@ -257,24 +257,24 @@ def _by_documents(stored: Stored) -> Reading:
             f"{command('documents')} -s {root} --recover. This repeats no query."
         )
     with understood(stored.directory.store):
-        settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
-        known = record_of(DocumentFacts, facts)
+        settings = DocumentSettings(**overlay(stored.meta.settings or {}, settings_class=DocumentSettings))
+        document_facts = record_of(DocumentFacts, facts)
     task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, known, stored.names)
+    choice = DocumentChoice.of(settings, task, document_facts, stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
-    read = _selection(
+    reading = _selection_reading(
         stored, stored.history(max_failures=settings.max_failures), choice.strategy, params, metric=metric
     )
     charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))
     return replace(
-        read,
+        reading,
         settings=settings,
-        documents=choice.result(read.history, read.decision, seed=str(stored.meta.seed), charges=charges),
-        words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
+        documents=choice.result(reading.history, reading.decision, seed=str(stored.meta.seed), charges=charges),
+        words=DOCUMENT_WORDS if settings.batch_size == 1 else BATCH_WORDS,
     )
 
 
-def _selection(
+def _selection_reading(
     stored: Stored, history: History, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric
 ) -> Reading:
     """Read what all selections have in common."""
@@ -287,7 +287,7 @@ def _selection(
     if decision.stopped_by in UNDECIDED:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     scores = {name: history.scores(name).tolist() for name in history.candidates}
-    inner = getattr(strategy, "strategy", strategy)
+    base_strategy = getattr(strategy, "strategy", strategy)
     return Reading(
         name=str(stored.directory.root),
         notes=tuple(score_notes(scores)),
@@ -298,10 +298,10 @@ def _selection(
         belief=build(Belief, params["belief"]),
         belief_name=params["belief"]["type"],
         strategy=params["type"],
-        stop=params.get("stop", {"type": str(StoppingRule.default)})["type"] if hasattr(inner, "stop") else "",
-        num_starts=getattr(inner, "num_starts", 0),
-        budget=getattr(inner, "budget", None),
-        asked_confidence=getattr(inner, "confidence", None),
+        stop=params.get("stop", {"type": str(StoppingRule.default)})["type"] if hasattr(base_strategy, "stop") else "",
+        num_starts=getattr(base_strategy, "num_starts", 0),
+        budget=getattr(base_strategy, "budget", None),
+        asked_confidence=getattr(base_strategy, "confidence", None),
         params=params,
         changes=stored.meta.changes,
         adaptive=True,

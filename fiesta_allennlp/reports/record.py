@@ -91,45 +91,45 @@ class Report(Shown, Origin, Standings):
     collapsed: Tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, read: Reading, *, pair: bool = False) -> "Report":
+    def of(cls, reading: Reading, *, pair: bool = False) -> "Report":
         """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
-        history, result = read.history, read.result
-        intervals = _intervals(read)
+        history, result = reading.history, reading.result
+        intervals = _intervals(reading)
         candidates = tuple(
             CandidateReport.with_scores(
                 history,
                 candidate,
-                development=read.development,
-                num_parameters=read.num_parameters.get(candidate.name),
+                development=reading.development,
+                num_parameters=reading.num_parameters.get(candidate.name),
                 interval=intervals.get(candidate.name),
             )
             for candidate in result.candidates
         )
-        about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
-        compared = about_runs.get("comparisons", ())
-        origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
-        has_shared = not read.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
-        notes = (*changes(read.changes, read.words), *read.notes, *((SHARED_SPLITS,) if has_shared else ()))
+        run_fields = {} if reading.by_documents else _run_fields(reading, candidates, pair=pair)
+        comparisons = run_fields.get("comparisons", ())
+        origin_fields = {f.name: getattr(reading, f.name) for f in fields(Origin)}
+        has_shared = not reading.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
+        notes = (*changes(reading.changes, reading.words), *reading.notes, *((SHARED_SPLITS,) if has_shared else ()))
         return cls(
-            title=_title(read, pair=pair),
-            source=read.name,
-            decision=(*_decision(read, result, compared if pair else ()), *read.table_notes),
-            metric=read.metric.name,
-            minimise=read.metric.minimise,
+            title=_title(reading, pair=pair),
+            source=reading.name,
+            decision=(*_decision(reading, result, comparisons if pair else ()), *reading.table_notes),
+            metric=reading.metric.name,
+            minimise=reading.metric.minimise,
             leading=result.leading,
             candidates=candidates,
             margin=result.margin,
             stopped_by=result.stopped_by,
-            belief=read.belief_name,
-            path=belief_path(read.directed(history), read.belief),
-            order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
-            checklist=checklist_of(read.whole or read),
-            screening=_screening(read.whole or read),
-            missed_target=read.table_target,
+            belief=reading.belief_name,
+            path=belief_path(reading.directed(history), reading.belief),
+            order=tuple(e.request.candidate for e in history.evaluations) if reading.is_selection else (),
+            checklist=checklist_of(reading.unrestricted or reading),
+            screening=_screening(reading.unrestricted or reading),
+            missed_target=reading.table_target,
             collapsed=tuple(result.collapsed),
             is_pair=pair,
-            **{**origin, "notes": notes},
-            **about_runs,
+            **{**origin_fields, "notes": notes},
+            **run_fields,
         )
 
     @property
@@ -151,22 +151,22 @@ class Report(Shown, Origin, Standings):
     def ranked(self) -> Tuple[CandidateReport, ...]:
         """The candidates by the better mean; `leading` comes first, and those that are out come last."""
 
-        def place(candidate: CandidateReport) -> Tuple[bool, bool, float]:
+        def rank_key(candidate: CandidateReport) -> Tuple[bool, bool, float]:
             return candidate.name != self.leading, candidate.withdrawn, -self._directed_mean(candidate)
 
-        return tuple(sorted(self.candidates, key=place))
+        return tuple(sorted(self.candidates, key=rank_key))
 
     @property
     def ranked_comparisons(self) -> Tuple[Comparison, ...]:
         """The comparisons in the order of `ranked`."""
-        places = {candidate.name: place for place, candidate in enumerate(self.ranked)}
-        return tuple(sorted(self.comparisons, key=lambda comparison: places[comparison.second]))
+        ranks = {candidate.name: rank for rank, candidate in enumerate(self.ranked)}
+        return tuple(sorted(self.comparisons, key=lambda comparison: ranks[comparison.second]))
 
     @property
     def rival(self) -> Optional[CandidateReport]:
         """The other candidate of the best mean that took part to the end, None if there is none."""
-        others = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
-        return next(others, None)
+        rivals = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
+        return next(rivals, None)
 
     def _directed_mean(self, candidate: CandidateReport) -> float:
         mean = candidate.measure if self.by_documents else candidate.mean
@@ -178,14 +178,14 @@ class Report(Shown, Origin, Standings):
         Raises:
             ConfigError: if no candidate has this name.
         """
-        found = {candidate.name: candidate for candidate in self.candidates}
-        if name not in found:
-            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {', '.join(found)}.")
-        return found[name]
+        candidates_by_name = {candidate.name: candidate for candidate in self.candidates}
+        if name not in candidates_by_name:
+            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {', '.join(candidates_by_name)}.")
+        return candidates_by_name[name]
 
     def shown(self) -> Lines:
-        numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
-        table = number_table(self.words.candidate, (*numbers, "P(best)"))
+        headings = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
+        table = number_table(self.words.candidate, (*headings, "P(best)"))
         for candidate in self.ranked:
             table.add_row(escape(candidate.name), *self._numbers(candidate), candidate.standing)
         return [table, *self.decision]
@@ -197,72 +197,72 @@ class Report(Shown, Origin, Standings):
         return str(candidate.num_evaluations), mean, sd
 
 
-def _screening(read: Reading) -> Optional[ScreeningReport]:
-    if read.stored is None or not read.stored.directory.screening.store.is_file():
+def _screening(reading: Reading) -> Optional[ScreeningReport]:
+    if reading.stored is None or not reading.stored.directory.screening.store.is_file():
         return None
-    return screening_report(read.stored.directory, read.stored.meta.seed, read.result.candidates)
+    return screening_report(reading.stored.directory, reading.stored.meta.seed, reading.result.candidates)
 
 
-def _intervals(read: Reading) -> Dict[str, Interval]:
+def _intervals(reading: Reading) -> Dict[str, Interval]:
     """Return the interval of every system's measure, where the posterior is about measures."""
-    posterior = believed(read.history, read.belief).posterior if read.by_documents else None
+    posterior = believed(reading.history, reading.belief).posterior if reading.by_documents else None
     ends = None if posterior is None else posterior.interval(LEVEL)
-    return {} if ends is None else dict(zip(read.history.active, map(tuple, ends.tolist()), strict=True))
+    return {} if ends is None else dict(zip(reading.history.active, map(tuple, ends.tolist()), strict=True))
 
 
-def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
-    leading, development = read.result.leading, read.development
+def _run_fields(reading: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
+    leading, development = reading.result.leading, reading.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
     return {
-        "comparisons": _comparisons(read, candidates, pair=pair),
-        "single_score": None if leading is None else single_score(active, leading, minimise=read.metric.minimise),
+        "comparisons": _comparisons(reading, candidates, pair=pair),
+        "single_score": None if leading is None else single_score(active, leading, minimise=reading.metric.minimise),
         "development": None if development is None else report_development(active, development),
     }
 
 
-def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
+def _comparisons(reading: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
     """Compare the leading candidate with every other that has a score, or the two that were asked for."""
-    name = candidates[0].name if pair else read.result.leading
+    first_name = candidates[0].name if pair else reading.result.leading
     return tuple(
-        compare(first, other, minimise=read.metric.minimise, test_share=read.test_share)
+        compare(first, second, minimise=reading.metric.minimise, test_share=reading.test_share)
         for first in candidates
-        for other in candidates
-        if first.name == name != other.name and (pair or other.scores)
+        for second in candidates
+        if first.name == first_name != second.name and (pair or second.scores)
     )
 
 
-def _title(read: Reading, *, pair: bool) -> str:
+def _title(reading: Reading, *, pair: bool) -> str:
     if pair:
-        return " against ".join(read.history.candidates)
-    kind = "Selection" if read.is_selection else "Scores"
-    return f"{kind} among {len(read.history.candidates)} {read.words.candidates} by {read.metric.text}"
+        return " against ".join(reading.history.candidates)
+    kind = "Selection" if reading.is_selection else "Scores"
+    return f"{kind} among {len(reading.history.candidates)} {reading.words.candidates} by {reading.metric.text}"
 
 
-def _decision(read: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:
+def _decision(reading: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
-        scope = "" if read.table_notes else scope_in_words(result)
-        said = (*scores_in_words(result, pair=pair[0]), *collapsed_in_words(result), scope)
-        return tuple(filter(None, said))
-    if read.is_selection:
-        return selection_in_words(result, running=read.running)
-    about = {
-        "belief": read.belief_name,
-        "min_evaluations": read.belief.min_evaluations,
-        "target": read.table_target,
+        scope = "" if reading.table_notes else scope_in_words(result)
+        sentences = (*scores_in_words(result, pair=pair[0]), *collapsed_in_words(result), scope)
+        return tuple(filter(None, sentences))
+    if reading.is_selection:
+        return selection_in_words(result, running=reading.running)
+    template_values = {
+        "belief": reading.belief_name,
+        "min_evaluations": reading.belief.min_evaluations,
+        "target": reading.table_target,
     }
-    return (*scores_in_words(result, **about), *collapsed_in_words(result))
+    return (*scores_in_words(result, **template_values), *collapsed_in_words(result))
 
 
 def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
     """Compute P(best) after each evaluation, at most `MOST_POINTS` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
-    last = len(history.evaluations)
-    steps = np.unique(np.linspace(last, 1, num=min(last, MOST_POINTS), dtype=int)) if last else []
-    points: List[PathPoint] = []
-    now = history.first(0)
-    for number in map(int, steps):
-        now = now.after(history.evaluations[len(now.evaluations) : number])
-        begun = tuple(name for name in now.active if now.num_finished(name))
-        known = now if begun == now.active else replace(now, candidates=begun, withdrawn=frozenset())
-        points.append(PathPoint(number, believed(known, belief).decision.prob_best))
-    return tuple(point for point in points if point.prob_best)
+    num_runs = len(history.evaluations)
+    point_sizes = np.unique(np.linspace(num_runs, 1, num=min(num_runs, MOST_POINTS), dtype=int)) if num_runs else []
+    prob_best_path: List[PathPoint] = []
+    prefix = history.first(0)
+    for size in map(int, point_sizes):
+        prefix = prefix.after(history.evaluations[len(prefix.evaluations) : size])
+        begun = tuple(name for name in prefix.active if prefix.num_finished(name))
+        begun_history = prefix if begun == prefix.active else replace(prefix, candidates=begun, withdrawn=frozenset())
+        prob_best_path.append(PathPoint(size, believed(begun_history, belief).decision.prob_best))
+    return tuple(point for point in prob_best_path if point.prob_best)

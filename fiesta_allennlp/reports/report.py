@@ -53,16 +53,16 @@ def report(
             be written.
     """
     check_names(settings, ReportSettings)
-    named, content = table_settings(settings, source, "source")
-    lists = {name: as_tuple(value) for name, value in named.items()}
-    given = ReportSettings(**{**lists, "compare": None if compare is None else tuple(compare)})
-    made = Report.of(_read(given, content), pair=compare is not None)
+    table_options, content = table_settings(settings, source, "source")
+    option_values = {name: as_tuple(value) for name, value in table_options.items()}
+    report_settings = ReportSettings(**{**option_values, "compare": None if compare is None else tuple(compare)})
+    report_record = Report.of(_read_sources(report_settings, content), pair=compare is not None)
     if output is not None:
-        write_report(made, Path(output), long_table=given.long_table)
-    return made
+        write_report(report_record, Path(output), long_table=report_settings.long_table)
+    return report_record
 
 
-def _read(settings: ReportSettings, content: Content) -> Reading:
+def _read_sources(settings: ReportSettings, content: Content) -> Reading:
     source, compare = settings.source, settings.compare
     if compare is None:
         if content is not None:
@@ -74,19 +74,19 @@ def _read(settings: ReportSettings, content: Content) -> Reading:
         return read_source(Path(source), settings)
     if len(compare) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
-    opened = None if source is None else read_source(Path(source), settings, least_candidates=1)
+    source_reading = None if source is None else read_source(Path(source), settings, least_candidates=1)
     if content is not None:
-        opened = read_table(Path("rows"), settings, content, least_candidates=1)
-    return read_pair((compare[0], compare[1]), opened, settings)
+        source_reading = read_table(Path("rows"), settings, content, least_candidates=1)
+    return read_pair((compare[0], compare[1]), source_reading, settings)
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
     """Return the default output directory: inside the selection, or next to the table. Refuse a symbolic link."""
     is_directory = source is None or Path(source).is_dir()
-    place = Path(source or "") if is_directory else Path(source or "").parent
+    parent = Path(source or "") if is_directory else Path(source or "").parent
     if compare is not None:
-        output = place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
+        output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
     else:
-        output = RunDirectory(place).report if is_directory else place / f"{Path(source or '').stem}-report"
+        output = RunDirectory(parent).report if is_directory else parent / f"{Path(source or '').stem}-report"
     refuse_link(output)
     return output

@@ -106,18 +106,18 @@ class ReplayResult(Shown):
     def of(cls, settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None) -> "ReplayResult":
         """Make the replay, with a bar on a terminal."""
         with repetition_bar(console, settings.repetitions) as advance:
-            made = replay(settings, source=source, on_repetitions=advance)
-        if not made.repetitions:
+            replay_run = replay(settings, source=source, on_repetitions=advance)
+        if not replay_run.repetitions:
             raise KeyboardInterrupt
-        summary = summarise_replay(made)
-        own = {
+        summary = summarise_replay(replay_run)
+        computed_fields = {
             "mean_evaluations": summary["evaluations"]["mean"],
-            "num_evaluations": tuple(repetition.num_evaluations for repetition in made.repetitions),
-            "num_rounds": tuple(repetition.num_rounds for repetition in made.repetitions),
+            "num_evaluations": tuple(repetition.num_evaluations for repetition in replay_run.repetitions),
+            "num_rounds": tuple(repetition.num_rounds for repetition in replay_run.repetitions),
             "candidates": tuple(ReplayedCandidate(**entry) for entry in summary["candidates"]),
             "summary": summary,
         }
-        return cls(**{**{f.name: summary[f.name] for f in fields(cls) if f.name in summary}, **own})
+        return cls(**{**{f.name: summary[f.name] for f in fields(cls) if f.name in summary}, **computed_fields})
 
     def shown(self) -> Lines:
         return [replay_table(self.summary), *replay_in_words(self.summary)]

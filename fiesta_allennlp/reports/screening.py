@@ -80,13 +80,13 @@ def finalists_of(
     return tuple(
         Finalist(
             name=candidate.name,
-            place_before=place,
+            place_before=place_before,
             score_before=screened[candidate.name],
             place_after=by_mean.index(candidate.name) + 1 if candidate.name in means else None,
             mean_after=candidate.mean,
             num_runs=candidate.num_evaluations,
         )
-        for place, candidate in enumerate((c for c in selected if c.name in screened), start=1)
+        for place_before, candidate in enumerate((c for c in selected if c.name in screened), start=1)
     )
 
 
@@ -115,13 +115,13 @@ def screening_report(
     )
 
 
-def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
+def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
     """Describe how the screening ended and how the fresh runs changed its order."""
-    screened, selected = found.screening, found.selection
+    screened, selected = summary.screening, summary.selection
     candidates: Sequence[CandidateResult] = () if selected is None else selected.candidates
     scores = {config.name: config.score for config in screened.candidates if config.score is not None}
     names = {screened.leading} if selected is None else {candidate.name for candidate in candidates}
-    about = {
+    template_values = {
         "report": None,
         "screened": screened,
         "is_over": selected is None,
@@ -129,10 +129,10 @@ def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
         "finalists": finalists_of(scores, candidates, Metric.of(screened.metric)),
         "values": legend({config.name: config.values for config in screened.candidates if config.name in names}),
     }
-    return tuple(render_paragraphs("search.j2", **about))
+    return tuple(render_paragraphs("search.j2", **template_values))
 
 
 def search_plan_in_words(plan: "SearchPlan") -> List[str]:
     prepared = plan.prepared
-    about = {"executor": prepared.executor.describe(), "metric": prepared.checked.settings.scored_by.text}
-    return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **about)
+    template_values = {"executor": prepared.executor.describe(), "metric": prepared.settings.scored_by.text}
+    return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **template_values)

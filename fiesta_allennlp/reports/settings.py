@@ -12,9 +12,9 @@ from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
 REPORT = "Report"
-_report = partial(option, group=REPORT)
+_report_option = partial(option, group=REPORT)
 
-OF_REPORTED_TABLES = (*OF_TABLES, "done", "splits", "belief")
+TABLE_OPTIONS = (*OF_TABLES, "done", "splits", "belief")
 """The settings of a report that a selection has recorded."""
 
 
@@ -50,14 +50,14 @@ class ReportSettings(TableSettings):
         metavar="DIR",
         parse=Path,
     )
-    compare: Optional[Tuple[str, ...]] = _report(
+    compare: Optional[Tuple[str, ...]] = _report_option(
         None,
         "report on two candidates only, each as a name; as PATH:NAME in another selection or table; or as the PATH of "
         "a table with one candidate",
         metavar=("A", "B"),
     )
-    paired: bool = _report(False, "with --compare of two tables: match splits by name", can_be_undone=False)
-    long_table: bool = _report(
+    paired: bool = _report_option(False, "with --compare of two tables: match splits by name", can_be_undone=False)
+    long_table: bool = _report_option(
         False,
         "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
         can_be_undone=False,

@@ -20,8 +20,8 @@ from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import selection_table
 from fiesta_allennlp.reports.words import (
     collapsed_in_words,
+    ended_in_words,
     failures_in_words,
-    in_words,
     running_in_words,
     scope_in_words,
 )
@@ -45,13 +45,13 @@ def status_of(root: Path) -> Status:
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:
-            status, directory = _of_screening(stored), directory.screening
+            status, directory = _screening_status(stored), directory.screening
     else:
-        status = _of_selection(read_directory(root))
-    return replace(status, sentences=(*status.sentences, *_workers(directory, root)))
+        status = _selection_status(read_directory(root))
+    return replace(status, sentences=(*status.sentences, *_worker_lines(directory, root)))
 
 
-def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
+def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
     """List the workers of a selection, if it has a queue that this user can read."""
     with suppress(OSError):
         for queue in RunQueue.all_in(directory.queue):
@@ -59,25 +59,25 @@ def _workers(directory: RunDirectory, root: Path) -> Iterator[str]:
             silence = queue.silence()
             for name, seconds in silence.items():
                 worker = Worker.of(name)
-                on = f", GPU {worker.device}" if worker.device else ""
-                sign = f"last sign of life {duration_text(round(seconds))} ago"
-                yield f"Worker on {worker.host} (process {worker.pid}{on}): {runs.get(name, 'no run')}, {sign}."
+                on_gpu = f", GPU {worker.device}" if worker.device else ""
+                seen = f"last sign of life {duration_text(round(seconds))} ago"
+                yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {seen}."
             if not silence:
                 yield f"No worker is there. Start one: {command('worker')} {root}"
 
 
-def _of_selection(source: Reading) -> Status:
-    result, history = source.result, source.history
-    told = running_in_words(result) if source.running else in_words(result)
-    about_scores = (result.scored_on, scope_in_words(result))
-    told_of_runs = (*failures_in_words(result), told, *collapsed_in_words(result), *about_scores)
-    sentences = tuple(filter(None, (*told_of_runs, *source.legend, _last_finished(history))))
+def _selection_status(reading: Reading) -> Status:
+    result, history = reading.result, reading.history
+    decision = running_in_words(result) if reading.running else ended_in_words(result)
+    score_sentences = (result.scored_on, scope_in_words(result))
+    run_sentences = (*failures_in_words(result), decision, *collapsed_in_words(result), *score_sentences)
+    sentences = tuple(filter(None, (*run_sentences, *reading.legend, _last_finished(history))))
     pending = Counter(request.candidate for request in history.pending)
-    table = selection_table(result, pending, heading="running" if source.running else "pending")
-    return Status(table, sentences, source.running)
+    table = selection_table(result, pending, heading="running" if reading.running else "pending")
+    return Status(table, sentences, reading.running)
 
 
-def _of_screening(stored: Stored) -> Status:
+def _screening_status(stored: Stored) -> Status:
     from fiesta_allennlp.searches.screener import failed_configs
     from fiesta_allennlp.searches.search_settings import stored_search
 
@@ -88,11 +88,11 @@ def _of_screening(stored: Stored) -> Status:
     for evaluation in best:
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
     configs = settings.num_configs or len(stored.candidates)
-    now, under_way = ("running", "running") if stored.running else ("interrupted", "pending")
-    done = (
+    state, pending_word = ("running", "running") if stored.running else ("interrupted", "pending")
+    num_runs_text = (
         f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed_configs(history))} failed"
     )
-    sentences = (f"The screening is {now}.", f"{done}, {len(history.pending)} {under_way}.")
+    sentences = (f"The screening is {state}.", f"{num_runs_text}, {len(history.pending)} {pending_word}.")
     values = legend(stored.values(evaluation.request.candidate for evaluation in best))
     return Status(table, tuple(filter(None, (*sentences, *values, _last_finished(history)))), stored.running)
 

@@ -19,7 +19,7 @@ from fiesta_allennlp.trainings.pool import Preparation, preparation_of
 SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
-OF_FILES = "files "
+FILES_PREFIX = "files "
 """Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
 
 
@@ -35,21 +35,21 @@ class Stored:
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with understood(directory.store):
-                self.preparations = {each.name: preparation_of(each.facts) for each in self.candidates}
+                self.preparations = {candidate.name: preparation_of(candidate.facts) for candidate in self.candidates}
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the data from AllenNLP's readers, or of the files of programs. Empty if programs split
         their own data."""
         pools = [preparation.pool for preparation in self.preparations.values()]
-        of_readers = [pool.fingerprint for pool in pools if not pool.is_of_program]
-        of_files = [f"{OF_FILES}{pool.fingerprint}" for pool in pools if pool.fingerprint]
-        return next(iter([*of_readers, *of_files]), "")
+        reader_fingerprints = [pool.fingerprint for pool in pools if not pool.is_of_program]
+        file_fingerprints = [f"{FILES_PREFIX}{pool.fingerprint}" for pool in pools if pool.fingerprint]
+        return next(iter([*reader_fingerprints, *file_fingerprints]), "")
 
-    def share_of(self, part: str) -> Optional[float]:
+    def share_of(self, set_name: str) -> Optional[float]:
         """Return the share of this part of a random split. None if programs split their own data."""
-        targets = next(iter(self.preparations.values())).pool.targets
-        return targets[part] / sum(targets.values()) if targets.get(part) else None
+        set_sizes = next(iter(self.preparations.values())).pool.targets
+        return set_sizes[set_name] / sum(set_sizes.values()) if set_sizes.get(set_name) else None
 
     def values(self, names: Iterable[str]) -> Dict[str, str]:
         """Return the values of those candidates that have a number instead of a name."""
@@ -74,11 +74,11 @@ class Stored:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
         num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
         try:
-            written = Result.read(self.directory.root)
+            result = Result.read(self.directory.root)
         except StoreError:
             return "interrupted"
-        is_latest = written.num_evaluations + sum(each.num_missed for each in written.candidates) == num_scored
-        return written.stopped_by if is_latest else "interrupted"
+        is_latest = result.num_evaluations + sum(c.num_missed for c in result.candidates) == num_scored
+        return result.stopped_by if is_latest else "interrupted"
 
 
 @contextmanager

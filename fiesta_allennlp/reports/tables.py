@@ -29,9 +29,9 @@ def selection_table(result: Result, pending: Mapping[str, int] = {}, *, heading:
 
 
 def documents_table(result: DocumentsResult) -> Table:
-    metric, number = result.metric, result.documents["num_documents"]
+    metric, num_documents = result.metric, result.documents["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
-    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} available")
+    table = number_table("system", columns, title=f"{metric}, {count_text(num_documents, 'document')} available")
     for system in result.candidates:
         table.add_row(
             escape(system.name),
@@ -60,15 +60,15 @@ PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    peaks = [_gpu_peak_gib(outcome) for outcome in outcomes]
-    gpu = ("GPU memory (GiB)",) if any(peaks) else ()
-    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu))
-    for outcome, peak in zip(outcomes, peaks, strict=True):
+    gpu_peaks_gib = [_gpu_peak_gib(outcome) for outcome in outcomes]
+    gpu_columns = ("GPU memory (GiB)",) if any(gpu_peaks_gib) else ()
+    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu_columns))
+    for outcome, gpu_peak_gib in zip(outcomes, gpu_peaks_gib, strict=True):
         score, memory = "failed", MISSING
         if isinstance(outcome, Evaluation):
             score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        on_gpu = (number_text(peak, 2),) if gpu else ()
-        table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *on_gpu)
+        gpu_cells = (number_text(gpu_peak_gib, 2),) if gpu_columns else ()
+        table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *gpu_cells)
     return table
 
 
@@ -88,7 +88,7 @@ def plan_shown(plan: Any) -> Lines:
         parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
         table.add_row(escape(name), parameters, *shares, metrics)
-    return _plan_shown(table, plan, prepared.checked.settings.strategy_params())
+    return _plan_shown(table, plan, prepared.settings.strategy_params())
 
 
 def documents_plan_shown(plan: Any) -> Lines:
@@ -99,14 +99,14 @@ def documents_plan_shown(plan: Any) -> Lines:
     for column in ("cost of a query", "answers kept"):
         table.add_column(column, justify="right")
     for name, system in prepared.systems.items():
-        kept = plan.kept.get(name, 0)
-        table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
+        num_kept = plan.kept.get(name, 0)
+        table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(num_kept or ""))
     return _plan_shown(table, plan, prepared.choice.strategy_params, prepared=prepared)
 
 
 def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepared: Optional[Any] = None) -> Lines:
     stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
     options = join_pairs({key: value for key, value in {**strategy, **stop}.items() if key not in ("type", "belief")})
-    commands = {name: typed.replace(sys.executable, "python") for name, typed in getattr(plan, "commands", {}).items()}
-    about = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
-    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **about)]
+    commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
+    values = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
+    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **values)]

@@ -87,7 +87,7 @@ def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root} has no screening. If {command('select')} began it, resume it with that.")
     meta = _first_stage(directory).meta
-    late = sorted(overlay(given, of=SearchSettings).keys() - {f.name for f in fields(Settings)})
+    late = sorted(overlay(given, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
     if late:
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given

@@ -81,11 +81,11 @@ def create_database(path: Path) -> sqlite3.Connection:
     if path.exists():
         raise StoreError(f"{path} already exists. Use --recover to continue its selection.")
     try:
-        for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
-            path.with_name(path.name + left).unlink(missing_ok=True)
-        for part in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
-            part.unlink(missing_ok=True)
-        with replacing(path) as part, closing(sqlite3.connect(part)) as database:
+        for ending in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        for file in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
+            file.unlink(missing_ok=True)
+        with replacing(path) as file, closing(sqlite3.connect(file)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
@@ -131,8 +131,8 @@ def understood(path: Path) -> Iterator[None]:
     except NOT_A_STORE as error:
         if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
             raise _unavailable(path, error) from error
-        why = "reading it has no end" if str(error) == "interrupted" else shortened(describe(error)).rstrip(".")
-        raise StoreError(f"{path} cannot be read as a store: {why}. Restore it from a copy.") from error
+        reason = "reading it has no end" if str(error) == "interrupted" else shortened(describe(error)).rstrip(".")
+        raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
 def _version(database: sqlite3.Connection) -> int:
@@ -141,11 +141,11 @@ def _version(database: sqlite3.Connection) -> int:
 
 def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
     """Refuse a store of another version, and tables that are not as this package makes them, such as views."""
-    with closing(sqlite3.connect(":memory:")) as ours:
-        ours.executescript(SCHEMA)
-        made = _objects(ours)
-    there = _objects(database)
-    if not version and there.get("meta") == made["meta"]:
+    with closing(sqlite3.connect(":memory:")) as expected_database:
+        expected_database.executescript(SCHEMA)
+        expected = _objects(expected_database)
+    actual = _objects(database)
+    if not version and actual.get("meta") == expected["meta"]:
         row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
         version = VERSION if row is not None and row[0] == "1" else row and row[0]
     if version not in (0, VERSION):
@@ -153,11 +153,11 @@ def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
             f"{path} is a version {shortened(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
             "Use the fiesta_allennlp release that created it."
         )
-    other = [name for name, statement in made.items() if there.get(name) != statement]
+    different = [name for name, statement in expected.items() if actual.get(name) != statement]
     triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    if other or triggers:
-        why = f"the table '{other[0]}' is missing or different" if other else "it has triggers"
-        raise StoreError(f"{path} cannot be read as a store: {why}. Restore it from a copy.")
+    if different or triggers:
+        reason = f"the table '{different[0]}' is missing or different" if different else "it has triggers"
+        raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.")
 
 
 def _objects(database: sqlite3.Connection) -> Dict[str, str]:
@@ -222,14 +222,14 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     requests = {_key(row): record_of(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
-    numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
-    numbers += [row["finished_order"] for row in (*finished, *failures)]
-    if unusable := [number for number in numbers if not 0 <= value_of(number, int, "number") < MOST_RUNS]:
-        raise ConfigError(f"a run has the number {unusable[0]}")
-    rows_of_names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
-    names = tuple(value_of(row["name"], str, "name") for row in rows_of_names)
-    if unknown := {candidate for candidate, _ in requests}.difference(names):
-        raise LookupError(f"runs of the unknown candidate {min(unknown)}")
+    run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
+    run_numbers += [row["finished_order"] for row in (*finished, *failures)]
+    if invalid_numbers := [number for number in run_numbers if not 0 <= value_of(number, int, "number") < MOST_RUNS]:
+        raise ConfigError(f"a run has the number {invalid_numbers[0]}")
+    name_rows = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+    names = tuple(value_of(row["name"], str, "name") for row in name_rows)
+    if unknown_names := {candidate for candidate, _ in requests}.difference(names):
+        raise LookupError(f"runs of the unknown candidate {min(unknown_names)}")
     return History(
         candidates=names,
         evaluations=tuple(_outcome(Evaluation, row, requests) for row in finished),

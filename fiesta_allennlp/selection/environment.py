@@ -40,38 +40,38 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
     }
 
 
-def with_this(environments: Sequence[Dict[str, Any]], here: Dict[str, Any]) -> List[Dict[str, Any]]:
+def with_this(environments: Sequence[Dict[str, Any]], current: Dict[str, Any]) -> List[Dict[str, Any]]:
     """Return the environments of a selection's sessions, and this one if it differs from the last."""
-    return [*environments] if here in environments[-1:] else [*environments, here]
+    return [*environments] if current in environments[-1:] else [*environments, current]
 
 
-def changed_code(environments: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> List[str]:
+def changed_code(environments: Sequence[Mapping[str, Any]], current: Mapping[str, Any]) -> List[str]:
     """Return the files, and the modules with source files, that have changed since the selection last ran."""
     before = environments[-1].get("code", {}) if environments else {}
-    return [name for name, digest in here["code"].items() if before.get(name, digest) != digest]
+    return [name for name, digest in current["code"].items() if before.get(name, digest) != digest]
 
 
 def check_directory(environments: Sequence[Mapping[str, Any]]) -> None:
     """Refuse to continue a selection in another directory than it began in, where relative paths name other files. A
     directory that does not exist any more, or on another machine, has been moved."""
-    began = next((each["directory"] for each in environments if "directory" in each), "")
-    if os.path.isdir(began) and not os.path.samefile(began, os.getcwd()):
+    first_directory = next((recorded["directory"] for recorded in environments if "directory" in recorded), "")
+    if os.path.isdir(first_directory) and not os.path.samefile(first_directory, os.getcwd()):
         raise StoreError(
-            f"the selection began in {began}, where its relative paths start, but the current directory is "
-            f"{os.getcwd()}. Continue there: cd {shlex.quote(began)}"
+            f"the selection began in {first_directory}, where its relative paths start, but the current directory is "
+            f"{os.getcwd()}. Continue there: cd {shlex.quote(first_directory)}"
         )
 
 
 def _digests(modules: Iterable[str]) -> Dict[str, str]:
-    found = {}
+    digests = {}
     for name in modules:
         digest = hashlib.sha256()
         sources = _sources(name)
         for file in sources:
             digest.update(f"{file.name} {digest_of(file)}".encode())
         if sources:
-            found[name] = digest.hexdigest()
-    return found
+            digests[name] = digest.hexdigest()
+    return digests
 
 
 def _sources(module: str) -> List[Path]:
@@ -81,21 +81,21 @@ def _sources(module: str) -> List[Path]:
         return []
     if spec is None:
         return []
-    places = spec.submodule_search_locations
-    if places is not None:
-        return sorted(path for place in places for path in Path(place).rglob("*.py"))
+    directories = spec.submodule_search_locations
+    if directories is not None:
+        return sorted(path for directory in directories for path in Path(directory).rglob("*.py"))
     return [Path(spec.origin)] if spec.origin is not None and Path(spec.origin).is_file() else []
 
 
 def _versions(modules: Sequence[str]) -> Dict[str, str]:
     """Return the versions of `PACKAGES` and of the distributions that modules come from. Python 3.10 does not know all
     of them; the others mostly have the module's name."""
-    known = packages_distributions() if modules else {}
-    found = {"fiesta-allennlp": __version__}
-    for name in (*PACKAGES, *(distribution for module in modules for distribution in known.get(module, [module]))):
+    known_names = packages_distributions() if modules else {}
+    versions = {"fiesta-allennlp": __version__}
+    for name in (*PACKAGES, *(name for module in modules for name in known_names.get(module, [module]))):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def _processor() -> str:
@@ -110,38 +110,38 @@ def _processor() -> str:
 def gpus(fact: str) -> List[str]:
     """Return one fact about each NVIDIA card as `nvidia-smi --query-gpu` names it, without units; empty without a card.
     torch is not asked, because it would take memory on each card."""
-    return _of_driver(f"--query-gpu={fact}", "--format=csv,noheader,nounits")
+    return _nvidia_smi(f"--query-gpu={fact}", "--format=csv,noheader,nounits")
 
 
-DEVICES = "CUDA_VISIBLE_DEVICES"
-SLICE = "MIG-"  # begins the names of parts of a card
-NAMES = ("GPU-", SLICE)
+DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
+MIG_PREFIX = "MIG-"  # begins the names of parts of a card
+GPU_PREFIXES = ("GPU-", MIG_PREFIX)
 
 
 def visible_gpus() -> List[str]:
     """Return the GPUs that this process may use, in the order in which it numbers them, as `CUDA_VISIBLE_DEVICES` names
     them: numbers of cards, or names. As for CUDA, a list ends before its first wrong entry, and is empty if an entry is
     repeated. Only where the driver does not answer, torch counts them."""
-    listed, cards = os.environ.get(DEVICES), [str(number) for number, _ in enumerate(gpus("name"))]
+    device_list, cards = os.environ.get(DEVICES_VARIABLE), [str(index) for index, _ in enumerate(gpus("name"))]
     if not cards:
-        cards = [str(number) for number in range(_num_of_torch())]
-        return cards if listed is None else _entries(listed)[: len(cards)]
-    if listed is None:
+        cards = [str(index) for index in range(_num_torch_devices())]
+        return cards if device_list is None else _split_devices(device_list)[: len(cards)]
+    if device_list is None:
         return cards
-    entries = list(takewhile(lambda entry: entry in cards or is_gpu(entry), _entries(listed)))
-    return entries if len(set(entries)) == len(entries) else []
+    devices = list(takewhile(lambda entry: entry in cards or is_gpu(entry), _split_devices(device_list)))
+    return devices if len(set(devices)) == len(devices) else []
 
 
 def is_gpu(name: str) -> bool:
     """Return whether a name, such as GPU-8932f937 or one that begins with MIG-, is that of a card or a part of one."""
-    return name.startswith(NAMES) and any(f"UUID: {name}" in line for line in _of_driver("-L"))
+    return name.startswith(GPU_PREFIXES) and any(f"UUID: {name}" in line for line in _nvidia_smi("-L"))
 
 
-def _entries(listed: str) -> List[str]:
-    return [entry.strip() for entry in listed.split(",") if entry.strip()]
+def _split_devices(device_list: str) -> List[str]:
+    return [entry.strip() for entry in device_list.split(",") if entry.strip()]
 
 
-def _num_of_torch() -> int:
+def _num_torch_devices() -> int:
     try:
         import torch
     except ModuleNotFoundError:  # a selection among programs needs no torch
@@ -149,10 +149,10 @@ def _num_of_torch() -> int:
     return torch.cuda.device_count()
 
 
-def _of_driver(*query: str) -> List[str]:
+def _nvidia_smi(*query: str) -> List[str]:
     """Return the lines of an answer of `nvidia-smi`; none if it does not answer."""
     try:
-        done = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=20, check=True)
+        process = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    return [line.strip() for line in process.stdout.splitlines() if line.strip()]

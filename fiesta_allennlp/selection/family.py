@@ -49,9 +49,9 @@ class SelectionFamily(ABC):
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
-    def prepared(self, place: RunDirectory, console: Console) -> ContextManager[None]:
+    def prepared(self, directory: RunDirectory, console: Console) -> ContextManager[None]:
         """Build, open and try what the runs need; close it at the end of the context. Logs and working files are
-        written below `place` and are found in the directory of the selection afterwards."""
+        written below `directory` and are found in the directory of the selection afterwards."""
 
     @property
     @abstractmethod

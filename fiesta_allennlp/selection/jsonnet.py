@@ -19,10 +19,10 @@ Source = Union[Path, str]
 Variables = Mapping[str, str]
 """Texts for `std.extVar`."""
 
-_KNOWN: Dict[Tuple[Source, str], str] = {}
+_EVALUATED: Dict[Tuple[Source, str], str] = {}
 """The results of sources at variables, inside of `evaluating_together`."""
 
-AT_ONCE = 500
+MOST_POINTS = 500
 """The points of one evaluation of `evaluating_together`."""
 
 DEFAULTS = {
@@ -46,15 +46,15 @@ def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Var
     `variables` win over those of the environment. Raise a `ConfigError` that calls the file `where`."""
     try:
         content = json.loads(_evaluated(source, variables or {}))
-        given = json.loads(_evaluated(overrides, variables or {})) if overrides else {}
-        if isinstance(given, dict) and "+" in overrides:
-            given = json.loads(_evaluated(f"{_extended(content, given)} + ({overrides})", variables or {}))
+        changes = json.loads(_evaluated(overrides, variables or {})) if overrides else {}
+        if isinstance(changes, dict) and "+" in overrides:
+            changes = json.loads(_evaluated(f"{_extended(content, changes)} + ({overrides})", variables or {}))
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{where} is not valid Jsonnet: {str(error).strip()}") from error
-    if not isinstance(given, dict):
+    if not isinstance(changes, dict):
         raise ConfigError(f'{where}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
-        return with_overrides(content, given)
+        return with_overrides(content, changes)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 
@@ -63,11 +63,11 @@ def _evaluated(source: Source, variables: Variables) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
     key = source, _identity(variables)
-    if key in _KNOWN:
-        return _KNOWN[key]
-    given = {**DEFAULTS, **_environment(), **variables}
+    if key in _EVALUATED:
+        return _EVALUATED[key]
+    ext_vars = {**DEFAULTS, **_environment(), **variables}
     is_text = isinstance(source, str)
-    return evaluate_snippet("", source, ext_vars=given) if is_text else evaluate_file(str(source), ext_vars=given)
+    return evaluate_snippet("", source, ext_vars=ext_vars) if is_text else evaluate_file(str(source), ext_vars=ext_vars)
 
 
 @contextmanager
@@ -77,37 +77,37 @@ def evaluating_together(sources: Sequence[Source], points: Sequence[Variables]) 
     One evaluation of Jsonnet takes 25 ms, nearly all of it for Jsonnet's own library, so hundreds of points share one.
     If that fails, as for a wrong point, or an imported file that reads a variable, each is evaluated alone.
     """
-    distinct = list({_identity(point): point for point in points}.values())
+    unique = list({_identity(point): point for point in points}.values())
     try:
-        for source, start in itertools.product([each for each in sources if each], range(0, len(distinct), AT_ONCE)):
-            some = distinct[start : start + AT_ONCE]
+        for source, start in itertools.product([s for s in sources if s], range(0, len(unique), MOST_POINTS)):
+            batch = unique[start : start + MOST_POINTS]
             with suppress(RuntimeError, OSError, UnicodeDecodeError):
-                _KNOWN.update({(source, _identity(point)): text for point, text in _at_all(source, some)})
+                _EVALUATED.update({(source, _identity(point)): text for point, text in _evaluate_all(source, batch)})
         yield
     finally:
-        _KNOWN.clear()
+        _EVALUATED.clear()
 
 
 def _identity(variables: Variables) -> str:
     return json.dumps(variables, sort_keys=True)
 
 
-def _at_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Variables, str]]:
+def _evaluate_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Variables, str]]:
     """Evaluate a source at several points, with a `std.extVar` that looks into the point first. Raise a `RuntimeError`
     if one of them fails."""
     from _jsonnet import evaluate_snippet
 
     text, name = (source, "") if isinstance(source, str) else (source.read_text(encoding="utf-8"), str(source))
-    together = f"""local _outer = std; [
+    snippet = f"""local _outer = std; [
         local std = _outer {{
             extVar(name):: if _outer.objectHas(_point, name) then _point[name] else _outer.extVar(name)
         }};
         {text}
         for _point in {json.dumps(points, ensure_ascii=False)}
     ]"""
-    of_points = {key for point in points for key in point}
-    known = {key: value for key, value in {**DEFAULTS, **_environment()}.items() if key not in of_points}
-    contents = json.loads(evaluate_snippet(name, together, ext_vars=known))
+    point_keys = {key for point in points for key in point}
+    ext_vars = {key: value for key, value in {**DEFAULTS, **_environment()}.items() if key not in point_keys}
+    contents = json.loads(evaluate_snippet(name, snippet, ext_vars=ext_vars))
     return zip(points, map(json.dumps, contents), strict=True)
 
 
@@ -116,46 +116,46 @@ def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     the last step of a path may be a new key; raise a `ValueError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
     for path, value in overrides.items():
-        _put(result, path, copy.deepcopy(value), path)
+        _set_value(result, path, copy.deepcopy(value), path)
     return result
 
 
 def _extended(content: Any, overrides: Mapping[str, Any]) -> str:
     """Return the objects and lists of a config that overrides name, by their paths, so that `+:` adds to them."""
-    found = {path: _at(content, path) for path in overrides}
-    return json.dumps({path: value for path, value in found.items() if isinstance(value, (dict, list))})
+    values = {path: _value_at(content, path) for path in overrides}
+    return json.dumps({path: value for path, value in values.items() if isinstance(value, (dict, list))})
 
 
-def _at(holder: Any, path: str) -> Any:
+def _value_at(holder: Any, path: str) -> Any:
     """Return the value at a path; None if it does not exist."""
-    places = _places(holder)
-    if path in places:
-        return holder[places[path]]
-    step = next((name for name in places if path.startswith(f"{name}.")), None)
-    return None if step is None else _at(holder[places[step]], path[len(step) + 1 :])
+    keys = _keys_by_text(holder)
+    if path in keys:
+        return holder[keys[path]]
+    prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
+    return None if prefix is None else _value_at(holder[keys[prefix]], path[len(prefix) + 1 :])
 
 
-def _put(holder: Any, path: str, value: Any, whole: str) -> None:
-    places = _places(holder)
-    if path in places or (isinstance(holder, dict) and "." not in path):
-        holder[places.get(path, path)] = value
+def _set_value(holder: Any, path: str, value: Any, override: str) -> None:
+    keys = _keys_by_text(holder)
+    if path in keys or (isinstance(holder, dict) and "." not in path):
+        holder[keys.get(path, path)] = value
         return
-    step = next((name for name in places if path.startswith(f"{name}.")), None)
+    prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
     if not isinstance(holder, (dict, list)):
-        above = whole[: -len(path) - 1]
-        kept = {"type": holder} if isinstance(holder, str) else {}
+        parent_path = override[: -len(path) - 1]
+        type_entry = {"type": holder} if isinstance(holder, str) else {}
         raise ValueError(
-            f"cannot apply the override '{whole}', because '{above}' is {json.dumps(holder)}, not an object. Override "
-            f"'{above}' as a whole, with {json.dumps({**kept, path: value})}."
+            f"cannot apply the override '{override}', because '{parent_path}' is {json.dumps(holder)}, not an object. "
+            f"Override '{parent_path}' as a whole, with {json.dumps({**type_entry, path: value})}."
         )
-    if step is None:
-        missing = path.partition(".")[0]
-        hint = did_you_mean(missing, places)
-        raise ValueError(f"cannot apply the override '{whole}', because the config has no key '{missing}'.{hint}")
-    _put(holder[places[step]], path[len(step) + 1 :], value, whole)
+    if prefix is None:
+        key = path.partition(".")[0]
+        hint = did_you_mean(key, keys)
+        raise ValueError(f"cannot apply the override '{override}', because the config has no key '{key}'.{hint}")
+    _set_value(holder[keys[prefix]], path[len(prefix) + 1 :], value, override)
 
 
-def _places(holder: Any) -> Dict[str, Any]:
+def _keys_by_text(holder: Any) -> Dict[str, Any]:
     """Return the keys of an object, or the positions of a list, by their text; empty for anything else."""
     if isinstance(holder, (dict, list)):
         return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}

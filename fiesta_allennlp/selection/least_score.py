@@ -40,11 +40,11 @@ class LeastScore:
     def applied(self, history: History) -> History:
         """Return the history with the runs that missed the score as failures."""
         outcomes = [self.judged(run) for run in history.evaluations]
-        failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        if not failed:
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        if not failures:
             return history
-        finished = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
-        return replace(history, evaluations=finished, failures=(*history.failures, *failed))
+        evaluations = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+        return replace(history, evaluations=evaluations, failures=(*history.failures, *failures))
 
 
 EVERY_SCORE = LeastScore()

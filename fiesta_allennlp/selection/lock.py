@@ -15,7 +15,7 @@ SECONDS_FOR_READERS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
 
 SECONDS_BETWEEN_TRIES = 0.01
-GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+MISSING_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
 class Lock:
@@ -37,17 +37,17 @@ class Lock:
         except OSError as error:
             why = "it is a file" if directory.root.is_file() else error
             raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
-        self._own: Dict[Path, Optional[Tuple[int, int]]] = {}
+        self._identities: Dict[Path, Optional[Tuple[int, int]]] = {}
         self.own(directory.lock)
 
     def own(self, *paths: Path) -> None:
         """Remember open files, for `check`. Their numbers stay theirs while they are open, even once deleted."""
-        self._own.update({path: _identity(path) for path in paths})
+        self._identities.update({path: _identity(path) for path in paths})
 
     @property
     def lost(self) -> Optional[Path]:
         """The path at which another file lies, or none, instead of the one that was opened."""
-        return next((path for path, identity in self._own.items() if _identity(path) != identity), None)
+        return next((path for path, identity in self._identities.items() if _identity(path) != identity), None)
 
     def check(self) -> None:
         """Raise a `StoreError` if the directory or one of its files was deleted, moved or replaced meanwhile: another
@@ -103,7 +103,7 @@ def _identity(path: Path) -> Optional[Tuple[int, int]]:
     try:
         status = path.stat()
     except OSError as error:
-        if error.errno in GONE:
+        if error.errno in MISSING_ERRORS:
             return None
         raise StoreError(
             f"{path} is unavailable: {error}. Nothing recorded so far is lost. Continue with --recover."

@@ -270,7 +270,7 @@ class Selection:
             return
         self.retries.put(request)
         at_start = not self._history().evaluations
-        if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
+        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *submitted]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Fix this, then continue with --recover; the finished runs in {self.directory.root} "

@@ -24,8 +24,8 @@ class Metric:
     minimise: bool = False
 
     @classmethod
-    def of(cls, typed: str) -> "Metric":
-        return cls(typed[1:] if typed[:1] in ("-", "+") else typed, minimise=typed.startswith("-"))
+    def of(cls, text: str) -> "Metric":
+        return cls(text[1:] if text[:1] in ("-", "+") else text, minimise=text.startswith("-"))
 
     @property
     def typed(self) -> str:
@@ -43,42 +43,42 @@ class Metric:
         return -1 if self.minimise else 1
 
 
-def error_in(typed: str) -> Optional[str]:
+def error_in(name: str) -> Optional[str]:
     """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
     None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
-    parts = [part for part in re.split(r"[\W_]+", typed.lower()) if part]
-    if typed[:1] in ("-", "+") or "neg" in parts:
+    words = [word for word in re.split(r"[\W_]+", name.lower()) if word]
+    if name[:1] in ("-", "+") or "neg" in words:
         return None
-    return next((part for part in parts if ERRORS.fullmatch(part)), None)
+    return next((word for word in words if ERRORS.fullmatch(word)), None)
 
 
-def check_sign(typed: str) -> None:
+def check_sign(name: str) -> None:
     """Refuse the name of an error or a loss without a sign, because its highest mean would win. `+NAME` maximises such
     a metric anyway."""
-    known = error_in(typed)
-    if known:
+    error = error_in(name)
+    if error:
         raise ConfigError(
-            f"--metric {typed}: a metric with '{known}' in its name is usually minimized, but without a sign the "
-            f"highest mean wins. Use --metric=-{typed} to minimize it, or --metric=+{typed} to maximize it."
+            f"--metric {name}: a metric with '{error}' in its name is usually minimized, but without a sign the "
+            f"highest mean wins. Use --metric=-{name} to minimize it, or --metric=+{name} to maximize it."
         )
 
 
-def usable(score: float, told: str) -> float:
-    """Return a comparable score. Raise a `FiestaError` that begins with `told` if it is not finite, or above
+def usable(score: float, name: str) -> float:
+    """Return a comparable score. Raise a `FiestaError` that begins with `name` if it is not finite, or above
     `LARGEST_SCORE`."""
     from fiesta_allennlp.core.records import LARGEST_SCORE  # imports NumPy, which --help does without
 
     if not isinstance(score, int) and not math.isfinite(score):
-        raise FiestaError(f"{told} = {score}, which is not a finite number.")
+        raise FiestaError(f"{name} = {score}, which is not a finite number.")
     if abs(score) > LARGEST_SCORE:  # an integer may be too large for a float
-        raise FiestaError(f"{told} = {shortened(score)}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
+        raise FiestaError(f"{name} = {shortened(score)}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
     return float(score)
 
 
 FRACTION, PERCENT = 1.0, 100.0
 """The largest scores of these scales."""
 
-APART = 10.0
+MIN_FACTOR = 10.0
 """The least factor between fractions and percentages. Losses around 1 are closer together."""
 
 FEWEST_EQUAL = 3
@@ -93,15 +93,15 @@ def score_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
 def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return a note if some scores look like percentages and others like fractions, of several candidates or of one.
     `scores` are by candidate."""
-    sizes = sorted(abs(score) for each in scores.values() for score in each if score)
-    fractions, others = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
-    if not fractions or not others or others[-1] > PERCENT or others[0] < APART * fractions[-1]:
+    sizes = sorted(abs(score) for values in scores.values() for score in values if score)
+    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
+    if not fractions or not percents or percents[-1] > PERCENT or percents[0] < MIN_FACTOR * fractions[-1]:
         return []
-    of_fractions = [name for name, each in scores.items() if any(0 < abs(score) <= FRACTION for score in each)]
-    of_percentages = [name for name, each in scores.items() if any(abs(score) > FRACTION for score in each)]
+    with_fractions = [name for name, values in scores.items() if any(0 < abs(score) <= FRACTION for score in values)]
+    with_percents = [name for name, values in scores.items() if any(abs(score) > FRACTION for score in values)]
     return [
-        f"The scores are on two scales: {', '.join(of_fractions)} with fractions such as {fractions[-1]:g}, and "
-        f"{', '.join(of_percentages)} with percentages such as {others[-1]:g}. Report all scores on one scale."
+        f"The scores are on two scales: {', '.join(with_fractions)} with fractions such as {fractions[-1]:g}, and "
+        f"{', '.join(with_percents)} with percentages such as {percents[-1]:g}. Report all scores on one scale."
     ]
 
 
@@ -109,8 +109,8 @@ def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return a note for each candidate whose scores are all one number, if it has `FEWEST_EQUAL`. `scores` are by
     candidate."""
     return [
-        f"All {len(each)} scores of {name} are {each[0]:g}. Check that its runs use their seed and split, and that the "
-        "metric counts the whole set."
-        for name, each in scores.items()
-        if len(each) >= FEWEST_EQUAL and len(set(each)) == 1
+        f"All {len(values)} scores of {name} are {values[0]:g}. Check that its runs use their seed and split, and that "
+        "the metric counts the whole set."
+        for name, values in scores.items()
+        if len(values) >= FEWEST_EQUAL and len(set(values)) == 1
     ]

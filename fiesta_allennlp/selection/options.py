@@ -69,8 +69,8 @@ def with_default(help: str, default: Any) -> str:
         return help
     if isinstance(default, str):
         return re.sub(rf"\b{default}\b", rf"{default} (default)", help, count=1)
-    first, *others = help.split(";", maxsplit=1)
-    return ";".join([f"{first} (default {default:g})", *others])
+    first_part, *further_parts = help.split(";", maxsplit=1)
+    return ";".join([f"{first_part} (default {default:g})", *further_parts])
 
 
 def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
@@ -93,9 +93,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
+def by_present_names(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Return settings from a store or a file under their present names."""
-    return {EARLIER_NAMES.get(name, name): value for name, value in given.items()}
+    return {EARLIER_NAMES.get(name, name): value for name, value in settings.items()}
 
 
 # The check.
@@ -129,12 +129,12 @@ def _check_value(name: str, value: Any, declared: Option, annotation: Any) -> No
 
 def check_names(names: Iterable[str], settings: Any) -> None:
     """Refuse a name that is not a field of the settings."""
-    known = [f.name for f in fields(settings)]
-    valid = f" Valid settings: {', '.join(known)}."
-    unknown = [name for name in names if name not in known]
+    valid = [f.name for f in fields(settings)]
+    listed = f" Valid settings: {', '.join(valid)}."
+    unknown = [name for name in names if name not in valid]
     if unknown:
-        said = (f"'{name}' is an unknown setting.{did_you_mean(name, known) or valid}" for name in unknown)
-        raise ConfigError(" ".join(said))
+        messages = (f"'{name}' is an unknown setting.{did_you_mean(name, valid) or listed}" for name in unknown)
+        raise ConfigError(" ".join(messages))
 
 
 # The parser.
@@ -145,10 +145,10 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     The options have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
     annotations = typing.get_type_hints(settings)
-    earlier = {now: flag(before) for before, now in EARLIER_NAMES.items()}
+    earlier_flags = {present_name: flag(earlier_name) for earlier_name, present_name in EARLIER_NAMES.items()}
     for name, declared in options_of(settings):
         if declared.group:
-            flags = filter(None, (declared.short, flag(name), earlier.get(name)))
+            flags = filter(None, (declared.short, flag(name), earlier_flags.get(name)))
             groups[declared.group].add_argument(
                 *flags,
                 dest=name,
@@ -167,14 +167,14 @@ def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
     metavar = declared.metavar or "|".join(declared.choices) or None
     parse = declared.parse or (kind if kind in (float, int) else None)
     nargs = len(declared.metavar) if isinstance(declared.metavar, tuple) else None
-    how = {"type": parse, "metavar": metavar, "nargs": nargs}
-    return {key: value for key, value in how.items() if value is not None}
+    arguments = {"type": parse, "metavar": metavar, "nargs": nargs}
+    return {key: value for key, value in arguments.items() if value is not None}
 
 
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
     """Return the settings that were typed, with tuples for argparse's lists."""
-    typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
-    return {name: as_tuple(value) for name, value in typed.items() if value != []}
+    values = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
+    return {name: as_tuple(value) for name, value in values.items() if value != []}
 
 
 def as_tuple(value: Any) -> Any:
@@ -196,15 +196,15 @@ def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
 
 
 def words_of(name: str, value: Any) -> List[str]:
-    typed = flag(name)
+    option = flag(name)
     if isinstance(value, bool):
-        return [typed if value else "--no-" + typed[2:]]
+        return [option if value else "--no-" + option[2:]]
     if isinstance(value, (list, tuple)) and all(isinstance(item, float) for item in value):
-        return [typed, ",".join(map(str, value))] if value else []
+        return [option, ",".join(map(str, value))] if value else []
     if isinstance(value, (list, tuple)) and not any(isinstance(item, dict) for item in value):
-        return [word for item in value for word in (typed, str(item))]
+        return [word for item in value for word in (option, str(item))]
     text = json.dumps(value) if isinstance(value, (dict, list, tuple)) else str(value)
-    return [f"{typed}={text}"] if text.startswith("-") else [typed, text]  # else it would be taken for an option
+    return [f"{option}={text}"] if text.startswith("-") else [option, text]  # else it would be taken for an option
 
 
 def as_json(settings: Any) -> Dict[str, Any]:
@@ -214,10 +214,10 @@ def as_json(settings: Any) -> Dict[str, Any]:
 
 def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
     """Describe the changes that a resumed selection makes but must not."""
-    now = as_json(new)
-    before = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
+    new_values = as_json(new)
+    old_values = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
     return [
-        f"{flag(name)} was {json.dumps(before[name])} and is now {json.dumps(now[name])}"
+        f"{flag(name)} was {json.dumps(old_values[name])} and is now {json.dumps(new_values[name])}"
         for name, declared in options_of(new)
-        if declared.is_fixed and before[name] != now[name]
+        if declared.is_fixed and old_values[name] != new_values[name]
     ]

@@ -91,7 +91,7 @@ class CandidateResult:
     def of(cls: Type[SomeCandidate], history: History, decision: Decision, name: str) -> SomeCandidate:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.scores(name)
-        failed = [failure for failure in history.failures if failure.request.candidate == name]
+        failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
         return cls(
             name=name,
@@ -101,7 +101,7 @@ class CandidateResult:
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
-            failed_runs=tuple(FailedRun(f.request.name, f.kind, f.error) for f in failed),
+            failed_runs=tuple(FailedRun(f.request.name, f.kind, f.error) for f in failures),
             num_counted_failures=history.num_counted_failures(name),
             seconds=sum(evaluation.seconds for evaluation in history.evaluations_of(name)),
         )
@@ -109,17 +109,17 @@ class CandidateResult:
     @classmethod
     def of_entry(cls: Type[SomeCandidate], entry: Mapping[str, Any]) -> SomeCandidate:
         """Make the record of an entry, without the keys of a later version. Earlier ones wrote failures as texts."""
-        known = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
+        known_fields = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
         if "state" in entry:
-            failed = tuple(FailedRun(each["run"], each["kind"], each["error"]) for each in entry["failed_runs"])
-            return cls(**{**known, "failed_runs": failed})
+            failed_runs = tuple(FailedRun(run["run"], run["kind"], run["error"]) for run in entry["failed_runs"])
+            return cls(**{**known_fields, "failed_runs": failed_runs})
         is_removed = entry.get("removed") or "--allow-removed" in (entry.get("withdrawn_because") or "")
-        failed = tuple(_failed_run(text, entry["name"]) for text in entry.get("failure_reasons", ()))
+        failed_runs = tuple(_failed_run(text, entry["name"]) for text in entry.get("failure_reasons", ()))
         return cls(
-            **known,
+            **known_fields,
             state="taking part" if not entry.get("withdrawn") else "removed" if is_removed else "failed",
-            failed_runs=failed,
-            num_counted_failures=len(failed),
+            failed_runs=failed_runs,
+            num_counted_failures=len(failed_runs),
         )
 
     @written
@@ -185,9 +185,9 @@ class CandidateResult:
 
 def _failed_run(text: str, candidate: str) -> FailedRun:
     """Return the failure that an earlier version described as `a-0 error: out of memory`."""
-    number, _, reason = text.removeprefix(f"{candidate}-").partition(" ")
+    replicate, _, reason = text.removeprefix(f"{candidate}-").partition(" ")
     kind, _, error = reason.partition(": ")
-    return FailedRun(f"{candidate}-{number}", kind, error)
+    return FailedRun(f"{candidate}-{replicate}", kind, error)
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class Result(Standings):
             "margin": decision.margin,
             "expected_loss": decision.expected_loss,
             "lacking": dict(Counter(decision.lacking)),
-            "credible_margin": _margin(history, decision.credible_margin),
+            "credible_margin": _credible_margin_entry(history, decision.credible_margin),
             "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
             "collapsed": collapsed_in(history, minimise=metric.minimise),
             "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, metric.sign),
@@ -313,7 +313,7 @@ class Result(Standings):
     def _of_content(cls: Type[SomeResult], content: Mapping[str, Any], directory: Path) -> SomeResult:
         """Make the record, without the keys of a later version. Earlier ones had other names."""
         sets = content["sets"] if "sets" in content else _sets_of_earlier(content.get("scored_on", ""))
-        present = {
+        present_fields = {
             "leading": content["best"],
             "candidates": tuple(map(cls.candidate_class.of_entry, content["candidates"])),
             "sets": None if sets is None else tuple(sets),
@@ -321,7 +321,7 @@ class Result(Standings):
             "collapsed": tuple(content.get("collapsed", ())),
             "directory": directory,
         }
-        return cls(**{**{f.name: content[f.name] for f in fields(cls) if f.name in content}, **present})
+        return cls(**{**{f.name: content[f.name] for f in fields(cls) if f.name in content}, **present_fields})
 
     def write(self) -> None:
         """Write `selection.json` into the directory, in one step."""
@@ -374,13 +374,13 @@ def _sets_of_earlier(sentence: str) -> Optional[Tuple[str, ...]]:
     )
 
 
-def _margin(history: History, found: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
+def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
     """Return the margin that would have decided; None if it is as large as the range of all scores, so that any
     candidate would do, or far below the differences between them."""
     scores = [evaluation.score for evaluation in history.evaluations]
-    extent = float(np.ptp(scores)) if scores else 0.0
-    is_meant = found is not None and SMALLEST_SHARE * extent <= found.margin < extent
-    return asdict(found) if found is not None and is_meant else None
+    score_range = float(np.ptp(scores)) if scores else 0.0
+    is_informative = margin is not None and SMALLEST_SHARE * score_range <= margin.margin < score_range
+    return asdict(margin) if margin is not None and is_informative else None
 
 
 def decimals_of(candidates: Iterable[CandidateResult]) -> int:

@@ -53,8 +53,8 @@ class Retries:
         self.in_vain: Counter[Request] = Counter()  # the failures of each run since any last finished
         self._num_finished = 0
         # How many had finished when these began, and failed, for the first time.
-        self._begun: Dict[Request, int] = {}
-        self._failed: Dict[Request, int] = {}
+        self._begun_at: Dict[Request, int] = {}
+        self._failed_at: Dict[Request, int] = {}
 
     @property
     def waiting(self) -> List[Request]:
@@ -63,7 +63,7 @@ class Retries:
     def put(self, request: Request) -> None:
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
-        self._failed.setdefault(request, self._num_finished)
+        self._failed_at.setdefault(request, self._num_finished)
         self.in_vain[request] += 1
         self._due[request] = time.monotonic() + pause
 
@@ -86,26 +86,26 @@ class Retries:
         if failure.kind != "machine":
             return failure
         request = failure.request
-        tries, after_all = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
+        tries, most_tries = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
         if history.num_finished(request.candidate):
-            is_unfit = tries >= after_all and self._works_since(self._failed, [request])
+            is_unfit = tries >= most_tries and self._works_since(self._failed_at, [request])
         else:
-            own = [each for each in self._begun if each.candidate == request.candidate]
+            begun = [begun for begun in self._begun_at if begun.candidate == request.candidate]
             is_known = any((f.request.candidate, f.kind) == (request.candidate, "unfit") for f in history.failures)
-            is_unfit = tries >= max(max_failures, 2) and self._works_since(self._failed, own)
-            is_unfit = is_unfit or ((is_known or tries >= after_all) and self._works_since(self._begun, own))
+            is_unfit = tries >= max(max_failures, 2) and self._works_since(self._failed_at, begun)
+            is_unfit = is_unfit or ((is_known or tries >= most_tries) and self._works_since(self._begun_at, begun))
         return replace(failure, kind="unfit") if is_unfit else failure
 
-    def _works_since(self, when: Mapping[Request, int], requests: Sequence[Request]) -> bool:
+    def _works_since(self, finished_counts: Mapping[Request, int], requests: Sequence[Request]) -> bool:
         """Return whether a run has finished since one of these first began, or failed."""
-        return any(self._num_finished > when.get(request, self._num_finished) for request in requests)
+        return any(self._num_finished > finished_counts.get(request, self._num_finished) for request in requests)
 
     def take(self, most: int) -> List[Request]:
-        now = time.monotonic()
-        taken = [request for request, due in self._due.items() if due <= now][: max(0, most)]
-        for request in taken:
+        moment = time.monotonic()
+        due_requests = [request for request, due in self._due.items() if due <= moment][: max(0, most)]
+        for request in due_requests:
             del self._due[request]
-        return taken
+        return due_requests
 
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:
@@ -113,7 +113,7 @@ class Retries:
             self.in_vain.pop(request, None)
 
     def note_begun(self, request: Request) -> None:
-        self._begun.setdefault(request, self._num_finished)
+        self._begun_at.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
         """Record that a run has finished, so the machine does work."""

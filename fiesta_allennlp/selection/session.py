@@ -28,7 +28,7 @@ from fiesta_allennlp.strategies.margins import is_recorded_margin, unfixed
 
 def run_selection(
     family: Type[Family],
-    given: Union[Mapping[str, Any], SelectionSettings],
+    settings: Union[Mapping[str, Any], SelectionSettings],
     root: Path,
     *,
     console: Console,
@@ -52,11 +52,11 @@ def run_selection(
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
-        if isinstance(given, SelectionSettings):
-            return session.begin(given, force=force)
+        if isinstance(settings, SelectionSettings):
+            return session.begin(settings, force=force)
         if recover:
-            return session.resume(given, allow_removed=allow_removed)
-        return session.begin(family.options.of(given), force=force)
+            return session.resume(settings, allow_removed=allow_removed)
+        return session.begin(family.options.of(settings), force=force)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ class _Session(Generic[Family]):
     console: Console
     stack: ExitStack
 
-    def resume(self, given: Mapping[str, Any], *, allow_removed: bool) -> Result:
+    def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
         store = self._opened(create=False)
         meta = store.meta()
@@ -88,16 +88,16 @@ class _Session(Generic[Family]):
                 f"Note: {directory.store} belongs to another user. Resuming it runs the programs and imports the "
                 "packages that it names."
             )
-        known = store.history(max_failures=1)
-        is_scored = bool(known.evaluations) or any(failure.kind == "score" for failure in known.failures)
-        settings = self._resumed_settings(given, meta, is_scored=is_scored)
+        all_history = store.history(max_failures=1)
+        is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
+        settings = self._resumed_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
         selection = family.check(settings, stored, allow_removed=allow_removed)
         num_done = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
         self._prepare(selection, directory)
-        if meta.settings and (changed_options(meta.settings, selection.settings) or "max_failures" in given):
+        if meta.settings and (changed_options(meta.settings, selection.settings) or "max_failures" in new_settings):
             store.reopen("metric")  # runs may have reported another metric, or are to be tried once more
         return self._run(selection, store, changes=self._changes(meta, selection.settings, num_done))
 
@@ -114,12 +114,12 @@ class _Session(Generic[Family]):
             store = self._opened(create=True)
             self._prepare(selection, directory)
             return self._run(selection, store)
-        place = directory.next
-        delete(place.root)
-        place.root.mkdir(parents=True)
-        self.stack.callback(delete, place.root)
-        self._prepare(selection, place)  # the old one is deleted only for a selection that can begin
-        workspace.clear(directory, instead=place)
+        preparation_directory = directory.next
+        delete(preparation_directory.root)
+        preparation_directory.root.mkdir(parents=True)
+        self.stack.callback(delete, preparation_directory.root)
+        self._prepare(selection, preparation_directory)  # the old one is deleted only for a selection that can begin
+        workspace.clear(directory, instead=preparation_directory)
         return self._run(selection, self._opened(create=True))
 
     def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
@@ -127,8 +127,8 @@ class _Session(Generic[Family]):
         choose, and conclude."""
         settings, meta = selection.settings, store.meta()
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        here = environment(settings.include_package, selection.code)
-        for name in changed_code(meta.environments, here):
+        current_environment = environment(settings.include_package, selection.code)
+        for name in changed_code(meta.environments, current_environment):
             self.console.print(
                 f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
                 "changes scores, start over in another directory."
@@ -139,7 +139,7 @@ class _Session(Generic[Family]):
                 kind=selection.name,
                 settings=as_json(settings),
                 seed=seed,
-                environments=with_this(meta.environments, here),
+                environments=with_this(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
                 **selection.meta,
             )
@@ -166,28 +166,28 @@ class _Session(Generic[Family]):
     def _opened(self, *, create: bool) -> RunStore:
         return self.stack.enter_context(workspace.opened(self.directory, create=create))
 
-    def _prepare(self, selection: Family, place: RunDirectory) -> None:
-        self.stack.enter_context(selection.prepared(place, self.console))
+    def _prepare(self, selection: Family, directory: RunDirectory) -> None:
+        self.stack.enter_context(selection.prepared(directory, self.console))
 
-    def _resumed_settings(self, given: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
+    def _resumed_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
         """Return the given settings above those in the store. Until a run is scored, the metric may change."""
         family, root = self.family, self.directory.root
         if not meta.begun:
-            self._check_begun(given)
+            self._check_begun(new_settings)
         stored = meta.settings or {}
         if stored and meta.kind != family.name:
             raise StoreError(
                 f"{root}: the selection was started with {command(COMMANDS[meta.kind])}. Resume it with that command."
             )
-        if str(given.get("seed")) == meta.seed:
-            given = {name: value for name, value in given.items() if name != "seed"}
-        if is_recorded_margin(given.get("margin"), stored.get("margin")):
-            given = {name: value for name, value in given.items() if name != "margin"}
-        if given.get("min_score", stored.get("min_score")) != stored.get("min_score"):
+        if str(new_settings.get("seed")) == meta.seed:
+            new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
+        if is_recorded_margin(new_settings.get("margin"), stored.get("margin")):
+            new_settings = {name: value for name, value in new_settings.items() if name != "margin"}
+        if new_settings.get("min_score", stored.get("min_score")) != stored.get("min_score"):
             stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now
-        settings = family.options.of(stored, given)
-        kept = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
-        forbidden = changed_options(kept, settings) if stored else []
+        settings = family.options.of(stored, new_settings)
+        comparable = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
+        forbidden = changed_options(comparable, settings) if stored else []
         if forbidden:
             raise ConfigError(
                 f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden)}. "
@@ -195,11 +195,11 @@ class _Session(Generic[Family]):
             )
         return settings
 
-    def _check_begun(self, given: Mapping[str, Any]) -> None:
+    def _check_begun(self, new_settings: Mapping[str, Any]) -> None:
         """Refuse to resume a store without settings, unless they are passed again and no run exists."""
         directory, family = self.directory, self.family
         check_not_lost(directory)
-        if not given.get(family.positional):
+        if not new_settings.get(family.positional):
             raise StoreError(
                 f"{directory.root}: nothing to recover: the selection was stopped before its first {family.step}. "
                 f"Repeat its {family.positional} and options, without --recover."
@@ -209,9 +209,9 @@ class _Session(Generic[Family]):
         """List how a resumed selection changes its choice of runs and its end, after `num_done` runs."""
         if not num_done:
             return []
-        before = self.family.options.of(meta.settings or {}).deciding()
+        old_values = self.family.options.of(meta.settings or {}).deciding()
         return [
-            {"option": name, "before": before[name], "now": now, "num_done": num_done}
-            for name, now in settings.deciding().items()
-            if before[name] != now
+            {"option": name, "before": old_values[name], "now": value, "num_done": num_done}
+            for name, value in settings.deciding().items()
+            if old_values[name] != value
         ]

@@ -107,7 +107,7 @@ class ChoiceSettings:
     @classmethod
     def of(cls: Type[Chosen], *layers: Mapping[str, Any]) -> Chosen:
         """Make the settings from layers of given values, as `overlay` merges them."""
-        return cls(**overlay(*layers, of=cls))
+        return cls(**overlay(*layers, settings_class=cls))
 
     @property
     def on_official_splits(self) -> bool:
@@ -123,13 +123,13 @@ class ChoiceSettings:
         included. None stands for no limit, and for the default of `max_evaluations`."""
         params = self.strategy_params()
         options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
-        named = {name: params.pop(name, None) for name in options}
+        named_options = {name: params.pop(name, None) for name in options}
         defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": self.default_stop}}
-        if named["budget"] is None:
+        if named_options["budget"] is None:
             defaults["confidence"] = CONFIDENCE
-        known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
-        others = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
-        return {"strategy": params, **known, **others}
+        filled = {name: defaults.get(name) if value is None else value for name, value in named_options.items()}
+        run_options = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
+        return {"strategy": params, **filled, **run_options}
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
@@ -138,14 +138,14 @@ class ChoiceSettings:
         for name in ("stop", "belief"):
             if name in params:
                 params[name] = registered(params[name], f"--strategy: '{name}'")
-        given = {
+        options = {
             "confidence": self.confidence,
             "budget": self.budget,
             "margin": self.margin,
             "max_evaluations": self.max_evaluations,
             "stop": None if self.stop is None else registered(self.stop, "--stop"),
         }
-        fill(params, given, "--strategy")
+        fill(params, options, "--strategy")
         params.setdefault("belief", registered(self.belief or self.default_belief, "--belief"))
         return params
 
@@ -171,8 +171,8 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     return option(default, help, group=group, choices=SPLITS, is_fixed=True)
 
 
-def seed_option(group: str, what: str = "a selection (default: random, saved in selection.json)") -> Any:
-    return option(None, f"master random seed, to repeat {what}", group=group, metavar="N", least=0, is_fixed=True)
+def seed_option(group: str, repeated: str = "a selection (default: random, saved in selection.json)") -> Any:
+    return option(None, f"master random seed, to repeat {repeated}", group=group, metavar="N", least=0, is_fixed=True)
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
@@ -201,10 +201,10 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     return dict(value)
 
 
-def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
+def fill(params: Dict[str, Any], options: Mapping[str, Any], where: str) -> None:
     """Fill given options into the config of their owner, which the option `where` gave. Refuse an entry that
     differs."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             if name in params and params[name] != value:
                 raise ConfigError(
@@ -213,8 +213,8 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
             params[name] = value
 
 
-def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, Any]:
-    """Merge layers of given values of the class `of`; later layers win.
+def overlay(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:
+    """Merge layers of given values of the class `settings_class`; later layers win.
 
     A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
     executor removes the options of the one below.
@@ -228,42 +228,43 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
         for below in [*replaced, "strategy"] if replaced else []:
             merged.pop(below, None)
         if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
-            for name, declared in options_of(of):
+            for name, declared in options_of(settings_class):
                 if declared.is_of_executor:
                     merged.pop(name, None)
-        check_names(list(layer), of)
+        check_names(list(layer), settings_class)
         merged.update({name: as_tuple(value) for name, value in layer.items()})
         if isinstance(merged.get("cuda_devices"), tuple):
             merged["cuda_devices"] = ",".join(map(str, merged["cuda_devices"]))
     return merged
 
 
-def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
+def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:
     """Return the values of a `--config` file: Jsonnet with the names of options, with dashes or underscores. The class
-    `of` checks whether they go together once flags are laid over them."""
+    `settings_class` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file.")
     values = read_jsonnet(path, where=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     try:
-        given = overlay(by_present_names({name.replace("-", "_"): value for name, value in values.items()}), of=of)
-        check_values(given, of)
+        typed_names = {name.replace("-", "_"): value for name, value in values.items()}
+        settings = overlay(by_present_names(typed_names), settings_class=settings_class)
+        check_values(settings, settings_class)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
-    return given
+    return settings
 
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Rename settings of a store without `kind`, whose default strategy was called `ttts`: without a `challenger`, that
     is `top_two` now. The default stopping rule was P(best) alone."""
     result = dict(settings)
-    given = settings.get("strategy")
-    params = registered(given, "--strategy") if given else {}
+    strategy = settings.get("strategy")
+    params = registered(strategy, "--strategy") if strategy else {}
     if params.get("type") == "ttts" and "challenger" not in params:
         result["strategy"] = {**params, "type": "top_two"}
     if not any(
-        {"budget", "stop"} & {key for key, value in of.items() if value is not None} for of in (settings, params)
+        {"budget", "stop"} & {key for key, value in layer.items() if value is not None} for layer in (settings, params)
     ):
         result["stop"] = "bayesian"
     return result

@@ -116,7 +116,7 @@ class StoreReader:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A run that missed `least_score`, by default that of the settings, is a failure and not stored as one."""
-        return (least_score or self.least_score).applied(self._known()).withdrawing(max_failures=max_failures)
+        return (least_score or self.least_score).applied(self._read_history()).withdrawing(max_failures=max_failures)
 
     @property
     def least_score(self) -> LeastScore:
@@ -128,7 +128,7 @@ class StoreReader:
                 self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
         return self._least_score
 
-    def _known(self) -> History:
+    def _read_history(self) -> History:
         removed = self.meta().removed
         with understood(self._path):
             return read_history(self._database, removed=removed)
@@ -240,7 +240,7 @@ class RunStore(StoreReader):
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Record requests as pending, before any of their work starts."""
-        known = self._known()
+        all_history = self._read_history()
         with self._changing():
             for request in requests:
                 values = list(asdict(request).values())
@@ -250,19 +250,19 @@ class RunStore(StoreReader):
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
-            later = known.reserving(requests)
+            later = all_history.reserving(requests)
         self._history = later
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
         """Record the outcome of a pending request. With `try_again`, a failure leaves it pending."""
-        known, later = self._known(), None
+        history, new_history = self._read_history(), None
         with self._changing():
             if isinstance(outcome, Failure):
                 self._record_failure(outcome, try_again=try_again)
             else:
                 self._record_evaluation(outcome)
-                later = known.after([outcome])
-        self._history = later
+                new_history = history.after([outcome])
+        self._history = new_history
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
@@ -318,9 +318,9 @@ class RunStore(StoreReader):
         with transaction(self._database):
             yield
 
-    def _known(self) -> History:
+    def _read_history(self) -> History:
         if self._history is None:
-            self._history = super()._known()
+            self._history = super()._read_history()
         return self._history
 
     def num_reserved(self) -> int:

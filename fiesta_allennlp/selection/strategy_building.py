@@ -90,9 +90,9 @@ def _check_kind(params: Dict[str, Any]) -> None:
     name = params["type"]
     if name in Strategy.available():
         has_budget = issubclass(Strategy.by_name(name), FixedBudget)
-        others = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
-        if wrong := [key for key in others if key in params]:
-            other = "--budget" if has_budget else f"--strategy {name}"
-            raise ConfigError(f"{flag(wrong[0])} cannot be combined with {other}. Use one or the other.")
+        invalid = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
+        if wrong := [key for key in invalid if key in params]:
+            option = "--budget" if has_budget else f"--strategy {name}"
+            raise ConfigError(f"{flag(wrong[0])} cannot be combined with {option}. Use one or the other.")
         if has_budget and "budget" not in params:
             raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")

@@ -16,24 +16,24 @@ from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
 
 def duration_text(seconds: float) -> str:
     """Format a duration in the two largest units of hours, minutes and seconds."""
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole // 60 % 60
+    whole_seconds = round(seconds)
+    hours, minutes = whole_seconds // 3600, whole_seconds // 60 % 60
     if hours:
         return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{seconds:.1f} s"
+    return f"{minutes} min {whole_seconds % 60} s" if minutes else f"{seconds:.1f} s"
 
 
-OnSplits = Tuple[Sequence[int], Sequence[float]]
+SplitScores = Tuple[Sequence[int], Sequence[float]]
 """Split seeds and scores of a candidate, equally long."""
 
 
-def differences_on_shared_splits(first: OnSplits, second: OnSplits) -> np.ndarray:
+def differences_on_shared_splits(first: SplitScores, second: SplitScores) -> np.ndarray:
     """Return the differences of mean scores on the splits that both candidates have, in the first one's order."""
-    mine, theirs = _means_by_split(first), _means_by_split(second)
-    return np.array([mine[seed] - theirs[seed] for seed in mine if seed in theirs])
+    first_means, second_means = _means_by_split(first), _means_by_split(second)
+    return np.array([first_means[seed] - second_means[seed] for seed in first_means if seed in second_means])
 
 
-def _means_by_split(scored: OnSplits) -> Dict[int, float]:
+def _means_by_split(scored: SplitScores) -> Dict[int, float]:
     by_split: Dict[int, List[float]] = {}
     for seed, score in zip(*scored, strict=True):
         by_split.setdefault(seed, []).append(score)
@@ -50,21 +50,21 @@ def collapsed_in(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], .
     `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
     """
     directed = history.turned if minimise else history
-    entries: List[Dict[str, Any]] = []
+    collapsed: List[Dict[str, Any]] = []
     for name, runs in collapsed_runs(directed).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
         sds = float(sds_below(directed.scores(name)).max())
-        entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
-    return tuple(entries)
+        collapsed.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
+    return tuple(collapsed)
 
 
-def collapsed_text(found: Mapping[str, Any], *, minimise: bool) -> str:
+def collapsed_text(entry: Mapping[str, Any], *, minimise: bool) -> str:
     """Describe an entry of `collapsed_in`: its meaning for P(best), and what to do."""
-    scores, side = found["scores"], "above" if minimise else "below"
+    scores, side = entry["scores"], "above" if minimise else "below"
     lie = "lies" if len(scores) == 1 else "lie up to"
     listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
     return (
-        f"{len(scores)} of {found['num_runs']} runs of {found['candidate']} {lie} {found['sds']:.0f} robust sds {side} "
+        f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {lie} {entry['sds']:.0f} robust sds {side} "
         f"the others ({listed}). P(best) of a mean cannot see collapsed runs that are rarer. Use --min-score to count "
         "them as failed, or report the share."
     )
@@ -72,8 +72,8 @@ def collapsed_text(found: Mapping[str, Any], *, minimise: bool) -> str:
 
 def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
     """Return the sentence about the collapsed runs of each candidate that has some."""
-    found = collapsed_in(history, minimise=minimise)
-    return {each["candidate"]: collapsed_text(each, minimise=minimise) for each in found}
+    collapsed = collapsed_in(history, minimise=minimise)
+    return {candidate["candidate"]: collapsed_text(candidate, minimise=minimise) for candidate in collapsed}
 
 
 def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
@@ -110,16 +110,16 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
     """Write a file in one step, so that a reader never sees half a file. Records become plain data."""
-    with replacing(path) as part:
-        part.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
+    with replacing(path) as file:
+        file.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write `evaluations.csv` from the rows of a store, one line for every outcome, in order of finishing."""
     metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
     names = sorted({name for reported in metrics for name in reported})
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
+    with replacing(path) as file, file.open("w", encoding="utf-8", newline="") as csv_file:
+        writer = csv.writer(csv_file, lineterminator="\n")
         writer.writerow([*CSV_COLUMNS, *(to_csv(f"metric:{name}") for name in names)])
         for row, reported in zip(rows, metrics, strict=True):
             writer.writerow([to_csv(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])

@@ -41,13 +41,13 @@ def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
             )
     if force:
         return
-    ours = {path.name for path in directory.contents()}
-    ours |= {path.name for path in (directory.lock, directory.detached_log)}
+    own = {path.name for path in directory.contents()}
+    own |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
-    others = [name for name in names if name not in ours and not name.startswith((".", directory.answers.name))]
-    if others:
+    foreign = [name for name in names if name not in own and not name.startswith((".", directory.answers.name))]
+    if foreign:
         raise StoreError(
-            f"{directory.root} contains other files, such as {', '.join(others[:3])}. Choose a new or empty directory "
+            f"{directory.root} contains other files, such as {', '.join(foreign[:3])}. Choose a new or empty directory "
             f"with -s, such as {directory.root / 'selection'}, or add --force, which does not touch those files."
         )
 
@@ -66,7 +66,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
     new one made in the place `instead` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    held = Lock(directory)
+    lock = Lock(directory)
     try:
         end_queues_left(directory)
         for path in directory.contents():
@@ -80,7 +80,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
             if path.exists():
                 path.rename(directory.root / path.name)
     finally:
-        held.release()
+        lock.release()
 
 
 @contextmanager

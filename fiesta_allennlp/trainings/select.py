@@ -76,7 +76,7 @@ class Trainings(SelectionFamily):
         return cls(settings, stored.directory, roster, strategy)
 
     @contextmanager
-    def prepared(self, place: RunDirectory, console: Console) -> Iterator[None]:
+    def prepared(self, directory: RunDirectory, console: Console) -> Iterator[None]:
         for note in self.notes():
             console.print(f"Note: {note}")
         settings, given = self.settings, self.roster.given
@@ -89,7 +89,7 @@ class Trainings(SelectionFamily):
             if fresh:
                 vectors = self.directory.vectors.resolve()  # which `place` becomes
                 known.update(
-                    (name, made.moved_to(vectors)) for name, made in self.prepare(fresh, place, console).items()
+                    (name, made.moved_to(vectors)) for name, made in self.prepare(fresh, directory, console).items()
                 )
                 check_same_pool({name: known[name].pool for name in given})
                 for note in known[next(iter(fresh))].pool.notes:
@@ -110,9 +110,9 @@ class Trainings(SelectionFamily):
             yield from (f"{name}: {note}" for note in type_of(config).notes(self.roster.division))
 
     def prepare(
-        self, candidates: Mapping[str, Candidate], place: RunDirectory, console: Console
+        self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
     ) -> Dict[str, Preparation]:
-        return prepare_all(candidates, self.settings, self.roster, place, console)
+        return prepare_all(candidates, self.settings, self.roster, directory, console)
 
     # What the store keeps.
 
@@ -137,11 +137,6 @@ class Trainings(SelectionFamily):
         return sorted({file for candidate in given for file in type_of(candidate.config).code})
 
     # The runs.
-
-    @property
-    def checked(self) -> "Trainings":
-        """This selection, for reports of dry runs."""
-        return self
 
     @property
     def pool(self) -> Pool:

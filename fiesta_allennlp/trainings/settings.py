@@ -255,6 +255,3 @@ class Settings(SelectionSettings):
 def executor_options() -> List[str]:
     """Return the names of the settings that belong to one executor or another."""
     return [name for name, declared in options_of(Settings) if declared.is_of_executor]
-
-
-merge = Settings.of

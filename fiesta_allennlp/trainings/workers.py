@@ -10,7 +10,7 @@ from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors import processes, ray, slurm, workers  # noqa: F401, registered when imported
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.environment import DEVICES, is_gpu, visible_gpus
+from fiesta_allennlp.selection.environment import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster
@@ -52,13 +52,13 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
 def named_devices(devices: Sequence[str], typed: str) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
-    visible, known = visible_gpus(), os.environ.get(DEVICES)
+    visible, known = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
     names = dict(zip(map(str, range(len(visible))), visible, strict=True))
     for device in devices:
         if is_gpu(device) and (known is None or device in visible):
             names[device] = device
         if device not in names:
-            within = "" if known is None else f" within {DEVICES}={known}"
+            within = "" if known is None else f" within {DEVICES_VARIABLE}={known}"
             raise ConfigError(
                 f"{typed}: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
                 "it, or remove the option to let AllenNLP choose."

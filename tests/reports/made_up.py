@@ -8,7 +8,7 @@ import numpy as np
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import compare
-from fiesta_allennlp.reports.reading import DOCUMENTS
+from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
@@ -163,7 +163,7 @@ def by_documents(num_systems: int = 6) -> Report:
         "scored": "",
         "sets": (),
     }
-    return replace(report, candidates=systems, words=DOCUMENTS, notes=(), **about_runs)
+    return replace(report, candidates=systems, words=DOCUMENT_WORDS, notes=(), **about_runs)
 
 
 def _system(made: CandidateReport) -> CandidateReport:

@@ -12,7 +12,7 @@ from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
-from fiesta_allennlp.reports.reading import DOCUMENTS
+from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
@@ -257,7 +257,7 @@ def test_those_that_left_are_named(selection: Report) -> None:
 def test_every_cited_work_has_its_entry_and_every_entry_is_cited(selection: Report) -> None:
     years = {"moss": "Moss et al.", "russo": "Russo,", "jourdan": "Jourdan et al.", "karnin": "Karnin et al."}
     years.update({"haffari": "Haffari et al.", "fiesta": "fiesta-allennlp"})
-    documents = {"words": DOCUMENTS, "belief": "dirichlet_f_measure", "stop": "enough_documents"}
+    documents = {"words": DOCUMENT_WORDS, "belief": "dirichlet_f_measure", "stop": "enough_documents"}
     for change in ({}, {"strategy": "ttts", "belief": "student_t", "stop": "bayesian"}, HALVING, documents, TABLE):
         made = replace(selection, **change)
         keys = {key.split("-")[0] for key in re.findall(r"^@\w+\{([^,]+)", bibtex(made), re.MULTILINE)}

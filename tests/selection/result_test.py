@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.reports.words import in_words, selection_in_words
+from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result, decimals_of
 from fiesta_allennlp.selection.summary import collapsed_text, number_text, write_json
@@ -66,7 +66,7 @@ def test_numbers_of_every_candidate(history: History) -> None:
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
     undecided = {"prob_best": {"a": 0.9, "b": 0.1}, "stopped_by": "max_evaluations"}
     made = result(history, **undecided, credible_margin=CredibleMargin(0.0049, "b"))
-    assert made.credible_margin == {"margin": 0.0049, "best": "b"} and "--margin 0.0049" in in_words(made)
+    assert made.credible_margin == {"margin": 0.0049, "best": "b"} and "--margin 0.0049" in ended_in_words(made)
     assert result(history, **undecided, lacking=("b", "a", "b")).lacking == {"b": 2, "a": 1}
 
 
@@ -183,9 +183,9 @@ def test_a_margin_without_meaning_is_not_suggested(history: History, margin: flo
 
 
 def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(history: History) -> None:
-    ended = in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
+    ended = ended_in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
     assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
-    decided = in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
+    decided = ended_in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
     assert decided.startswith("a is the best with probability 0.968")
 
 

@@ -24,7 +24,7 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.trainings.candidate_values import read_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates
-from fiesta_allennlp.trainings.settings import Settings, merge
+from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.workers import build_executor, check_gpus
 
 TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "early_looks", "margin": 0.0, "workers": 7}
@@ -61,9 +61,9 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
     ],
 )
 def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, merged: Dict[str, Any]) -> None:
-    found = merge(*layers)
+    found = Settings.of(*layers)
     assert found == Settings(**merged)
-    assert merge(json.loads(json.dumps(as_json(found)))) == found
+    assert Settings.of(json.loads(json.dumps(as_json(found)))) == found
 
 
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -112,25 +112,28 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
 )
 def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_strategy(merge(given), ["able", "blind"])
+        build_strategy(Settings.of(given), ["able", "blind"])
 
 
 def test_options_become_the_strategys_config() -> None:
     paired = {"belief": {"type": "split_paired"}}
-    assert merge({"confidence": 0.9}).strategy_params() == {"type": "top_two", "confidence": 0.9, **paired}
-    assert merge({"budget": 20}).strategy_params() == {"type": "sequential_halving", "budget": 20, **paired}
+    assert Settings.of({"confidence": 0.9}).strategy_params() == {"type": "top_two", "confidence": 0.9, **paired}
+    assert Settings.of({"budget": 20}).strategy_params() == {"type": "sequential_halving", "budget": 20, **paired}
     named = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
-    assert merge({"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}).strategy_params() == named
-    assert merge({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
+    assert (
+        Settings.of({"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}).strategy_params()
+        == named
+    )
+    assert Settings.of({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
 
 
 def test_what_decides_the_scores_must_not_change() -> None:
     """An option that is newer than the selection had its default there."""
     before = {"metric": "accuracy", "split_ratios": [0.64, 0.16, 0.2]}
-    old = {name: value for name, value in as_json(merge(before)).items() if name != "group_by"}
-    assert changed_options(old, merge(before, {"workers": 8, "confidence": 0.99})) == []
+    old = {name: value for name, value in as_json(Settings.of(before)).items() if name != "group_by"}
+    assert changed_options(old, Settings.of(before, {"workers": 8, "confidence": 0.99})) == []
     changes = {"metric": "f1", "split_ratios": (0.6, 0.2, 0.2), "group_by": "id"}
-    assert changed_options(old, merge(before, changes)) == [
+    assert changed_options(old, Settings.of(before, changes)) == [
         '--metric was "accuracy" and is now "f1"',
         "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]",
         '--group-by was null and is now "id"',
@@ -140,20 +143,20 @@ def test_what_decides_the_scores_must_not_change() -> None:
 def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
     flags = {"ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
     expected = {"type": "ray", **flags}
-    assert merge({"executor": "ray", **flags}).executor_params() == expected
+    assert Settings.of({"executor": "ray", **flags}).executor_params() == expected
     json_text = '{"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25}'
-    assert merge({"executor": json_text, "ship_data": True}).executor_params() == expected
+    assert Settings.of({"executor": json_text, "ship_data": True}).executor_params() == expected
     devices = {"type": "processes", "cuda_devices": ["0", "1"]}
-    assert merge({"cuda_devices": "0, 1"}).executor_params() == devices
-    assert merge({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
-    shared = merge({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
+    assert Settings.of({"cuda_devices": "0, 1"}).executor_params() == devices
+    assert Settings.of({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
+    shared = Settings.of({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
     assert shared == {"type": "processes", "cuda_devices": ["0", "1", "0", "1"]}
     for wrong, message in (
         ({"executor": json_text, "ray_address": "auto"}, "--ray-address auto contradicts"),
         ({"runs_per_gpu": 1}, "--runs-per-gpu needs --cuda-devices"),
     ):
         with pytest.raises(ConfigError, match=message):
-            merge(wrong).executor_params()
+            Settings.of(wrong).executor_params()
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
@@ -179,7 +182,7 @@ def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: D
         with suppress(ValueError):  # JSON has no such number
             path.write_text(json.dumps(values, allow_nan=False))
         with suppress(ConfigError):  # any other error would be a traceback
-            merge(settings_from_file(path, Settings)).strategy_params()
+            Settings.of(settings_from_file(path, Settings)).strategy_params()
 
 
 @pytest.mark.parametrize("record", [Settings, ReplaySettings])
@@ -196,11 +199,11 @@ def test_options_are_typed_and_typed_again() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
     typed = ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
-    settings = merge(typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings))
+    settings = Settings.of(typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings))
     assert settings.split_ratios == (0.64, 0.16, 0.2)
     expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
     assert settings.executor_params() == expected
-    assert merge(as_json(settings)).executor_params() == expected
+    assert Settings.of(as_json(settings)).executor_params() == expected
     assert typed_options(parser.parse_args(["--entropy", "5"]), Settings) == {"seed": 5}
     again = as_typed(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
@@ -222,7 +225,7 @@ def test_options_are_typed_and_typed_again() -> None:
 def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
     monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], needs_gpu: bool, is_here: bool
 ) -> None:
-    monkeypatch.setattr(environment, "_num_of_torch", lambda: 2)
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 2)
     configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
     check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
     unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
@@ -265,14 +268,16 @@ def test_devices_count_within_those_that_are_visible(
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     else:
-        monkeypatch.setattr(environment, "_of_driver", lambda *query: [])
+        monkeypatch.setattr(environment, "_nvidia_smi", lambda *query: [])
     counts = {None: 4, "2,3": 2, "1,-1,2": 1, "GPU-aaaa, MIG-cccc": 2}
-    monkeypatch.setattr(environment, "_num_of_torch", lambda: 9 if has_driver else counts.get(listed, 0))
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 9 if has_driver else counts.get(listed, 0))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if listed is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
     with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.' found"):
-        assert build_executor(merge({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == given
+        assert (
+            build_executor(Settings.of({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == given
+        )
 
 
 @pytest.mark.parametrize(
@@ -297,7 +302,9 @@ def test_devices_have_names(
     if listed is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
     with nullcontext() if is_there else pytest.raises(ConfigError, match="no GPU"):
-        assert build_executor(merge({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == [typed]
+        assert build_executor(Settings.of({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == [
+            typed
+        ]
 
 
 @pytest.mark.parametrize(
@@ -314,4 +321,4 @@ def test_devices_have_names(
 )
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_executor(merge(given), RunDirectory(tmp_path), packages=())
+        build_executor(Settings.of(given), RunDirectory(tmp_path), packages=())

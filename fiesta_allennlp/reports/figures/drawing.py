@@ -55,12 +55,12 @@ def styled() -> ContextManager[None]:
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
     """Draw every figure that has something to show, by name in the order of registration, and as PNG and PDF into a
     directory."""
-    shown = best_candidates(report)
+    shown_report = best_candidates(report)
     with styled():
-        drawn = ((name, figure, figure.draw(shown)) for name, figure in registered_figures().items())
+        drawings = ((name, figure, figure.draw(shown_report)) for name, figure in registered_figures().items())
         return {
             name: _picture(drawing, directory / name, figure.section, caption(figure, report))
-            for name, figure, drawing in drawn
+            for name, figure, drawing in drawings
             if drawing is not None
         }
 
@@ -69,28 +69,28 @@ def best_candidates(report: Report) -> Report:
     """Return the report of the best 30 of more than 40 candidates, with the comparisons among them."""
     if len(report.candidates) <= MOST_CANDIDATES:
         return report
-    shown = report.ranked[:NUM_SHOWN]
-    names = {candidate.name for candidate in shown}
-    return replace(report, candidates=shown, comparisons=tuple(c for c in report.comparisons if c.second in names))
+    best = report.ranked[:NUM_SHOWN]
+    names = {candidate.name for candidate in best}
+    return replace(report, candidates=best, comparisons=tuple(c for c in report.comparisons if c.second in names))
 
 
 def caption(figure: ReportFigure, report: Report) -> str:
     """Return the caption of a figure, and how many candidates it leaves out."""
-    shown, number = best_candidates(report), len(report.candidates)
-    text = figure.caption(shown)
-    if figure.of_candidates and number > len(shown.candidates):
-        text += f" The figure shows the best {len(shown.candidates)} of {number} {report.words.candidates}."
+    best, num_candidates = best_candidates(report), len(report.candidates)
+    text = figure.caption(best)
+    if figure.of_candidates and num_candidates > len(best.candidates):
+        text += f" The figure shows the best {len(best.candidates)} of {num_candidates} {report.words.candidates}."
     return text
 
 
 def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
-    out = io.BytesIO()
-    drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    svg = io.BytesIO()
+    drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
     path.parent.mkdir(parents=True, exist_ok=True)
     for ending, metadata in FIGURE_ENDINGS.items():
-        with replacing(path.with_name(f"{path.name}{ending}")) as part:
-            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
-    uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
+        with replacing(path.with_name(f"{path.name}{ending}")) as temporary_path:
+            drawing.savefig(temporary_path, format=ending[1:], dpi=200, metadata=metadata)
+    uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
     return Picture(uri, section, round(width), round(height), text)

@@ -62,8 +62,8 @@ def height_of(num_rows: int) -> float:
 
 def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = "") -> None:
     """Make one row for each candidate: its name on the left, and on the right a note, below `heading`."""
-    shown = labels(report)
-    axes.set_yticks(range(len(names)), [shown[name] for name in names])
+    shown_names = labels(report)
+    axes.set_yticks(range(len(names)), [shown_names[name] for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
@@ -86,34 +86,34 @@ def set_whole_numbers(axes: Axes, most: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
 
 
-def draw_points(axes: Axes, values: Sequence[float], rows: np.ndarray, *, colour: str) -> None:
+def draw_points(axes: Axes, values: Sequence[float], heights: np.ndarray, *, colour: str) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
-    axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
+    axes.plot(values, heights, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 
 
 def draw_interval(axes: Axes, interval: Optional[Interval], row: int) -> None:
     """Draw a line if there is an interval, with an arrow head where it continues beyond the axis."""
     if interval is None:
         return
-    (low, high), (left, right) = interval, axes.get_xlim()
-    axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
-    for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
+    (low, high), (axis_left, axis_right) = interval, axes.get_xlim()
+    axes.plot([max(low, axis_left), min(high, axis_right)], [row, row], color="black", linewidth=1.3, clip_on=False)
+    for beyond, end, marker in ((low < axis_left, axis_left, CARETLEFT), (high > axis_right, axis_right, CARETRIGHT)):
         if beyond:
             axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
 
 
 def limits_of(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[Interval]]]) -> Interval:
     """Return the ends of an axis with room for all `values`, and for intervals that come from at least 4 scores."""
-    known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
-    numbers = np.array([*values, *known])
-    low, high = float(numbers.min()), float(numbers.max())
-    room = 0.06 * (high - low) or 0.02 * abs(high) or 0.01
-    return low - room, high + room
+    interval_ends = [end for n, interval in intervals if n >= 4 and interval is not None for end in interval]
+    positions = np.array([*values, *interval_ends])
+    low, high = float(positions.min()), float(positions.max())
+    padding = 0.06 * (high - low) or 0.02 * abs(high) or 0.01
+    return low - padding, high + padding
 
 
-def spread(number: int) -> np.ndarray:
+def spread(num_points: int) -> np.ndarray:
     """Return steps to the side, from -1 to 1, that keep neighbouring points apart. Shape: `(number,)`."""
-    return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
+    return (np.arange(num_points) * 0.6180339887 % 1) * 2 - 1
 
 
 def add_legend(figure: Figure, marks: Marks) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fiesta_allennlp.reports.figures import figure as parts
+from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import CandidateReport, PathPoint, Report
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
-LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
+LEADER_LINE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
 """The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
 
-PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+TEXT_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
 """The background of a text that lines may cross."""
 
 HEIGHT = 3.4
@@ -36,27 +36,27 @@ class ProbabilityPath(ReportFigure):
         path = report.path
         if not path:
             return None
-        figure, axes = parts.new_axes(HEIGHT)
-        x = [point.num_evaluations for point in path]
-        named, others = split_names(report)
-        for name in others:
-            axes.plot(x, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
+        figure, axes = shared.new_axes(HEIGHT)
+        counts = [point.num_evaluations for point in path]
+        named, unnamed = split_names(report)
+        for name in unnamed:
+            axes.plot(counts, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
         ends: List[Tuple[float, str, str]] = []
-        shown = parts.labels(report)
-        for name, colour, style in zip(named, parts.LINE_COLOURS, LINE_STYLES, strict=False):
-            y = _line(path, name)
-            axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
-            axes.plot(x[-1], y[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
-            ends.append((y[-1], shown[name], colour))
-        if others:
-            ends.append((max(path[-1].prob_best[name] for name in others), count_text(len(others), "other"), "0.6"))
+        shown_names = shared.labels(report)
+        for name, colour, style in zip(named, shared.LINE_COLOURS, LINE_STYLES, strict=False):
+            prob_best = _line(path, name)
+            axes.plot(counts, prob_best, color=colour, linestyle=style, linewidth=1.6)
+            axes.plot(counts[-1], prob_best[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
+            ends.append((prob_best[-1], shown_names[name], colour))
+        if unnamed:
+            ends.append((max(path[-1].prob_best[name] for name in unnamed), count_text(len(unnamed), "other"), "0.6"))
         _label_ends(axes, ends)
-        _set_axes(axes, report, x)
+        _set_axes(axes, report, counts)
         return figure
 
     def caption(self, report: Report) -> str:
-        words, last = report.words, report.path[-1].prob_best
-        leader, num_others = max(last, key=last.__getitem__), len(split_names(report)[1])
+        words, last_prob_best = report.words, report.path[-1].prob_best
+        leader, num_others = max(last_prob_best, key=last_prob_best.__getitem__), len(split_names(report)[1])
         text = (
             f"P(best) of each {words.candidate} after each of the {words.finished}. {leader} has led since "
             f"{words.evaluation} {led_since(report.path, leader)}."
@@ -67,15 +67,15 @@ class ProbabilityPath(ReportFigure):
                 "the order of its rows."
             )
         if num_others:
-            others, verb = (words.candidate, "is") if num_others == 1 else (words.candidates, "are")
-            text += f" {num_others} {others} with a low probability {verb} drawn as thin gray lines without a name."
+            noun, verb = (words.candidate, "is") if num_others == 1 else (words.candidates, "are")
+            text += f" {num_others} {noun} with a low probability {verb} drawn as thin gray lines without a name."
         return text
 
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
     """Return the candidates whose lines have a name, the best ones, and the others."""
     names = [candidate.name for candidate in report.ranked if candidate.name in report.path[-1].prob_best]
-    return names[: len(parts.LINE_COLOURS)], names[len(parts.LINE_COLOURS) :]
+    return names[: len(shared.LINE_COLOURS)], names[len(shared.LINE_COLOURS) :]
 
 
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
@@ -83,45 +83,45 @@ def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
 
 
 def _label_ends(axes: Axes, ends: Sequence[Tuple[float, str, str]]) -> None:
-    step = parts.FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
+    min_distance = shared.FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
     ordered = sorted(reversed(ends), key=lambda end: end[0])
-    for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
+    for (y, name, colour), label_height in zip(ordered, spaced([y for y, _, _ in ordered], min_distance), strict=True):
         axes.annotate(
             name,
             xy=(1.0, y),
-            xytext=(1.05, place),
+            xytext=(1.05, label_height),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
-            arrowprops={**LEADER, "color": colour},
+            arrowprops={**LEADER_LINE, "color": colour},
         )
 
 
-def apart(places: Sequence[float], step: float) -> List[float]:
-    """Return rising `places`, moved until they are `step` apart and at most 1."""
-    steps = step * np.arange(len(places))
-    moved: List[float] = (np.minimum(np.maximum.accumulate(places - steps), 1 - steps[-1]) + steps).tolist()
+def spaced(heights: Sequence[float], min_distance: float) -> List[float]:
+    """Return rising `heights`, moved until they are `min_distance` apart and at most 1."""
+    offsets = min_distance * np.arange(len(heights))
+    moved: List[float] = (np.minimum(np.maximum.accumulate(heights - offsets), 1 - offsets[-1]) + offsets).tolist()
     return moved
 
 
-def _set_axes(axes: Axes, report: Report, x: Sequence[int]) -> None:
-    asked = report.asked_confidence
-    if asked is not None:
-        axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
+def _set_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
+    target_confidence = report.asked_confidence
+    if target_confidence is not None:
+        axes.axhline(target_confidence, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
         axes.annotate(
-            f"confidence {asked:g}",
-            xy=(x[0], asked),
+            f"confidence {target_confidence:g}",
+            xy=(run_counts[0], target_confidence),
             xytext=(4, -3),
             textcoords="offset points",
             va="top",
             fontsize="small",
-            bbox=PAPER,
+            bbox=TEXT_BACKGROUND,
             zorder=4,
         )
     axes.set_ylim(0, 1)
-    if len(x) > 1:
-        axes.set_xlim(x[0], x[-1])
-    parts.set_whole_numbers(axes, 6)
+    if len(run_counts) > 1:
+        axes.set_xlim(run_counts[0], run_counts[-1])
+    shared.set_whole_numbers(axes, 6)
     axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
@@ -143,22 +143,22 @@ class Allocation(ReportFigure):
         candidates = report.ranked
         if not report.num_evaluations:
             return None
-        figure = parts.new_drawing(parts.height_of(len(candidates)))
+        figure = shared.new_drawing(shared.height_of(len(candidates)))
         names = [candidate.name for candidate in candidates]
         ratios = [2, 1] if report.order else [1]
         grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
         bars = figure.add_subplot(grid[-1])
-        colours = [parts.colour_of(report, name) for name in names]
+        colours = [shared.colour_of(report, name) for name in names]
         bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
         bars.set_xlabel(report.words.evaluations if report.order else "scores")
-        parts.set_whole_numbers(bars, 3)
-        parts.set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
+        shared.set_whole_numbers(bars, 3)
+        shared.set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
         if report.order:
             bars.tick_params(labelleft=False)
             strokes = figure.add_subplot(grid[0])
             _draw_order(strokes, report.order, names, colours=colours)
-            parts.set_rows(strokes, report, names)
-            parts.set_whole_numbers(strokes, 3)
+            shared.set_rows(strokes, report, names)
+            shared.set_whole_numbers(strokes, 3)
         return figure
 
     def caption(self, report: Report) -> str:
@@ -169,12 +169,12 @@ class Allocation(ReportFigure):
 
 def _draw_order(axes: Axes, order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
     """Draw the strokes of a candidate as one line with gaps, because a stroke each makes large files."""
-    finished = np.array(order)
-    width = max(0.6, min(3.0, 150 / len(order)))
+    candidate_of_run = np.array(order)
+    stroke_width = max(0.6, min(3.0, 150 / len(order)))
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        when = np.flatnonzero(finished == name) + 1
-        places = np.tile([row - 0.3, row + 0.3, np.nan], len(when))
-        axes.plot(np.repeat(when, 3), places, color=colour, linewidth=width, solid_capstyle="butt")
+        run_numbers = np.flatnonzero(candidate_of_run == name) + 1
+        heights = np.tile([row - 0.3, row + 0.3, np.nan], len(run_numbers))
+        axes.plot(np.repeat(run_numbers, 3), heights, color=colour, linewidth=stroke_width, solid_capstyle="butt")
     axes.set_xlim(0, len(order) + 1)
     axes.set_xlabel("order of finishing")
 
@@ -198,11 +198,11 @@ class BestSoFar(ReportFigure):
         screening = report.screening
         if screening is None or len(screening.scores) < 2:
             return None
-        figure, axes = parts.new_axes(SCREENING_HEIGHT)
+        figure, axes = shared.new_axes(SCREENING_HEIGHT)
         runs = np.arange(1, len(screening.scores) + 1)
-        axes.plot(runs, screening.scores, "o", color=parts.OTHER, markersize=3, label="one config")
-        axes.step(runs, screening.best_so_far, where="post", color=parts.BEST, linewidth=1.6, label="best so far")
-        parts.set_whole_numbers(axes, 6)
+        axes.plot(runs, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
+        axes.step(runs, screening.best_so_far, where="post", color=shared.BEST, linewidth=1.6, label="best so far")
+        shared.set_whole_numbers(axes, 6)
         _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.text}")
         return figure
 
@@ -232,11 +232,11 @@ class ParetoFront(ReportFigure):
         screening = report.screening
         if screening is None or not screening.front:
             return None
-        figure, axes = parts.new_axes(SCREENING_HEIGHT)
+        figure, axes = shared.new_axes(SCREENING_HEIGHT)
         front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
-        axes.plot(screening.run_seconds, screening.scores, "o", color=parts.OTHER, markersize=3, label="one config")
+        axes.plot(screening.run_seconds, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
         line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
-        axes.step(*zip(*line, strict=True), "o-", where="post", color=parts.BEST, markersize=5, label="Pareto front")
+        axes.step(*zip(*line, strict=True), "o-", where="post", color=shared.BEST, markersize=5, label="Pareto front")
         _label_axes(axes, "seconds of the run", f"validation {screening.metric.text}")
         return figure
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.mlab import GaussianKDE
 
-from fiesta_allennlp.reports.figures import figure as parts
+from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import CandidateReport, Report
 
@@ -27,18 +27,19 @@ class Distributions(ReportFigure):
         scores = [score for candidate in candidates for score in candidate.scores]
         if not scores or report.by_documents:
             return None
-        figure, axes = parts.new_axes(parts.height_of(len(candidates)))
-        limits = parts.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
-        parts.set_scores(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
+        figure, axes = shared.new_axes(shared.height_of(len(candidates)))
+        limits = shared.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
+        shared.set_scores(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
         for row, candidate in enumerate(candidates):
-            _draw_scores(axes, candidate, row, colour=parts.colour_of(report, candidate.name))
+            _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
                 axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
-                parts.draw_interval(axes, candidate.interval, row)
-                axes.plot(candidate.mean, row, "D", **parts.MEAN)
-        parts.set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
-        one, median = parts.mark("one score", "o", color="0.4", markersize=3), parts.mark("median", "|", color="black")
-        parts.add_legend(figure, [one, *parts.marks_of_mean("95% interval of the mean"), median])
+                shared.draw_interval(axes, candidate.interval, row)
+                axes.plot(candidate.mean, row, "D", **shared.MEAN)
+        shared.set_rows(axes, report, [c.name for c in candidates], notes=[_num_scores_note(c) for c in candidates])
+        score_mark = shared.mark("one score", "o", color="0.4", markersize=3)
+        median_mark = shared.mark("median", "|", color="black")
+        shared.add_legend(figure, [score_mark, *shared.marks_of_mean("95% interval of the mean"), median_mark])
         return figure
 
     def caption(self, report: Report) -> str:
@@ -49,27 +50,27 @@ class Distributions(ReportFigure):
         )
 
 
-def _number_note(candidate: CandidateReport) -> str:
-    number = f"n = {candidate.num_evaluations}" if candidate.scores else "no score"
-    return f"{number}\nwithdrawn" if candidate.withdrawn else number
+def _num_scores_note(candidate: CandidateReport) -> str:
+    num_scores_text = f"n = {candidate.num_evaluations}" if candidate.scores else "no score"
+    return f"{num_scores_text}\nwithdrawn" if candidate.withdrawn else num_scores_text
 
 
 def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
     scores = np.array(candidate.scores)
-    widths = np.zeros(len(scores))
+    half_widths = np.zeros(len(scores))
     if len(scores) >= LEAST_FOR_VIOLIN and np.ptp(scores) > 0:
-        at, density = _density(scores)
-        axes.fill_between(at, row - density, row + density, color=colour, alpha=0.25, linewidth=0.5)
-        widths = np.interp(scores, at, density)
-    places = row + 0.85 * widths * parts.spread(len(scores))
-    parts.draw_points(axes, candidate.scores, places, colour=colour)
+        grid, grid_half_widths = _density(scores)
+        axes.fill_between(grid, row - grid_half_widths, row + grid_half_widths, color=colour, alpha=0.25, linewidth=0.5)
+        half_widths = np.interp(scores, grid, grid_half_widths)
+    heights = row + 0.85 * half_widths * shared.spread(len(scores))
+    shared.draw_points(axes, candidate.scores, heights, colour=colour)
 
 
 def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
-    at = np.linspace(scores.min(), scores.max(), 80)
-    density = GaussianKDE(scores)(at)
-    return at, HALF_WIDTH * density / density.max()
+    grid = np.linspace(scores.min(), scores.max(), 80)
+    densities = GaussianKDE(scores)(grid)
+    return grid, HALF_WIDTH * densities / densities.max()
 
 
 @ReportFigure.register("differences")
@@ -82,30 +83,30 @@ class Differences(ReportFigure):
         comparisons = [c for c in report.ranked_comparisons if c.mean_difference is not None]
         if not comparisons:
             return None
-        figure, axes = parts.new_axes(parts.height_of(len(comparisons)))
-        points = [difference for comparison in comparisons for difference in comparison.paired_differences]
+        figure, axes = shared.new_axes(shared.height_of(len(comparisons)))
+        paired_differences = [difference for comparison in comparisons for difference in comparison.paired_differences]
         means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
-        limits = parts.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
-        first = parts.labels(report)[comparisons[0].first]
-        parts.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}".replace(",  ", ", "))
+        limits = shared.limits_of([0.0, *paired_differences, *means], [(c.num_pairs, c.interval) for c in comparisons])
+        name = shared.labels(report)[comparisons[0].first]
+        shared.set_scores(axes, limits, f"{name} minus the rival, {report.scored} {report.metric}".replace(",  ", ", "))
         axes.axvline(0, color="black", linewidth=0.8, zorder=1)
         if report.margin:
             axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
         for row, comparison in enumerate(comparisons):
-            colour = parts.colour_of(report, comparison.second)
-            number = comparison.num_pairs
-            places = row + 0.22 * parts.spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
-            parts.draw_points(axes, comparison.paired_differences, places, colour=colour)
-            parts.draw_interval(axes, comparison.interval, row)
-            if number != 1:
-                axes.plot(means[row], row, "D", **parts.MEAN)
+            colour = shared.colour_of(report, comparison.second)
+            num_pairs = comparison.num_pairs
+            heights = row + 0.22 * shared.spread(num_pairs) * (num_pairs > 2)  # a band tells equal ones apart
+            shared.draw_points(axes, comparison.paired_differences, heights, colour=colour)
+            shared.draw_interval(axes, comparison.interval, row)
+            if num_pairs != 1:
+                axes.plot(means[row], row, "D", **shared.MEAN)
         notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
-        parts.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
-        marks = [parts.mark("one split", "o", color="0.4", markersize=3)] if points else []
-        marks += parts.marks_of_mean("95% interval")
+        shared.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+        marks = [shared.mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
+        marks += shared.marks_of_mean("95% interval")
         if report.margin:
-            marks.append(parts.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
-        parts.add_legend(figure, marks)
+            marks.append(shared.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+        shared.add_legend(figure, marks)
         return figure
 
     def caption(self, report: Report) -> str:

@@ -14,7 +14,7 @@ from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import best_candidates, draw_all, registered_figures, styled
-from fiesta_allennlp.reports.figures.runs import apart
+from fiesta_allennlp.reports.figures.runs import spaced
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
@@ -90,7 +90,7 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
 
 
 def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
-    assert apart([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
+    assert spaced([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
