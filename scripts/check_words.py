@@ -36,22 +36,22 @@ REPLACED: Dict[str, str] = {
 
 MOST_WORDS: Dict[str, int] = {
     "README.md": 580,
-    "cluster.md": 980,
+    "cluster.md": 1070,
     "cost.md": 790,
     "documents.md": 960,
     "evaluation.md": 1760,
     "faq.md": 1290,
     "files.md": 700,
-    "huggingface.md": 510,
+    "huggingface.md": 600,
     "method.md": 2080,
-    "programs.md": 790,
+    "programs.md": 800,
     "quickstart.md": 600,
     "report.md": 850,
     "reviewers.md": 780,
     "searching.md": 780,
     "select.md": 1440,
     "splits.md": 850,
-    "tables.md": 570,
+    "tables.md": 590,
 }
 """The most words of a page, code and tables left out."""
 
