@@ -75,14 +75,14 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= most_files < MIN_OPEN_FILES:
         raise ConfigError(f"only {most_files} files may be open at once. Allow more first: ulimit -n {MIN_OPEN_FILES}")
-    own = [package for package in packages if package.startswith(PACKAGE_PREFIX)]
+    preloads = [package for package in packages if package.startswith(PACKAGE_PREFIX)]
     _variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
-    _variables.update({PARENT: str(os.getpid()), SOCKETS: marked_temp_dir(), PRELOAD: " ".join(own)})
+    _variables.update({PARENT: str(os.getpid()), SOCKETS: marked_temp_dir(), PRELOAD: " ".join(preloads)})
     _variables[SESSION] = name_session()
     _variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
     warnings = os.environ.get("PYTHONWARNINGS", "")
     _variables["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
-    if any(package.startswith(TYPE_PACKAGE) for package in own):  # torch makes this directory when it is imported
+    if any(package.startswith(TYPE_PACKAGE) for package in preloads):  # torch makes this directory when it is imported
         _variables.setdefault(TORCH_CACHE, os.environ.get(TORCH_CACHE, os.path.join(util.get_temp_dir(), "torch")))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
