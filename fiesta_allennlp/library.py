@@ -61,9 +61,9 @@ def select(
         FiestaError: if a setting, a config, the data or the directory is invalid.
     """
     refuse_to_be_imported()
-    given = _as_typed(settings, candidates, into="candidates")
+    options = _as_typed(settings, candidates, into="candidates")
     path = Path(directory)
-    run_select(given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
+    run_select(options, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
     return SelectionResult.read(path)
 
 
@@ -95,15 +95,15 @@ def search(
         FiestaError: if a setting, the template, the space, the data or the directory is invalid.
     """
     refuse_to_be_imported()
-    given = _as_typed(settings, (), into="candidates")
+    options = _as_typed(settings, (), into="candidates")
     if template:
-        given["template"] = str(template)
+        options["template"] = str(template)
     if space is not None:
-        given["space"] = str(space) if isinstance(space, Path) else space
+        options["space"] = str(space) if isinstance(space, Path) else space
     path = Path(directory)
-    found = run_search(given, path, console=_console(progress), recover=recover, force=force)
-    selected = None if found.selection is None else SelectionResult.read(path)
-    return SearchResult(found.screening.content(), selected, search_in_words(found))
+    summary = run_search(options, path, console=_console(progress), recover=recover, force=force)
+    selected = None if summary.selection is None else SelectionResult.read(path)
+    return SearchResult(summary.screening.content(), selected, search_in_words(summary))
 
 
 def choose_system(
@@ -133,9 +133,9 @@ def choose_system(
     Raises:
         FiestaError: if a setting, a document, a system or the directory is invalid.
     """
-    given = _as_typed(settings, systems, into="systems")
+    options = _as_typed(settings, systems, into="systems")
     path = Path(directory)
-    select_system(given, path, console=_console(progress), recover=recover, force=force)
+    select_system(options, path, console=_console(progress), recover=recover, force=force)
     return SystemsResult.read(path)
 
 
@@ -158,13 +158,13 @@ def replay(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    named, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
+    option_values, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
     source = scores if isinstance(scores, ScoreSource) else None
-    given = ReplaySettings.of(named)
+    replay_settings = ReplaySettings.of(option_values)
     if content is not None:
-        source = table_from(read_rows(Path("scores"), given, content))
-    given = replace(given, scores=given.scores or (source.name if source else ""))
-    return ReplayResult.of(given, _console(progress), source)
+        source = table_from(read_rows(Path("scores"), replay_settings, content))
+    replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
+    return ReplayResult.of(replay_settings, _console(progress), source)
 
 
 def plan(
@@ -186,8 +186,8 @@ def plan(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    named, _ = table_settings(settings, source, "source")
-    return PlanResult.of(PlanSettings.of(named), _console(progress))
+    option_values, _ = table_settings(settings, source, "source")
+    return PlanResult.of(PlanSettings.of(option_values), _console(progress))
 
 
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
@@ -202,24 +202,24 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    named, content = table_settings(settings, scores, "scores")
-    return ShownNextRuns(**vars(ask(NextSettings.of(named), content)))
+    option_values, content = table_settings(settings, scores, "scores")
+    return ShownNextRuns(**vars(ask(NextSettings.of(option_values), content)))
 
 
-def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
-    """Return the settings as the command line gives them, with `given` under the name `into`."""
-    typed = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
-    if isinstance(given, Mapping):
-        typed[into] = tuple(f"{name}={path}" for name, path in given.items())
-    elif isinstance(given, (str, Path)):
-        typed[into] = str(given)  # which the settings refuse
-    elif given:
-        typed[into] = tuple(map(str, given))
-    if "points" in typed:
-        typed["points"] = plain_points(typed["points"])
-    if isinstance(typed.get("overrides"), Mapping):
-        typed["overrides"] = json.dumps(typed["overrides"])
-    return typed
+def _as_typed(settings: Mapping[str, Any], candidates: Candidates, *, into: str) -> Dict[str, Any]:
+    """Return the settings as the command line gives them, with `candidates` under the name `into`."""
+    typed_settings = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+    if isinstance(candidates, Mapping):
+        typed_settings[into] = tuple(f"{name}={path}" for name, path in candidates.items())
+    elif isinstance(candidates, (str, Path)):
+        typed_settings[into] = str(candidates)  # which the settings refuse
+    elif candidates:
+        typed_settings[into] = tuple(map(str, candidates))
+    if "points" in typed_settings:
+        typed_settings["points"] = plain_points(typed_settings["points"])
+    if isinstance(typed_settings.get("overrides"), Mapping):
+        typed_settings["overrides"] = json.dumps(typed_settings["overrides"])
+    return typed_settings
 
 
 def _console(progress: Optional[bool]) -> Console:

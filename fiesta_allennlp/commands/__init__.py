@@ -59,20 +59,20 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
     parser.error = refuse
     command.add_arguments(parser)
-    given = (
+    positional_texts = (
         f"[{action.metavar} ...]" if action.nargs else action.metavar for action in parser._get_positional_actions()
     )
-    parser.usage = " ".join(["%(prog)s", *filter(None, map(str, given)), "[options]"])
+    parser.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
     parse = parser.parse_known_args
 
-    def parse_all(*given: Any, **more: Any) -> Any:
-        args, unknown = parse(*given, **more)
-        if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], list(parser._option_string_actions))
-            refuse(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
-        return args, unknown
+    def parse_all(*args: Any, **kwargs: Any) -> Any:
+        namespace, unrecognized = parse(*args, **kwargs)
+        if unrecognized:
+            hint = did_you_mean(unrecognized[0].partition("=")[0], list(parser._option_string_actions))
+            refuse(f"unrecognized arguments: {' '.join(unrecognized)}.{hint}")
+        return namespace, unrecognized
 
     parser.parse_known_args = parse_all
     return parser
@@ -80,7 +80,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
 def _run(prefix: str, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status. `prefix` is for messages."""
-    command, typed = COMMANDS[args.command], PREFIX.set(prefix)
+    command, prefix_token = COMMANDS[args.command], PREFIX.set(prefix)
     if not command.trains:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
@@ -88,4 +88,4 @@ def _run(prefix: str, args: argparse.Namespace) -> None:
     try:
         run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))
     finally:
-        PREFIX.reset(typed)
+        PREFIX.reset(prefix_token)

@@ -40,36 +40,37 @@ class FiestaCommand:
     Attributes:
         help: the line about it in the list of commands.
         description, examples: the beginning of its own help.
-        settings: the place of the class of its settings, which is imported when it is used. Empty if it has none.
+        settings_class_path: the dotted path of the class of its settings, which is imported when it is used. Empty if
+            it has none.
         trains: whether it starts runs, which inherit the environment.
-        given: the settings that are positional arguments, each with argparse's number of values.
-        on_interrupt: the sentence to print after an interrupt.
+        positional: the settings that are positional arguments, each with argparse's number of values.
+        interrupt_message: the sentence to print after an interrupt.
     """
 
     help: ClassVar[str]
     description: ClassVar[str]
     examples: ClassVar[str]
-    settings: ClassVar[str] = ""
+    settings_class_path: ClassVar[str] = ""
     trains: ClassVar[bool] = False
-    given: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
-    on_interrupt: ClassVar[str] = "Interrupted. Run the command again."
+    positional: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
+    interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
         from fiesta_allennlp.selection.options import add_options, options_of
 
-        settings = imported(self.settings)
+        settings = imported(self.settings_class_path)
         declared = dict(options_of(settings))
-        for name, nargs in self.given:
-            how: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
-            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **how)
-        self.add_ways(parser)
-        self.add_files(add_options(parser, settings))
+        for name, nargs in self.positional:
+            kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
+            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
+        self.add_mode_arguments(parser)
+        self.add_other_options(add_options(parser, settings))
 
-    def add_ways(self, parser: argparse.ArgumentParser) -> None:
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
 
-    def add_files(self, groups: Dict[str, Any]) -> None:
+    def add_other_options(self, groups: Dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
@@ -83,19 +84,19 @@ class FiestaCommand:
 
         for package in getattr(args, "include_package", ()):
             import_package(package)
-        return typed_options(args, imported(self.settings))
+        return typed_options(args, imported(self.settings_class_path))
 
     def checked(self, args: argparse.Namespace) -> Any:
-        return imported(self.settings)(**self.typed(args))
+        return imported(self.settings_class_path)(**self.typed(args))
 
     def interrupted(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
-        return self.on_interrupt
+        return self.interrupt_message
 
 
-def imported(place: str) -> Any:
+def imported(dotted_path: str) -> Any:
     """Import a class or a function by its place, as late as it is used."""
-    module, _, name = place.rpartition(".")
+    module, _, name = dotted_path.rpartition(".")
     return getattr(import_module(module), name)
 
 

@@ -32,11 +32,11 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     output = directory.detached_log
     is_new = not output.exists()
     directory.root.mkdir(parents=True, exist_ok=True)
-    with open(output, "ab", opener=not_through_links) as out, output.open("rb") as written:
-        written.seek(0, os.SEEK_END)
-        process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    with open(output, "ab", opener=not_through_links) as log, output.open("rb") as log_reader:
+        log_reader.seek(0, os.SEEK_END)
+        process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
-            status = _show_until_at_work(process, written, directory, console)
+            status = _show_until_at_work(process, log_reader, directory, console)
         except KeyboardInterrupt:
             process.send_signal(signal.SIGTERM)
             process.wait()
@@ -64,13 +64,13 @@ def _command() -> List[str]:
 
 
 def _show_until_at_work(
-    process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: "Console"
+    process: "subprocess.Popen[bytes]", log_reader: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
     """Show what the command writes. Return its exit status if it ended, and None if it continues."""
     while True:
         status = process.poll()
         is_at_work = status is None and _is_at_work(process.pid, directory)
-        console.print(written.read().decode(errors="replace"), end="")
+        console.print(log_reader.read().decode(errors="replace"), end="")
         if status is not None or is_at_work:
             return status
         time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -23,18 +23,18 @@ changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --follow"""
-    settings = "fiesta_allennlp.reports.settings.StatusSettings"
-    given = (("directory", None),)
-    on_interrupt = "Interrupted. The selection is not affected."
+    settings_class_path = "fiesta_allennlp.reports.settings.StatusSettings"
+    positional = (("directory", None),)
+    interrupt_message = "Interrupted. The selection is not affected."
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.checked(args)
         from fiesta_allennlp.reports.status import status_of
 
         while True:
-            found = status_of(settings.directory)
-            console.print(found.table, *found.sentences)
-            if not settings.follow or not found.running:
+            status = status_of(settings.directory)
+            console.print(status.table, *status.sentences)
+            if not settings.follow or not status.running:
                 return 0
             time.sleep(settings.every)
 
@@ -46,28 +46,28 @@ selection, or of a table of scores. The command locks nothing and changes nothin
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
-    settings = "fiesta_allennlp.reports.settings.ReportSettings"
-    given = (("source", "?"), ("files", "*"))
+    settings_class_path = "fiesta_allennlp.reports.settings.ReportSettings"
+    positional = (("source", "?"), ("files", "*"))
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         from fiesta_allennlp.reports.report import default_output, report
 
-        typed = self.typed(args)
-        output = typed.pop("output", None) or default_output(typed.get("source"), typed.get("compare"))
-        made = report(**typed, output=output)
-        console.print(*made.decision)
+        options = self.typed(args)
+        output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
+        report_record = report(**options, output=output)
+        console.print(*report_record.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
 
 
 class Simulating(FiestaCommand):
-    """A command that repeats simulated selections and can write the result to a file. `result` is the place of the
-    class of its result."""
+    """A command that repeats simulated selections and can write the result to a file. `result_class_path` is
+    the dotted path of the class of its result."""
 
-    result: ClassVar[str]
-    on_interrupt = "Interrupted before the first repetition finished."
+    result_class_path: ClassVar[str]
+    interrupt_message = "Interrupted before the first repetition finished."
 
-    def add_files(self, groups: Dict[str, Any]) -> None:
+    def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
@@ -75,13 +75,13 @@ class Simulating(FiestaCommand):
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
-        found = imported(self.result).of(self.checked(args), console)
-        console.print(*found.shown())
+        result = imported(self.result_class_path).of(self.checked(args), console)
+        console.print(*result.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
 
-            write_json(found.summary, args.output)
-        return EXIT_INTERRUPTED if found.interrupted else 0
+            write_json(result.summary, args.output)
+        return EXIT_INTERRUPTED if result.interrupted else 0
 
 
 class PlanCommand(Simulating):
@@ -92,9 +92,9 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
     examples = """examples:
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
-    settings = "fiesta_allennlp.tables.settings.PlanSettings"
-    given = (("source", "?"), ("files", "*"))
-    result = "fiesta_allennlp.reports.plan.PlanResult"
+    settings_class_path = "fiesta_allennlp.tables.settings.PlanSettings"
+    positional = (("source", "?"), ("files", "*"))
+    result_class_path = "fiesta_allennlp.reports.plan.PlanResult"
 
 
 class ReplayCommand(Simulating):
@@ -104,9 +104,9 @@ and how often it finds the best candidate."""
     examples = """examples:
   %(prog)s scores.csv --confidence 0.9
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
-    settings = "fiesta_allennlp.tables.settings.ReplaySettings"
-    given = (("scores", None), ("files", "*"))
-    result = "fiesta_allennlp.reports.results.ReplayResult"
+    settings_class_path = "fiesta_allennlp.tables.settings.ReplaySettings"
+    positional = (("scores", None), ("files", "*"))
+    result_class_path = "fiesta_allennlp.reports.results.ReplayResult"
 
 
 class NextCommand(FiestaCommand):
@@ -117,10 +117,10 @@ the selection is decided. Make these runs yourself and add a row for each. The c
   %(prog)s scores.csv --workers 4
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
   %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
-    settings = "fiesta_allennlp.tables.settings.NextSettings"
-    given = (("scores", None), ("files", "*"))
+    settings_class_path = "fiesta_allennlp.tables.settings.NextSettings"
+    positional = (("scores", None), ("files", "*"))
 
-    def add_files(self, groups: Dict[str, Any]) -> None:
+    def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.options import RESOURCES
 
         groups[RESOURCES].add_argument(
@@ -137,17 +137,17 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
         from fiesta_allennlp.tables.next_runs import next_runs
 
-        found = next_runs(settings)
+        answer = next_runs(settings)
         if args.format == "json":
-            console.print(json.dumps(next_content(found), indent=2))
+            console.print(json.dumps(next_content(answer), indent=2))
         elif args.format == "csv":
-            rows = ((run.candidate, run.split, run.seed) for run in found.runs)
+            rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
-            if not found.runs:
-                print(next_in_words(found)[-1], file=sys.stderr)
+            if not answer.runs:
+                print(next_in_words(answer)[-1], file=sys.stderr)
         else:
-            console.print(next_table(found), *next_in_words(found))
-        return EXIT_NO_DECISION if found.decision.stopped_by == "failures" else 0
+            console.print(next_table(answer), *next_in_words(answer))
+        return EXIT_NO_DECISION if answer.decision.stopped_by == "failures" else 0
 
 
 LINE = "fiesta_allennlp.plugin"
@@ -174,10 +174,10 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
             is_new = LINE not in map(str.strip, lines)
             if is_new:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(path) as part:
-                    part.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
+                with replacing(path) as temporary_path:
+                    temporary_path.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot add the line {LINE} to {path}: {error.strerror}.") from error
-        said = f"Added {LINE} to {path}. `allennlp` now finds" if is_new else f"{path} is unchanged. `allennlp` finds"
-        console.print(f"{said} the fiesta- commands.")
+        text = f"Added {LINE} to {path}. `allennlp` now finds" if is_new else f"{path} is unchanged. `allennlp` finds"
+        console.print(f"{text} the fiesta- commands.")
         return 0

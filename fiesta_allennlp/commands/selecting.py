@@ -22,22 +22,23 @@ class Selecting(FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
 
     Attributes:
-        selects, plans, plan_shown: the places of its functions, which are imported when they are used.
+        select_path, plan_path, plan_view_path: the dotted paths of its functions, which are imported when
+            they are used.
         step: the word for one run.
-        kept: the end of a sentence about an interrupt.
+        interrupt_note: the end of a sentence about an interrupt.
         force, dry_run: help texts.
     """
 
     trains = True
-    selects: ClassVar[str]
-    plans: ClassVar[str]
-    plan_shown: ClassVar[str]
+    select_path: ClassVar[str]
+    plan_path: ClassVar[str]
+    plan_view_path: ClassVar[str]
     step: ClassVar[str] = "run"
-    kept: ClassVar[str] = "no finished run is lost"
+    interrupt_note: ClassVar[str] = "no finished run is lost"
     force: ClassVar[str] = "delete the selection in the directory first"
     dry_run: ClassVar[str] = "check everything and print the plan, but run nothing"
 
-    def add_ways(self, parser: argparse.ArgumentParser) -> None:
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
         )
@@ -57,41 +58,41 @@ class Selecting(FiestaCommand):
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
-        settings = imported(self.settings)
-        typed = typed_settings(args, settings)
+        settings_class = imported(self.settings_class_path)
+        settings = typed_settings(args, settings_class)
         if args.dry_run:
             directory = RunDirectory(args.serialization_dir or Path("DIR"))
-            plan = imported(self.plans)(settings(**typed), console, directory)
-            console.print(*imported(self.plan_shown)(plan))
+            plan = imported(self.plan_path)(settings_class(**settings), console, directory)
+            console.print(*imported(self.plan_view_path)(plan))
             return 0
-        ways = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
-        found = imported(self.selects)(typed, directory_of(args), console=console, **ways)
-        return exit_status(self.show(found, args, console), args, console)
+        modes = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
+        result = imported(self.select_path)(settings, directory_of(args), console=console, **modes)
+        return exit_status(self.show(result, args, console), args, console)
 
-    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> "Result":
+    def show(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
         from fiesta_allennlp.reports.tables import selection_table
         from fiesta_allennlp.reports.words import selection_in_words
 
-        console.print(selection_table(found))
-        say_failures(found, args, console)
-        console.print(*selection_in_words(found))
-        return found
+        console.print(selection_table(result))
+        print_failures(result, args, console)
+        console.print(*selection_in_words(result))
+        return result
 
     def interrupted(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.serialization_dir
         if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
             return f"Interrupted before the first {self.step}. Start over with the same command."
-        return f"Interrupted; {self.kept}. Continue with: {recover_command(args)}"
+        return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
 
 
-def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """Return the settings of the class `of` that were typed, above those of the `--config` file."""
+def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[str, Any]:
+    """Return the settings of the class `settings_class` that were typed, above those of the `--config` file."""
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
-    given = settings_from_file(args.config, of) if args.config is not None else {}
-    return overlay(given, typed_options(args, of), settings_class=of)
+    file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
+    return overlay(file_settings, typed_options(args, settings_class), settings_class=settings_class)
 
 
 def directory_of(args: argparse.Namespace) -> Path:
@@ -100,16 +101,16 @@ def directory_of(args: argparse.Namespace) -> Path:
     return args.serialization_dir
 
 
-def say_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
+def print_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
     """Print every failure, by reason, every candidate that takes no part, and how to retry it. If no run reported the
     metric, print how to read another one from them."""
     from fiesta_allennlp.reports.words import failures_in_words
 
     console.print(*failures_in_words(result))
-    most = max((c.failures for c in result.candidates if c.state == "failed"), default=0)
-    if most:
-        again = f"{recover_command(args)} --max-failures {2 * max(most, 3)}"
-        console.print(f"After fixing the cause, retry the dropped candidates with: {again}")
+    most_failures = max((c.failures for c in result.candidates if c.state == "failed"), default=0)
+    if most_failures:
+        retry_command = f"{recover_command(args)} --max-failures {2 * max(most_failures, 3)}"
+        console.print(f"After fixing the cause, retry the dropped candidates with: {retry_command}")
     lacks_metric = any(failed.kind == "metric" for c in result.candidates for failed in c.failed_runs)
     if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
@@ -141,14 +142,14 @@ selection with its original options."""
   %(prog)s 'a=python train.py --arch a {train} {test} {seed}' 'b=python train.py --arch b {train} {test} {seed}' \\
       --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
   %(prog)s -s runs/first --recover"""
-    settings = "fiesta_allennlp.trainings.settings.Settings"
-    selects = "fiesta_allennlp.trainings.select.select"
-    plans = "fiesta_allennlp.trainings.select.plan"
-    plan_shown = "fiesta_allennlp.reports.tables.plan_shown"
-    given = (("candidates", "*"),)
+    settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
+    select_path = "fiesta_allennlp.trainings.select.select"
+    plan_path = "fiesta_allennlp.trainings.select.plan"
+    plan_view_path = "fiesta_allennlp.reports.tables.plan_shown"
+    positional = (("candidates", "*"),)
 
-    def add_ways(self, parser: argparse.ArgumentParser) -> None:
-        super().add_ways(parser)
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_mode_arguments(parser)
         parser.add_argument(
             "--trial",
             action="store_true",
@@ -165,9 +166,9 @@ selection with its original options."""
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
         if not args.trial:
             return super().work(args, console)
-        other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
-        if other is not None:
-            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Use one or the other.")
+        mode = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
+        if mode is not None:
+            raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
         from fiesta_allennlp.trainings.settings import Settings
 
         settings = Settings(**typed_settings(args, Settings))
@@ -176,11 +177,11 @@ selection with its original options."""
         from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
-        failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failed]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
         console.print("These are scores of single runs and say little. Nothing was kept.")
-        return EXIT_NO_DECISION if failed else 0
+        return EXIT_NO_DECISION if failures else 0
 
 
 class SearchCommand(Selecting):
@@ -193,20 +194,20 @@ interrupted search."""
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
   %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
   %(prog)s -s runs/search --recover"""
-    settings = "fiesta_allennlp.searches.search_settings.SearchSettings"
-    selects = "fiesta_allennlp.searches.search.search"
-    plans = "fiesta_allennlp.searches.search.plan_search"
-    plan_shown = "fiesta_allennlp.reports.screening.search_plan_in_words"
-    given = (("template", "?"), ("space", "?"))
+    settings_class_path = "fiesta_allennlp.searches.search_settings.SearchSettings"
+    select_path = "fiesta_allennlp.searches.search.search"
+    plan_path = "fiesta_allennlp.searches.search.plan_search"
+    plan_view_path = "fiesta_allennlp.reports.screening.search_plan_in_words"
+    positional = (("template", "?"), ("space", "?"))
     force = "delete the search or selection in the directory first"
 
-    def show(self, found: Any, args: argparse.Namespace, console: "Console") -> "Result":
+    def show(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
         from fiesta_allennlp.reports.screening import search_in_words
 
-        if found.selection is not None:
-            super().show(found.selection, args, console)
-        console.print(*search_in_words(found))
-        return found.last
+        if summary.selection is not None:
+            super().show(summary.selection, args, console)
+        console.print(*search_in_words(summary))
+        return summary.last
 
 
 class DocumentsCommand(Selecting):
@@ -217,12 +218,12 @@ resumes an interrupted selection with its original options."""
     examples = """examples:
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
-    settings = "fiesta_allennlp.documents.settings.DocumentSettings"
-    selects = "fiesta_allennlp.documents.select.select_system"
-    plans = "fiesta_allennlp.documents.select.plan_documents"
-    plan_shown = "fiesta_allennlp.reports.tables.documents_plan_shown"
-    given = (("systems", "*"),)
+    settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
+    select_path = "fiesta_allennlp.documents.select.select_system"
+    plan_path = "fiesta_allennlp.documents.select.plan_documents"
+    plan_view_path = "fiesta_allennlp.reports.tables.documents_plan_shown"
+    positional = (("systems", "*"),)
     step = "query"
-    kept = "no answer is lost"
+    interrupt_note = "no answer is lost"
     force = "delete the selection in the directory first; its answers are kept"
     dry_run = "check everything and open every system once, but query nothing"

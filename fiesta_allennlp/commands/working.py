@@ -18,10 +18,10 @@ leave at any time."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --cuda-device 1 --idle 5"""
-    settings = "fiesta_allennlp.trainings.queue_worker.QueueWorkerSettings"
+    settings_class_path = "fiesta_allennlp.trainings.queue_worker.QueueWorkerSettings"
     trains = True
-    given = (("directory", None),)
-    on_interrupt = "Interrupted. Another worker starts the run again."
+    positional = (("directory", None),)
+    interrupt_message = "Interrupted. Another worker starts the run again."
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 2 if no selection in the directory waits for this worker."""

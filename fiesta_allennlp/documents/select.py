@@ -57,15 +57,15 @@ class Documents(SelectionFamily):
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
         task = task_of(settings)
         order = [candidate.name for candidate in stored.candidates]
-        typed = parse_systems(settings.systems)
-        names = sorted(typed, key=lambda name: order.index(name) if name in order else len(order))
-        given = {name: typed[name] for name in names}
+        parsed = parse_systems(settings.systems)
+        names = sorted(parsed, key=lambda name: order.index(name) if name in order else len(order))
+        candidates = {name: parsed[name] for name in names}
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
-        systems = importing(settings.include_package, lambda: build_systems(given, file, task))
+        systems = importing(settings.include_package, lambda: build_systems(candidates, file, task))
         run = stored.meta.run or secrets.token_hex(16)
-        selection = cls(settings, choice, file, given, systems, stored.directory, run)
+        selection = cls(settings, choice, file, candidates, systems, stored.directory, run)
         _check_unchanged(selection, stored)
         return selection
 
@@ -87,8 +87,8 @@ class Documents(SelectionFamily):
     @property
     def candidates(self) -> List[Candidate]:
         return [
-            Candidate(name, given.source, given.config, {"fingerprint": self.systems[name].fingerprint()})
-            for name, given in self.given.items()
+            Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
+            for name, candidate in self.given.items()
         ]
 
     @property
@@ -176,9 +176,9 @@ def plan_documents(settings: DocumentSettings, console: Console, directory: RunD
     with rehearsed(Documents, settings, console) as prepared:
         pass  # every system has been opened
     path = answers_path(settings, directory)
-    kept: Dict[str, int] = {}
+    num_kept: Dict[str, int] = {}
     if path.exists():
         with closing(AnswerStore(path, run="")) as answers:
-            kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
+            num_kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
     least, most = prepared.choice.strategy.bounds(len(prepared.systems))
-    return DocumentPlan(prepared, kept, least, most)
+    return DocumentPlan(prepared, num_kept, least, most)

@@ -120,8 +120,8 @@ class DocumentSettings(SelectionSettings):
 
         strategy = registered(self.strategy, "--strategy") if self.strategy else {}
         if "belief" in strategy:
-            strategy["belief"] = _about(registered(strategy["belief"], "--strategy: 'belief'"), metric)
-        belief = _about(registered(self.belief or self.default_belief, "--belief"), metric)
+            strategy["belief"] = _belief_for(registered(strategy["belief"], "--strategy: 'belief'"), metric)
+        belief = _belief_for(registered(self.belief or self.default_belief, "--belief"), metric)
         complete = replace(self, strategy=strategy or None, belief=belief)
         params = complete.strategy_params()
         stops = params["type"] in Strategy.available() and issubclass(Strategy.by_name(params["type"]), FixedConfidence)
@@ -140,7 +140,7 @@ class DocumentSettings(SelectionSettings):
         return replace(self, max_evaluations=NO_LIMIT)
 
 
-def _about(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
+def _belief_for(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
     """Return the config of a belief about this metric. `paired_measure` takes the place of forms of
     `dirichlet_f_measure` that earlier versions had: with a learned concentration, and for more than one F-measure."""
     average = AVERAGES[metric]

@@ -60,11 +60,11 @@ class ProcessExecutor(QueueingExecutor):
         self._running[call(work)] = Running(evaluator, fork_server.Begun.now(request), device)
 
     def _wait(self, timeout: Optional[float]) -> Any:
-        done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
-        return next(iter(done), None)
+        ended, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
+        return next(iter(ended), None)
 
-    def _outcome(self, done: Any, running: Running) -> Outcome:
-        return self._with_log(fork_server.outcome_of(done, running.begun, time_limit=self._time_limit))
+    def _outcome(self, future: Any, running: Running) -> Outcome:
+        return self._with_log(fork_server.outcome_of(future, running.begun, time_limit=self._time_limit))
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
         fork_server.stop_all(
@@ -80,8 +80,8 @@ def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optiona
     `num_devices`. Only cores count that this process may use, by affinity and by the container's share."""
     if isinstance(workers, int):
         return workers
-    room = max(1, cpu_count() // num_threads)
-    return room if num_devices is None else min(room, num_devices)
+    num_fitting = max(1, cpu_count() // num_threads)
+    return num_fitting if num_devices is None else min(num_fitting, num_devices)
 
 
 def run_apart(
@@ -99,23 +99,23 @@ def run_apart(
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}
-    waiting, deaths = deque(tasks), Counter[str]()
+    queued_names, num_deaths = deque(tasks), Counter[str]()
     running: Dict[Any, str] = {}
     try:
-        while waiting or running:
-            while waiting and len(running) < at_once:
-                name = waiting.popleft()
+        while queued_names or running:
+            while queued_names and len(running) < at_once:
+                name = queued_names.popleft()
                 call = fork_server.in_process(run_for_parent, context)
                 running[call(work, *tasks[name], log=logs[name], settings=settings)] = name
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended_futures:
                 name = running.pop(future)
-                raised = future.exception()
-                if fork_server.was_killed(raised) and deaths[name] < MOST_DEATHS:
-                    deaths[name] += 1
-                    waiting.append(name)
+                error = future.exception()
+                if fork_server.was_killed(error) and num_deaths[name] < MOST_DEATHS:
+                    num_deaths[name] += 1
+                    queued_names.append(name)
                     continue
-                results[name] = future.result() if raised is None else fork_server.plain_cause(raised)
+                results[name] = future.result() if error is None else fork_server.plain_cause(error)
                 on_done(name)
     finally:
         fork_server.stop_all(list(running))

@@ -74,7 +74,7 @@ class QueueingExecutor(Executor, ABC):
         """Return a key of `_running` that is done; None after `timeout` seconds."""
 
     @abstractmethod
-    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+    def _outcome(self, key: Any, running: Running) -> Optional[Outcome]:
         """Return the outcome of a run; None to start it again."""
 
     @abstractmethod
@@ -91,11 +91,11 @@ class QueueingExecutor(Executor, ABC):
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self._running:
-            done = self._wait(timeout)
-            if done is None:
+            key = self._wait(timeout)
+            if key is None:
                 return
-            running = self._running.pop(done)
-            outcome = self._outcome(done, running)
+            running = self._running.pop(key)
+            outcome = self._outcome(key, running)
             if outcome is None:
                 self._queue.appendleft((running.evaluator, running.begun.request))
             self._start_queued()
@@ -134,14 +134,14 @@ class QueueingExecutor(Executor, ABC):
             time_limit=self._time_limit,
         )
 
-    def _lost(self, running: Running, what: str) -> Optional[Failure]:
+    def _lost(self, running: Running, reason: str) -> Optional[Failure]:
         """Return None to start a run again that was lost with its machine or job, because that says nothing about its
         candidate; but a failure if it is lost time and again."""
         request = running.begun.request
         self._num_losses[request] += 1
         if self._num_losses[request] % MAX_LOSSES == 0:
-            return running.begun.failed("killed", f"lost {MAX_LOSSES} times: {what}")
-        logger.warning("%s was lost: %s; starting it again", request.name, what)
+            return running.begun.failed("killed", f"lost {MAX_LOSSES} times: {reason}")
+        logger.warning("%s was lost: %s; starting it again", request.name, reason)
         return None
 
     def _with_log(self, outcome: Outcome) -> Outcome:
@@ -154,15 +154,15 @@ class QueueingExecutor(Executor, ABC):
             for path in self._directory.large(name):
                 delete(path)
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
-            kept = next(log for log in logs if not log.exists())
-            kept.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
+            log_copy = next(log for log in logs if not log.exists())
+            log_copy.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
             shorten_log(self._directory.evaluation_log(name))
-            with replacing(kept) as part:
-                shutil.copyfile(self._directory.evaluation_log(name), part)
+            with replacing(log_copy) as temporary_path:
+                shutil.copyfile(self._directory.evaluation_log(name), temporary_path)
         except OSError as error:
             logger.warning("cannot keep the log of %s: %s", name, error)
             return outcome
-        return replace(outcome, log_path=str(kept.relative_to(self._directory.root)))
+        return replace(outcome, log_path=str(log_copy.relative_to(self._directory.root)))
 
 
 def check_above_zero(**numbers: Any) -> None:

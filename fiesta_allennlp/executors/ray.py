@@ -18,7 +18,7 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running, check_above_zero, import_for
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
-from fiesta_allennlp.isolation.worker import NO_ROOM
+from fiesta_allennlp.isolation.worker import DISK_FULL_ERRORS
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ def connect(ray: Any, address: str) -> None:
 def _set_token() -> None:
     """Give a new cluster its own token unless the user has one: Ray would write one that everybody on the machine can
     read. Only processes of this user find it in the environment."""
-    given = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
-    if not any(given) and not (Path.home() / ".ray" / "auth_token").exists():
+    user_tokens = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
+    if not any(user_tokens) and not (Path.home() / ".ray" / "auth_token").exists():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
@@ -120,16 +120,16 @@ class RayExecutor(QueueingExecutor):
         self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
         self.hides_gpus = not self._resources["GPU"]
         self._ship_data = ship_data
-        self._sent: Dict[str, Any] = {}
+        self._sent_files: Dict[str, Any] = {}
         self._ray = import_for("ray", "ray")
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
             connect(self._ray, ray_address)
         try:
             self._task = self._make_task()
-            if not self._room():
+            if not self._num_fitting():
                 raise ConfigError(
-                    f"no node of the Ray cluster has room for a run, which needs {self._wants()}. Add a larger node, "
+                    f"no node of the Ray cluster has room for a run, which needs {self._needs()}. Add a larger node, "
                     "or request less with --cpus-per-evaluation, --gpus-per-evaluation or --memory-per-evaluation."
                 )
             self._count_slots()
@@ -139,7 +139,7 @@ class RayExecutor(QueueingExecutor):
 
     def describe(self) -> str:
         num_nodes = len(self._nodes())
-        return f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._wants()}"
+        return f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._needs()}"
 
     def _end(self, running: Mapping[Any, Running]) -> None:
         self._stop(running)
@@ -150,15 +150,15 @@ class RayExecutor(QueueingExecutor):
         """Return the nodes that are alive, as Ray describes them."""
         return [node for node in self._ray.nodes() if node["Alive"]]
 
-    def _room(self) -> int:
+    def _num_fitting(self) -> int:
         """Return how many runs the whole cluster has room for while nothing else runs on it."""
-        wanted = {name: amount for name, amount in self._resources.items() if amount}
-        there = [node["Resources"] for node in self._nodes()]
-        return sum(min(int(node.get(name, 0.0) / wanted[name] + 1e-9) for name in wanted) for node in there)
+        needed = {name: amount for name, amount in self._resources.items() if amount}
+        node_resources = [node["Resources"] for node in self._nodes()]
+        return sum(min(int(node.get(name, 0.0) / needed[name] + 1e-9) for name in needed) for node in node_resources)
 
-    def _wants(self) -> str:
-        wanted = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
-        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+    def _needs(self) -> str:
+        amounts = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
+        return ", ".join(f"{amount:g} {name}" for name, amount in amounts.items() if amount)
 
     def _make_task(self) -> Any:
         """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; by
@@ -177,11 +177,11 @@ class RayExecutor(QueueingExecutor):
         self._running[task] = Running(evaluator, Begun.now(request))
 
     def _wait(self, timeout: Optional[float]) -> Any:
-        done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
-        return done[0] if done else None
+        ended_tasks, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+        return ended_tasks[0] if ended_tasks else None
 
-    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
-        outcome = self._received(done, running)
+    def _outcome(self, task: Any, running: Running) -> Optional[Outcome]:
+        outcome = self._received(task, running)
         self._count_slots()
         return outcome
 
@@ -193,7 +193,7 @@ class RayExecutor(QueueingExecutor):
 
     def _count_slots(self) -> None:
         """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
-        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._room())
+        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._num_fitting())
 
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
@@ -201,16 +201,16 @@ class RayExecutor(QueueingExecutor):
     def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
         """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
         too."""
-        sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
-        for path in sent:
-            if path not in self._sent:
-                self._sent[path] = self._ray.put(Path(path).read_bytes())
-        needed = tuple(path for path in evaluator.files(request) if os.path.exists(path) and path not in sent)
+        sent_paths = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
+        for path in sent_paths:
+            if path not in self._sent_files:
+                self._sent_files[path] = self._ray.put(Path(path).read_bytes())
+        needed = tuple(path for path in evaluator.files(request) if os.path.exists(path) and path not in sent_paths)
         return NodeWork(
             self._work(evaluator, request, self._directory.evaluation(request.name)),
             current_directory=os.getcwd(),
             needed=needed,
-            sent={path: self._sent[path] for path in sent},
+            sent={path: self._sent_files[path] for path in sent_paths},
         )
 
     def _received(self, task: Any, running: Running) -> Optional[Outcome]:
@@ -240,18 +240,18 @@ class RayExecutor(QueueingExecutor):
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""
         target = self._directory.evaluation(request.name)
-        part = target.with_name(target.name + PART)
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+        temporary_path = target.with_name(target.name + PART)
+        shutil.rmtree(temporary_path, ignore_errors=True)
+        temporary_path.mkdir(parents=True)
         for name, content in files.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
-            (part / name).write_bytes(content)
+            (temporary_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (temporary_path / name).write_bytes(content)
         shutil.rmtree(target, ignore_errors=True)
-        os.replace(part, target)
+        os.replace(temporary_path, target)
 
 
 def _kind(error: BaseException) -> str:
     """Return the kind of failure of files that could not be sent, read or written, here or on the node."""
     if not isinstance(error, OSError):
         return "error"
-    return "disk" if error.errno in NO_ROOM else "machine"
+    return "disk" if error.errno in DISK_FULL_ERRORS else "machine"

@@ -31,13 +31,13 @@ class SharedQueueExecutor(QueueingExecutor):
     is lost with its job or worker, the executor starts it again, and that is not a failure.
     """
 
-    _place: Path
+    _queue_directory: Path
     """The directory of the queue."""
 
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
         self._shared: Optional[RunQueue] = None
-        self._found: Dict[str, str] = {}
+        self._tickets_under_way: Dict[str, str] = {}
         self._losses: Dict[str, Any] = {}
 
     @property
@@ -54,17 +54,17 @@ class SharedQueueExecutor(QueueingExecutor):
         """End the queue, or leave it to the next session with these runs. Return a sentence for the user."""
 
     @abstractmethod
-    def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
+    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
         """Return the lost tickets among those in `_running`, with what is known of the loss."""
 
     @abstractmethod
-    def _explained(self, loss: Any, running: Running) -> Union[str, Failure]:
+    def _loss_reason(self, loss: Any, running: Running) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is."""
 
-    def _note(self, claims: Collection[Claim]) -> None:
+    def _note_claims(self, claims: Collection[Claim]) -> None:
         """Record that these runs have been taken."""
 
-    def _care(self) -> None:
+    def _submit_jobs(self) -> None:
         """Do what is to be done between two looks at the queue."""
 
     @property
@@ -78,7 +78,7 @@ class SharedQueueExecutor(QueueingExecutor):
         return {
             "version": __version__,
             "format": FORMAT,
-            "place": str(self._place.absolute()),
+            "place": str(self._queue_directory.absolute()),
             "num_threads": self._num_threads,
             "packages": self._packages,
             "time_limit": self._time_limit,
@@ -88,18 +88,18 @@ class SharedQueueExecutor(QueueingExecutor):
     def resume(self) -> str:
         """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
         ended to where the selection looks for them. Return a sentence for the user."""
-        shared = RunQueue(self._place.absolute() / self.queue_name)
+        shared = RunQueue(self._queue_directory.absolute() / self.queue_name)
         shared.open(self._terms)
         shared.withdraw_waiting()
-        taken = shared.taken()  # read first: a run goes from taken to done
-        ended = shared.take_in(self._directory)
-        self._found = {claim.run: ticket for ticket, claim in taken.items() if ticket not in ended}
+        claims = shared.taken()  # read first: a run goes from taken to done
+        ended_tickets = shared.take_in(self._directory)
+        self._tickets_under_way = {claim.run: ticket for ticket, claim in claims.items() if ticket not in ended_tickets}
         self._shared = shared
         return self._opened(shared)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._open()
-        ticket = self._found.pop(request.name, None)
+        ticket = self._tickets_under_way.pop(request.name, None)
         if ticket is None:
             super().submit(evaluator, request)
         else:
@@ -120,41 +120,41 @@ class SharedQueueExecutor(QueueingExecutor):
 
     def _wait(self, timeout: Optional[float]) -> Optional[Any]:
         end = float("inf") if timeout is None else time.monotonic() + timeout
-        for ticket in self._found.values():  # whoever waits has asked for all that is wanted
+        for ticket in self._tickets_under_way.values():  # whoever waits has asked for all that is wanted
             self._open().drop(ticket)
-        self._found = {}
+        self._tickets_under_way = {}
         while True:
-            ended = self._ended(self._open())
-            if ended is not None:
-                return ended
-            self._care()
+            ended_ticket = self._ended(self._open())
+            if ended_ticket is not None:
+                return ended_ticket
+            self._submit_jobs()
             if time.monotonic() >= end:
                 return None
             time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
 
     def _ended(self, shared: RunQueue) -> Optional[str]:
-        taken, done = shared.taken(), shared.done()
-        self._note([*taken.values(), *done.values()])
-        ended = next((ticket for ticket in done if ticket in self._running), None)
-        if ended is not None:
-            return ended
+        taken_claims, done_claims = shared.taken(), shared.done()
+        self._note_claims([*taken_claims.values(), *done_claims.values()])
+        ended_ticket = next((ticket for ticket in done_claims if ticket in self._running), None)
+        if ended_ticket is not None:
+            return ended_ticket
         self._losses = {ticket: loss for ticket, loss in self._losses.items() if ticket in self._running}
         if not self._losses:
-            self._losses = self._find_lost(taken.values())
+            self._losses = self._lost_tickets(taken_claims.values())
         return next(iter(self._losses), None)
 
-    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+    def _outcome(self, ticket: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
-        claim = shared.done().get(done)
+        claim = shared.done().get(ticket)
         if claim is None:
-            shared.drop(done)  # a job that goes on all the same, as on a node without a network, stops
+            shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
             shared.refresh()
-            claim = shared.done().get(done)  # it may have ended until then
-        loss = self._losses.pop(done, None)
-        outcome = self._lost_outcome(done, running, loss) if claim is None else shared.outcome(claim)
+            claim = shared.done().get(ticket)  # it may have ended until then
+        loss = self._losses.pop(ticket, None)
+        outcome = self._lost_outcome(ticket, running, loss) if claim is None else shared.outcome(claim)
         if outcome is None:
             return None
-        shared.keep(done, self._directory.evaluation(request.name))
+        shared.keep(ticket, self._directory.evaluation(request.name))
         if claim is not None:
             shared.forget(claim)  # the next session takes the run over from its directory
         return self._with_log(outcome)
@@ -164,8 +164,8 @@ class SharedQueueExecutor(QueueingExecutor):
         salvaged = running.evaluator.salvage(running.begun.request, self._open().directory(ticket))
         if salvaged is not None:
             return salvaged
-        what = self._explained(loss, running)
-        return what if isinstance(what, Failure) else self._lost(running, what)
+        explanation = self._loss_reason(loss, running)
+        return explanation if isinstance(explanation, Failure) else self._lost(running, explanation)
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
         """Drop these runs. Their jobs or workers notice, and take others."""
@@ -181,8 +181,8 @@ class SharedQueueExecutor(QueueingExecutor):
 def end_queues_left(directory: RunDirectory, *, but: str = "") -> str:
     """End the queues of earlier sessions, except the queue `but`. Return a sentence about their Slurm jobs."""
     queues = [*RunQueue.all_in(directory.queue), *RunQueue.all_in(directory.slurm)]
-    said = [end_queue(queue, directory) for queue in queues if queue.root.name != but]
-    return " ".join(filter(None, said))
+    sentences = [end_queue(queue, directory) for queue in queues if queue.root.name != but]
+    return " ".join(filter(None, sentences))
 
 
 def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
@@ -190,7 +190,7 @@ def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = Fal
     jobs."""
     queue.take_in(directory)
     queue.close()
-    said = cancel(queue.root.name) if queue.root.parent.name == directory.slurm.name else ""
+    sentence = cancel(queue.root.name) if queue.root.parent.name == directory.slurm.name else ""
     if not keep_logs:
         queue.delete()
-    return said
+    return sentence

@@ -8,7 +8,7 @@ from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
-from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, check_options, job_options, whole
+from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, check_options, job_options, whole_number
 from fiesta_allennlp.executors.slurm_jobs import Loss, SlurmJobs, import_submitit
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
@@ -67,12 +67,12 @@ class SlurmExecutor(SharedQueueExecutor):
         **common: Any,
     ) -> None:
         super().__init__(directory, **common)
-        self._place = directory.slurm
+        self._queue_directory = directory.slurm
         if not isinstance(self._workers, int):
             raise ConfigError("--workers auto cannot be combined with --executor slurm. Specify a number.")
         self.slots = self._workers
-        self._runs_per_job = whole("runs-per-job", runs_per_job)
-        self._array_size = whole("array-size", array_size)
+        self._runs_per_job = whole_number("runs-per-job", runs_per_job)
+        self._array_size = whole_number("array-size", array_size)
         self._options = job_options(
             {"partition": partition, "account": account, "time": job_time},
             cpus=self._num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
@@ -103,31 +103,31 @@ class SlurmExecutor(SharedQueueExecutor):
     def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
         """Cancel all jobs, and wait briefly for those that work. Outcomes of ended runs are kept for the next
         session."""
-        said = end_queue(shared, self._directory, keep_logs=self._jobs.had_trouble)
-        logger.info("%s", said or "no Slurm jobs are left")
-        return said if running else ""
+        sentence = end_queue(shared, self._directory, keep_logs=self._jobs.had_trouble)
+        logger.info("%s", sentence or "no Slurm jobs are left")
+        return sentence if running else ""
 
-    def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
-        return dict(self._jobs.lost(self._running, taken))
+    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
+        return dict(self._jobs.lost(self._running, claims))
 
-    def _note(self, claims: Collection[Claim]) -> None:
+    def _note_claims(self, claims: Collection[Claim]) -> None:
         self._jobs.note(claims)
 
-    def _care(self) -> None:
+    def _submit_jobs(self) -> None:
         self._jobs.call()
 
-    def _explained(self, loss: Loss, running: Running) -> Union[str, Failure]:
+    def _loss_reason(self, loss: Loss, running: Running) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is. Raise a `FiestaError` if the time limit of a job is too
         short for this run."""
-        status, what = loss.status, f"Slurm job {loss.job} {loss.status.in_words()}"
+        status, job_text = loss.status, f"Slurm job {loss.job} {loss.status.in_words()}"
         if not status.goes_on and self._jobs.ran_out_of_memory(loss):
-            said = self._jobs.last_line(loss.job)
-            return running.begun.failed("machine", f"{what}, because it ran out of memory: {said}")
+            last_line = self._jobs.last_line(loss.job)
+            return running.begun.failed("machine", f"{job_text}, because it ran out of memory: {last_line}")
         if status.state in ("FAILED", "COMPLETED"):
-            return running.begun.failed("killed", f"{what} during the run: {self._jobs.last_line(loss.job)}")
+            return running.begun.failed("killed", f"{job_text} during the run: {self._jobs.last_line(loss.job)}")
         if status.state == "TIMEOUT" and loss.claim is not None and loss.claim.number == 0:
             self._note_timeout(running.begun.request)
-        return what
+        return job_text
 
     def _note_timeout(self, request: Request) -> None:
         self._num_timeouts[request] += 1

@@ -16,21 +16,21 @@ from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, SECONDS
 SECONDS_TO_ANSWER = 60.0
 """Limits one question to Slurm, which takes its time when it has much to do."""
 
-ENDS = "COMPLETING"
+ENDING_STATE = "COMPLETING"
 """Names the state of a job that has ended or was requeued, and whose processes are being ended."""
 
-WAITS = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 """Lists the states of a job in which nothing of it runs. What it had taken before is lost."""
 
-WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDS)
+WORKING_STATES = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDING_STATE)
 """Lists the states of a job of which something may run. It has ended in every other state."""
 
 COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
 
-OUR_OWN = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
+RESERVED_OPTIONS = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
 """Lists the options of `sbatch` that the selection gives itself."""
 
-WHO_SPEAKS = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
+MESSAGE_PREFIX = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
 
 
 class SlurmDown(Exception):
@@ -47,11 +47,11 @@ class JobStatus:
     @property
     def goes_on(self) -> bool:
         """True if the job may run or is going to."""
-        return self.state in WAITS + WORKS
+        return self.state in WAITING_STATES + WORKING_STATES
 
     def has_lost(self, life: int) -> bool:
         """Return whether the job has lost what it took in this life. While a job ends, that is not known yet."""
-        return self.state != ENDS and (self.state not in WORKS or self.life != life)
+        return self.state != ENDING_STATE and (self.state not in WORKING_STATES or self.life != life)
 
     def in_words(self) -> str:
         """Describe a job that has lost its run."""
@@ -63,29 +63,29 @@ class JobStatus:
 def ask(*command: str) -> str:
     """Return the output of a command of Slurm. Raise `SlurmDown` if it fails, is missing, or takes too long."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlurmDown(describe(error)) from error
-    if done.returncode:
-        said = [line.strip() for line in WHO_SPEAKS.sub("", done.stderr).splitlines()]
-        raise SlurmDown("; ".join(dict.fromkeys(filter(None, said))) or f"{command[0]} failed")
-    return done.stdout
+    if process.returncode:
+        messages = [line.strip() for line in MESSAGE_PREFIX.sub("", process.stderr).splitlines()]
+        raise SlurmDown("; ".join(dict.fromkeys(filter(None, messages))) or f"{command[0]} failed")
+    return process.stdout
 
 
 def statuses_of(name: str) -> Dict[str, JobStatus]:
     """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
-    told = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
-    rows = [line.split() for line in told.splitlines() if line.strip()]
+    output = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
+    rows = [line.split() for line in output.splitlines() if line.strip()]
     return {job: JobStatus(state, int(life) if life.isdigit() else 0) for job, state, life in rows}
 
 
 def last_status(job: str) -> JobStatus:
     """Return the status of a job that the scheduler has forgotten; on a cluster without accounting, it has no state."""
     with suppress(SlurmDown):
-        told = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
-        return JobStatus((told.split() or [""])[0])
+        output = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
+        return JobStatus((output.split() or [""])[0])
     return JobStatus("")
 
 
@@ -98,51 +98,51 @@ def cancel(name: str) -> str:
 
 
 def _cancelled(name: str) -> str:
-    mine = (f"--name={name}", f"--user={getpass.getuser()}")
-    told = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
-    states = [state.lower() for state in told if state != ENDS]
+    filters = (f"--name={name}", f"--user={getpass.getuser()}")
+    job_states = ask("squeue", "--noheader", "--array", "--format=%T", *filters).split()
+    states = [state.lower() for state in job_states if state != ENDING_STATE]
     if not states:
         return ""
-    ask("scancel", *mine)
+    ask("scancel", *filters)
     end = time.monotonic() + SECONDS_TO_STOP
     while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    each = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
-    return f"Cancelled {len(states)} Slurm job(s): {each}."
+    counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
+    return f"Cancelled {len(states)} Slurm job(s): {counts}."
 
 
 def job_options(
-    given: Mapping[str, Optional[str]], *, cpus: float, gpus: float, memory: Optional[float], further: Any
+    cluster_options: Mapping[str, Optional[str]], *, cpus: float, gpus: float, memory: Optional[float], further: Any
 ) -> Dict[str, Any]:
     """Return the options of `sbatch` for each job by their long names; True for an option without a value. `memory` is
     in GiB. `further` options, an object or `key=value` each, win over the others."""
     check_above_zero(memory_per_evaluation=memory)
     options = {
-        **given,
-        "cpus-per-task": whole("cpus-per-evaluation", cpus),
-        "gpus": whole("gpus-per-evaluation", gpus, least=0) or None,
+        **cluster_options,
+        "cpus-per-task": whole_number("cpus-per-evaluation", cpus),
+        "gpus": whole_number("gpus-per-evaluation", gpus, least=0) or None,
         "mem": None if memory is None else f"{max(1, round(1024 * memory))}M",
         **_further_options(further),
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def whole(name: str, value: float, *, least: int = 1) -> int:
+def whole_number(name: str, value: float, *, least: int = 1) -> int:
     """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `least`."""
     if value != int(value) or value < least:
         raise ConfigError(f"--{name} must be an integer of at least {least} with Slurm but got {value:g}.")
     return int(value)
 
 
-def _further_options(given: Any) -> Dict[str, Any]:
-    if isinstance(given, Mapping):
-        pairs = {str(key): value for key, value in given.items()}
+def _further_options(typed: Any) -> Dict[str, Any]:
+    if isinstance(typed, Mapping):
+        pairs = {str(key): value for key, value in typed.items()}
     else:
-        split = [str(text).lstrip("-").partition("=") for text in ([given] if isinstance(given, str) else given)]
+        split = [str(text).lstrip("-").partition("=") for text in ([typed] if isinstance(typed, str) else typed)]
         pairs = {key: value if equals else True for key, equals, value in split}
     options = {key.strip().replace("_", "-"): value for key, value in pairs.items()}
     for key in options:
-        if not key or key in OUR_OWN:
+        if not key or key in RESERVED_OPTIONS:
             raise ConfigError(
                 f"--slurm expects an sbatch option, such as --slurm qos=long, but got {json.dumps(key)}. The name, "
                 "array, logs and signal of a job cannot be changed."

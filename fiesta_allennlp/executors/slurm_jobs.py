@@ -12,7 +12,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.queueing import import_for
-from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, last_status, statuses_of
+from fiesta_allennlp.executors.slurm_commands import ENDING_STATE, JobStatus, SlurmDown, last_status, statuses_of
 from fiesta_allennlp.isolation.fork_server import environment_of
 from fiesta_allennlp.isolation.queue_worker import QueueWork
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
@@ -30,7 +30,7 @@ LINES_TO_READ = 20
 NO_MEMORY = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORECASE)
 """Matches what Slurm writes into the log of a job that used more memory than it has."""
 
-NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
+FAULTLESS_STATES = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 """Lists the ends of a job that has not taken a run, without anything being wrong with it."""
 
 
@@ -57,7 +57,7 @@ class SlurmJobs:
         self._num_taken: Dict[Tuple[str, int], int] = {}
         self._submitted: Set[str] = set()
         self._vain: Set[str] = set()
-        self._asked = self._refused = float("-inf")
+        self._last_question = self._last_refusal = float("-inf")
         self._is_known = False
         self.had_trouble = False
 
@@ -95,45 +95,45 @@ class SlurmJobs:
     def call(self) -> None:
         """Submit jobs until every waiting run has a job that has no other run."""
         busy = {claim.job for claim in self._queue.taken().values()}  # what is taken from now on is counted twice
-        waiting = len(self._queue.waiting())
-        missing = waiting - sum(job not in busy and self._has_room(job, self._statuses[job]) for job in self._statuses)
-        if not self._is_known or time.monotonic() - self._refused < SECONDS_BETWEEN_QUESTIONS:
+        queued = len(self._queue.waiting())
+        lacking = queued - sum(job not in busy and self._has_room(job, self._statuses[job]) for job in self._statuses)
+        if not self._is_known or time.monotonic() - self._last_refusal < SECONDS_BETWEEN_QUESTIONS:
             return
-        while missing > 0:
+        while lacking > 0:
             try:
-                made = self._submit(min(missing, self._array_size))
+                new_jobs = self._submit(min(lacking, self._array_size))
             except SlurmDown as error:
                 logger.warning("Slurm accepts no jobs now; trying again: %s", error)
-                self._refused = time.monotonic()
+                self._last_refusal = time.monotonic()
                 return
-            logger.info("submit Slurm job(s) %s", ", ".join(made))
-            self._submitted.update(made)
-            self._statuses.update(dict.fromkeys(made, JobStatus("PENDING")))
-            missing -= len(made)
+            logger.info("submit Slurm job(s) %s", ", ".join(new_jobs))
+            self._submitted.update(new_jobs)
+            self._statuses.update(dict.fromkeys(new_jobs, JobStatus("PENDING")))
+            lacking -= len(new_jobs)
 
     def _ask(self) -> bool:
         """Ask Slurm about the jobs, unless that was done just now. Return whether there is an answer."""
-        if time.monotonic() - self._asked < SECONDS_BETWEEN_QUESTIONS:
+        if time.monotonic() - self._last_question < SECONDS_BETWEEN_QUESTIONS:
             return False
-        self._asked = time.monotonic()
+        self._last_question = time.monotonic()
         try:
             self._statuses = statuses_of(self._queue.root.name)
         except SlurmDown as error:
             logger.warning("Slurm does not respond; trying again: %s", error)
             return False
         self._is_known = True
-        ended = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
-        failed = {job for job, state in ended.items() if state not in NO_FAULT}
-        self.had_trouble |= bool(failed)
-        self._check_vain(failed)
+        end_states = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
+        failed_jobs = {job for job, state in end_states.items() if state not in FAULTLESS_STATES}
+        self.had_trouble |= bool(failed_jobs)
+        self._check_vain(failed_jobs)
         return True
 
-    def _check_vain(self, failed: Set[str]) -> None:
+    def _check_vain(self, failed_jobs: Set[str]) -> None:
         self._submitted -= {job for job, _ in self._num_taken}
-        self._vain |= self._submitted & failed
+        self._vain |= self._submitted & failed_jobs
         self._submitted -= self._vain
         if len(self._vain) >= MAX_VAIN_JOBS:
-            job = max(self._vain, key=_number)
+            job = max(self._vain, key=_job_order)
             raise FiestaError(
                 f"the last {len(self._vain)} Slurm jobs exited before starting a run. The latest, {job}, ended with "
                 f"state {self._status(job).state}: {self.last_line(job)}. See its log "
@@ -152,9 +152,9 @@ class SlurmJobs:
 
     def _has_room(self, job: str, status: JobStatus) -> bool:
         num_taken = self._num_taken.get((job, status.life), 0)
-        return status.goes_on and status.state != ENDS and num_taken < self._work.num_runs
+        return status.goes_on and status.state != ENDING_STATE and num_taken < self._work.num_runs
 
-    def _submit(self, number: int) -> List[str]:
+    def _submit(self, num_jobs: int) -> List[str]:
         executor = self._submitit.SlurmExecutor(folder=self._queue.jobs)
         executor.update_parameters(
             job_name=self._queue.root.name,
@@ -162,13 +162,13 @@ class SlurmJobs:
             wckey=None,
             signal_delay_s=1,
             use_srun=False,
-            array_parallelism=number,
+            array_parallelism=num_jobs,
             additional_parameters=self._options,
         )
-        with environment_of(dict.fromkeys(_of_own_job())), warnings.catch_warnings():
+        with environment_of(dict.fromkeys(_own_job_variables())), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return [str(job.job_id) for job in executor.map_array(run_job, [self._work] * number)]
+                return [str(job.job_id) for job in executor.map_array(run_job, [self._work] * num_jobs)]
             except (RuntimeError, OSError) as error:
                 raise SlurmDown(describe(error)) from error
 
@@ -184,12 +184,12 @@ def import_submitit() -> Any:
     return submitit
 
 
-def _number(job: str) -> List[int]:
+def _job_order(job: str) -> List[int]:
     """Return the number of a job, and its number within an array: later ones are larger."""
-    return [int(part) for part in job.split("_")]
+    return [int(digits) for digits in job.split("_")]
 
 
-def _of_own_job() -> List[str]:
+def _own_job_variables() -> List[str]:
     """Return the variables of a job that this process runs in: the jobs that it submits would take them for theirs."""
     is_inside = "SLURM_JOB_ID" in os.environ
     return [name for name in os.environ if is_inside and name.startswith("SLURM_") and name != "SLURM_CONF"]

@@ -29,38 +29,38 @@ class ThreadExecutor(Executor):
         self._on_stop = on_stop
         self._tasks: "queue.SimpleQueue[Optional[Task]]" = queue.SimpleQueue()
         self._outcomes: "queue.SimpleQueue[Union[Outcome, StoreError]]" = queue.SimpleQueue()
-        self._wanted: Set[Request] = set()
+        self._unfinished: Set[Request] = set()
         self._threads: List[threading.Thread] = []
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self._wanted.add(request)
+        self._unfinished.add(request)
         self._tasks.put((evaluator, request))
-        if len(self._threads) < min(self.slots, len(self._wanted)):
+        if len(self._threads) < min(self.slots, len(self._unfinished)):
             thread = threading.Thread(target=self._work, name=f"fiesta-query-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        while self._wanted:
+        while self._unfinished:
             try:
                 outcome = self._outcomes.get(timeout=timeout)
             except queue.Empty:
                 return
             if isinstance(outcome, StoreError):
                 raise outcome
-            if outcome.request in self._wanted:
-                self._wanted.discard(outcome.request)
+            if outcome.request in self._unfinished:
+                self._unfinished.discard(outcome.request)
                 yield outcome
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        self._wanted.difference_update(requests)
+        self._unfinished.difference_update(requests)
 
     def describe(self) -> str:
         return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
         """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
-        self._wanted.clear()
+        self._unfinished.clear()
         for _ in self._threads:
             self._tasks.put(None)
         end = time.monotonic() + SECONDS_TO_STOP
@@ -71,7 +71,7 @@ class ThreadExecutor(Executor):
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             evaluator, request = task
-            if request in self._wanted:
+            if request in self._unfinished:
                 self._outcomes.put(self._outcome(evaluator, request))
 
     def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:

@@ -39,18 +39,18 @@ class WorkersExecutor(SharedQueueExecutor):
         self, directory: RunDirectory, *, seconds_of_silence: float = SECONDS_OF_SILENCE, **common: Any
     ) -> None:
         super().__init__(directory, **common)
-        self._place = directory.queue
+        self._queue_directory = directory.queue
         if not seconds_of_silence > 0:
             raise ConfigError(f"seconds_of_silence must be above 0 but got {seconds_of_silence}.")
         self.slots = self._workers if isinstance(self._workers, int) else 1
-        self._most_silence, self._looked = seconds_of_silence, float("-inf")
+        self._most_silence, self._last_look = seconds_of_silence, float("-inf")
         self._seconds_between_signs = min(SECONDS_BETWEEN_SIGNS, seconds_of_silence / 10)
 
     def describe(self) -> str:
-        number = (
+        num_runs_text = (
             "as many at a time as there are workers" if self._workers == "auto" else f"up to {self.slots} at a time"
         )
-        return f"{number}, by workers of `{command('worker')}`"
+        return f"{num_runs_text}, by workers of `{command('worker')}`"
 
     @property
     def _own_terms(self) -> Dict[str, Any]:
@@ -68,8 +68,8 @@ class WorkersExecutor(SharedQueueExecutor):
         if not running:
             return end_queue(shared, self._directory)
         shared.withdraw_waiting()
-        left = sum(ticket in running for ticket in shared.taken())
-        return f"Workers go on with {left} run(s); --recover takes their outcomes." if left else ""
+        num_left = sum(ticket in running for ticket in shared.taken())
+        return f"Workers go on with {num_left} run(s); --recover takes their outcomes." if num_left else ""
 
     def _alive(self) -> Optional[Dict[str, float]]:
         """Return the workers that live, with their silence. Return None if the file system cannot tell."""
@@ -82,10 +82,10 @@ class WorkersExecutor(SharedQueueExecutor):
             return None
         return {worker: seconds for worker, seconds in silence.items() if seconds <= self._most_silence}
 
-    def _find_lost(self, taken: Collection[Claim]) -> Dict[str, Any]:
-        if time.monotonic() - self._looked < self._seconds_between_signs:
+    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
+        if time.monotonic() - self._last_look < self._seconds_between_signs:
             return {}
-        self._looked = time.monotonic()
+        self._last_look = time.monotonic()
         shared = self._open()
         shared.refresh()
         alive = self._alive()
@@ -94,7 +94,7 @@ class WorkersExecutor(SharedQueueExecutor):
         if self._workers == "auto":
             self.slots = max(1, len(alive))
             self._start_queued()
-        return dict(shared.lost(self._running, taken, lambda claim: claim.job not in alive))
+        return dict(shared.lost(self._running, claims, lambda claim: claim.job not in alive))
 
-    def _explained(self, loss: Optional[Claim], running: Running) -> str:
+    def _loss_reason(self, loss: Optional[Claim], running: Running) -> str:
         return "its worker ended" if loss is None else f"worker {loss.job} gave no sign of life"

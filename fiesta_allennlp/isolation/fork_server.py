@@ -48,15 +48,15 @@ def refuse_to_be_imported() -> None:
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"  # the fork server's variables
-LEAST_FILES = 64  # to be open at once, for the pipes of a few workers
-TORCH_CACHE, OF_ALLENNLP = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
-OWNER, NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a temporary directory; whose pids it means
+MIN_OPEN_FILES = 64  # to be open at once, for the pipes of a few workers
+TORCH_CACHE, TYPE_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
+OWNER_FILE, NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a temporary directory; whose pids it means
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
 MOST_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
 SECONDS_TO_DIE = 0.2  # between two starts: a killed process counts as running until the system has removed it
 QUIET_TRACKER = "ignore:resource_tracker:UserWarning"  # about every semaphore of a killed worker
-OURS = "fiesta_allennlp."
+PACKAGE_PREFIX = "fiesta_allennlp."
 
 # These keep Python 3.11 and later from looking for the server's own modules in the current directory, where a user may
 # have a `random.py` or another copy of this package. The value shows that nobody else set it.
@@ -72,17 +72,17 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     one order in all processes, on every machine and after every interruption, so that readers that iterate over them
     read the same.
     """
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if 0 <= limit < LEAST_FILES:
-        raise ConfigError(f"only {limit} files may be open at once. Allow more first: ulimit -n {LEAST_FILES}")
-    ours = [package for package in packages if package.startswith(OURS)]
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= most_files < MIN_OPEN_FILES:
+        raise ConfigError(f"only {most_files} files may be open at once. Allow more first: ulimit -n {MIN_OPEN_FILES}")
+    preloads = [package for package in packages if package.startswith(PACKAGE_PREFIX)]
     _variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
-    _variables.update({PARENT: str(os.getpid()), SOCKETS: marked_temp_dir(), PRELOAD: " ".join(ours)})
+    _variables.update({PARENT: str(os.getpid()), SOCKETS: marked_temp_dir(), PRELOAD: " ".join(preloads)})
     _variables[SESSION] = name_session()
     _variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
     warnings = os.environ.get("PYTHONWARNINGS", "")
     _variables["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
-    if any(package.startswith(OF_ALLENNLP) for package in ours):  # torch makes this directory when it is imported
+    if any(package.startswith(TYPE_PACKAGE) for package in preloads):  # torch makes this directory when it is imported
         _variables.setdefault(TORCH_CACHE, os.environ.get(TORCH_CACHE, os.path.join(util.get_temp_dir(), "torch")))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
@@ -93,13 +93,13 @@ def marked_temp_dir() -> str:
     """Return the temporary directory of `multiprocessing`, marked with its process. Delete those of processes that were
     killed together with all that could do so."""
     directory = Path(util.get_temp_dir())
-    place = f"{platform.node()} {os.readlink(NAMESPACE) if os.path.exists(NAMESPACE) else ''}"
-    for mark in directory.parent.glob(f"pymp-*/{OWNER}"):
+    own_machine = f"{platform.node()} {os.readlink(NAMESPACE) if os.path.exists(NAMESPACE) else ''}"
+    for mark in directory.parent.glob(f"pymp-*/{OWNER_FILE}"):
         with suppress(OSError, ValueError):
-            pid, _, other = mark.read_text().partition(" ")
-            if other == place and not is_alive(int(pid)):
+            pid, _, machine = mark.read_text().partition(" ")
+            if machine == own_machine and not is_alive(int(pid)):
                 shutil.rmtree(mark.parent, ignore_errors=True)
-    (directory / OWNER).write_text(f"{os.getpid()} {place}")
+    (directory / OWNER_FILE).write_text(f"{os.getpid()} {own_machine}")
     return str(directory)
 
 
@@ -116,12 +116,12 @@ def is_alive(pid: int) -> bool:
 @contextmanager
 def environment_of(variables: Mapping[str, Optional[str]]) -> Iterator[None]:
     """Set variables, or remove those that are None, for what starts meanwhile. This process gets its own back."""
-    before = {name: os.environ.get(name) for name in variables}
+    old_values = {name: os.environ.get(name) for name in variables}
     _set_variables(variables)
     try:
         yield
     finally:
-        _set_variables(before)
+        _set_variables(old_values)
 
 
 def _set_variables(variables: Mapping[str, Optional[str]]) -> None:
@@ -155,12 +155,12 @@ def in_process(
                 with environment_of({SAFE_PATH: os.environ.get(SAFE_PATH, BY_US), **_variables}):
                     return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
-                lost = error
+                failure = error
                 time.sleep(SECONDS_TO_DIE)
         raise FiestaError(
-            f"cannot start a process: the server that forks them died {MOST_STARTS} times ({describe(lost)}), usually "
-            "for lack of memory. Finished runs are safe: free some memory, then continue with --recover."
-        ) from lost
+            f"cannot start a process: the server that forks them died {MOST_STARTS} times ({describe(failure)}), "
+            "usually for lack of memory. Finished runs are safe: free some memory, then continue with --recover."
+        ) from failure
 
     return begin_again
 
@@ -184,36 +184,36 @@ class Begun:
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
     """Return the outcome of a process that ran `evaluate_here` and is done, however it ended."""
-    raised = future.exception()
-    if raised is None:
+    error = future.exception()
+    if error is None:
         outcome = future.result()
         return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
-    if isinstance(raised, TimeoutError):
+    if isinstance(error, TimeoutError):
         end_orphaned_trees()
         return begun.failed("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
-    if isinstance(raised, ProcessExpired):
-        end_tree(raised.pid)
-        return begun.failed("killed", str(plain_cause(raised)))
-    return begun.failed("error", describe(raised))
+    if isinstance(error, ProcessExpired):
+        end_tree(error.pid)
+        return begun.failed("killed", str(plain_cause(error)))
+    return begun.failed("error", describe(error))
 
 
-def was_killed(raised: Optional[BaseException]) -> bool:
+def was_killed(error: Optional[BaseException]) -> bool:
     """Return whether a signal ended a process, which says nothing about its work."""
-    return isinstance(raised, ProcessExpired) and raised.exitcode is not None and raised.exitcode < 0
+    return isinstance(error, ProcessExpired) and error.exitcode is not None and error.exitcode < 0
 
 
-def plain_cause(raised: BaseException) -> BaseException:
+def plain_cause(error: BaseException) -> BaseException:
     """Return the error of a process, or an error that describes how it died without raising one. Raise a `ConfigError`
     if the process found the call that started it without a guard."""
-    if not isinstance(raised, ProcessExpired):
-        return raised
-    code = raised.exitcode
+    if not isinstance(error, ProcessExpired):
+        return error
+    code = error.exitcode
     if code == NO_GUARD:
         raise ConfigError(MISSING_GUARD)
     if code is None or code >= 0:
         return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
-    why = " (on Linux often for lack of memory)" if code == -9 else ""
-    return FiestaError(f"the process died: killed by signal {-code}{why}")
+    cause = " (on Linux often for lack of memory)" if code == -9 else ""
+    return FiestaError(f"the process died: killed by signal {-code}{cause}")
 
 
 def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:

@@ -74,25 +74,25 @@ def end_tree(root: Optional[int]) -> None:
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
     this process, if it is the root."""
-    entry = f"{WORKER}={mark(root)}".encode()
+    mark_entry = f"{WORKER}={mark(root)}".encode()
     for _ in range(MOST_SEARCHES):
-        others = {pid: _environment(pid) for pid in _processes() if pid not in (root, os.getpid())}
-        own = _descendants() if root == os.getpid() and root in _roots else set()
-        found = [pid for pid, environment in others.items() if entry in environment or pid in own]
-        for pid in found:
+        environments = {pid: _environment(pid) for pid in _processes() if pid not in (root, os.getpid())}
+        descendants = _descendants() if root == os.getpid() and root in _roots else set()
+        pids = [pid for pid, environment in environments.items() if mark_entry in environment or pid in descendants]
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if not found:
-            if not any(_is_starting(pid) for pid, environment in others.items() if not environment):
+        if not pids:
+            if not any(_is_starting(pid) for pid, environment in environments.items() if not environment):
                 return
             time.sleep(SECONDS_TO_START)
 
 
 def end_orphaned_trees() -> None:
     """End the trees of this session whose roots have died."""
-    begin = f"{WORKER}={mark()}".encode()
-    entries = {entry for pid in _processes() for entry in _environment(pid) if entry.startswith(begin)}
-    for root in (int(entry[len(begin) :]) for entry in entries):
+    mark_prefix = f"{WORKER}={mark()}".encode()
+    mark_entries = {entry for pid in _processes() for entry in _environment(pid) if entry.startswith(mark_prefix)}
+    for root in (int(entry[len(mark_prefix) :]) for entry in mark_entries):
         if not Path(f"/proc/{root}").exists():
             end_below(root)
 
@@ -110,12 +110,12 @@ def _processes() -> List[int]:
 def _descendants() -> Set[int]:
     """Return the processes below this one that have not ended."""
     parents = {pid: parent for pid in _processes() if (parent := _parent(pid)) is not None}
-    found: Set[int] = set()
+    descendants: Set[int] = set()
     newest = {os.getpid()}
     while newest:
         newest = {pid for pid, parent in parents.items() if parent in newest}
-        found |= newest
-    return found
+        descendants |= newest
+    return descendants
 
 
 def _parent(pid: int) -> Optional[int]:
@@ -147,20 +147,20 @@ def _is_starting(pid: int) -> bool:
 def main() -> int:
     """Run a command until it ends, the descriptor is closed or a signal comes; then end its tree, and return its
     status."""
-    alive = int(sys.argv[1])
-    os.set_inheritable(alive, False)
+    pipe = int(sys.argv[1])
+    os.set_inheritable(pipe, False)
     become_root()
     try:
         child = subprocess.Popen(sys.argv[2:], start_new_session=True, preexec_fn=die_with_parent)
     except OSError as error:
         print(f"{sys.argv[2]}: {error.strerror}", file=sys.stderr)
         return NOT_FOUND
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda *_: _end(child))
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, lambda *_: _end(child))
     for stream in (0, 1):
         os.close(stream)  # held by the child alone, so that its end is the end of the stream
     while child.poll() is None:
-        readable, _, _ = select.select([alive], [], [], SECONDS_BETWEEN_LOOKS)
+        readable, _, _ = select.select([pipe], [], [], SECONDS_BETWEEN_LOOKS)
         if readable:
             break
     return _end(child)

@@ -41,12 +41,12 @@ def work_through(
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
     queue, context = RunQueue(work.root), start_fork_server(work.num_threads, work.packages)
-    number, end = 0, time.monotonic() + work.seconds
-    while number < work.num_runs:
-        claim = _next(queue, partial(queue.take, worker, life, number), min(end, time.monotonic() + work.seconds_idle))
+    count, end = 0, time.monotonic() + work.seconds
+    while count < work.num_runs:
+        claim = _next(queue, partial(queue.take, worker, life, count), min(end, time.monotonic() + work.seconds_idle))
         if claim is None:
             break
-        number += 1
+        count += 1
         num_before = num_killed_for_memory()
         tell(f"{claim.run}: started")
         try:
@@ -58,7 +58,7 @@ def work_through(
             queue.drop(claim.ticket)
             raise
         tell(f"{claim.run}: {_in_words(outcome) if is_wanted else 'stopped, because it is not wanted any more'}")
-    return number
+    return count
 
 
 def _next(queue: RunQueue, take: Callable[[], Optional[Claim]], end: float) -> Optional[Claim]:
@@ -103,16 +103,16 @@ def with_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
     return outcome
 
 
-def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), mine: Path = Path("/proc/self/cgroup")) -> int:
+def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Path = Path("/proc/self/cgroup")) -> int:
     """Return how many processes of this job the kernel has killed for lack of memory; 0 if nobody counts.
 
     In version 2 of control groups all controllers have one place; in version 1 memory has its own.
     """
     try:
-        lines = [line.split(":", 2) for line in mine.read_text().splitlines()]
+        lines = [line.split(":", 2) for line in own_cgroup.read_text().splitlines()]
         for _, controllers, path in lines:
-            inside = cgroups / path.lstrip("/")
-            counter = inside / "memory.events"
+            cgroup = cgroups / path.lstrip("/")
+            counter = cgroup / "memory.events"
             if controllers == "memory":
                 counter = cgroups / "memory" / path.lstrip("/") / "memory.oom_control"
             if controllers in ("", "memory") and counter.exists():

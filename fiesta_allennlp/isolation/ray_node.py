@@ -61,17 +61,17 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
         work, directory = node_work.work, scratch / "run"
         directory.mkdir()
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.settings.device is None else work.settings.device
-        made = replace(
+        node_local_work = replace(
             work,
             places=_unpack(node_work.sent, scratch / "sent"),
             directory=directory,
             log=directory / work.log.name,
             settings=replace(work.settings, device=device),
         )
-        outcome = make(made, start_fork_server(work.settings.num_threads, work.settings.packages))
+        outcome = make(node_local_work, start_fork_server(work.settings.num_threads, work.settings.packages))
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
-            place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
-            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
+            below_text = f" below {scratch.parent}" if outcome.kind == "disk" else ""
+            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{below_text}")
         files = [path for path in directory.rglob("*") if path.is_file()]
         return Returned(outcome, {str(path.relative_to(directory)): path.read_bytes() for path in files})
 
@@ -85,10 +85,10 @@ def scratch_directory(root: Path) -> Iterator[Path]:
         raise PermissionError(f"{root} belongs to another user. For Ray on this node, set TMPDIR to another directory.")
     scratch = root / uuid.uuid4().hex
     with FileLock(str(root / "sweep.lock")):
-        for left in root.glob("*.in_use"):
-            with suppress(Timeout), FileLock(str(left), timeout=0):
-                shutil.rmtree(left.with_suffix(""), ignore_errors=True)
-                left.unlink()
+        for leftover in root.glob("*.in_use"):
+            with suppress(Timeout), FileLock(str(leftover), timeout=0):
+                shutil.rmtree(leftover.with_suffix(""), ignore_errors=True)
+                leftover.unlink()
         in_use = FileLock(f"{scratch}.in_use")
         in_use.acquire()
     try:
@@ -100,15 +100,15 @@ def scratch_directory(root: Path) -> Iterator[Path]:
         in_use.release()
 
 
-def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:
+def _unpack(references: Mapping[str, Any], directory: Path) -> Dict[str, str]:
     """Write the files that came along into `directory`, and return their new paths by the old ones. Names keep their
     endings, because readers may go by them."""
     import ray
 
-    places = {}
-    for number, (path, content) in enumerate(zip(sent, ray.get(list(sent.values())), strict=True)):
-        place = directory / str(number) / Path(path).name
-        place.parent.mkdir(parents=True)
-        place.write_bytes(content)
-        places[path] = str(place)
-    return places
+    new_paths = {}
+    for index, (path, content) in enumerate(zip(references, ray.get(list(references.values())), strict=True)):
+        new_path = directory / str(index) / Path(path).name
+        new_path.parent.mkdir(parents=True)
+        new_path.write_bytes(content)
+        new_paths[path] = str(new_path)
+    return new_paths

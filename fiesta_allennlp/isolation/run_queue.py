@@ -54,8 +54,8 @@ class Claim:
 
     @classmethod
     def of(cls, name: str) -> "Claim":
-        ticket, _, taken = name.rpartition("@")
-        job, life, number = taken.split(".")
+        ticket, _, suffix = name.rpartition("@")
+        job, life, number = suffix.split(".")
         return cls(ticket, job, int(life), int(number))
 
     @property
@@ -76,8 +76,8 @@ class Worker:
 
     @classmethod
     def here(cls, device: str) -> "Worker":
-        parts = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
-        return cls(*(re.sub(r"[^\w-]", "-", part) for part in parts))
+        values = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
+        return cls(*(re.sub(r"[^\w-]", "-", value) for value in values))
 
     @classmethod
     def of(cls, name: str) -> "Worker":
@@ -96,9 +96,9 @@ class RunQueue:
     root: Path
 
     @classmethod
-    def all_in(cls, place: Path) -> "List[RunQueue]":
+    def all_in(cls, directory: Path) -> "List[RunQueue]":
         """Return the open queues in a directory."""
-        return [queue for queue in map(cls, sorted(place.glob("fiesta-*"))) if queue.is_open]
+        return [queue for queue in map(cls, sorted(directory.glob("fiesta-*"))) if queue.is_open]
 
     @property
     def is_open(self) -> bool:
@@ -114,8 +114,8 @@ class RunQueue:
         write here."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
-        with replacing(self.root / TERMS) as part:
-            part.write_text(json.dumps(terms))
+        with replacing(self.root / TERMS) as temporary_path:
+            temporary_path.write_text(json.dumps(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(exist_ok=True)
 
@@ -147,12 +147,12 @@ class RunQueue:
     def silence(self) -> Dict[str, float]:
         """Return for how many seconds each worker has given no sign of life, by the clock of the file system."""
         with tempfile.TemporaryFile(dir=self.root) as file:
-            now = os.fstat(file.fileno()).st_mtime
-        found = {}
+            server_time = os.fstat(file.fileno()).st_mtime
+        seconds_by_worker = {}
         for worker in _names(self.root / WORKERS):
             with suppress(FileNotFoundError), open(self.root / WORKERS / worker) as file:  # NFS asks its server here
-                found[worker] = max(0.0, now - os.fstat(file.fileno()).st_mtime)
-        return found
+                seconds_by_worker[worker] = max(0.0, server_time - os.fstat(file.fileno()).st_mtime)
+        return seconds_by_worker
 
     # What the command does.
 
@@ -164,8 +164,8 @@ class RunQueue:
         return ticket
 
     def put(self, ticket: str, work: "Work") -> None:
-        with replacing(self.root / WAITING / ticket) as part:
-            part.write_bytes(pickle.dumps(work))
+        with replacing(self.root / WAITING / ticket) as temporary_path:
+            temporary_path.write_bytes(pickle.dumps(work))
 
     def waiting(self) -> List[str]:
         """Return the tickets that no job has taken."""
@@ -189,19 +189,19 @@ class RunQueue:
 
     def take_in(self, directory: RunDirectory) -> Set[str]:
         """Move ended runs to where the next session looks for them, and return their tickets."""
-        done = self.done()
-        for ticket, claim in done.items():
+        claims = self.done()
+        for ticket, claim in claims.items():
             self.keep(ticket, directory.evaluation(claim.run))
             self.forget(claim)
-        return {*done}
+        return {*claims}
 
     def keep(self, ticket: str, target: Path) -> None:
         """Move an attempt's directory in one step, once, so that an existing target is complete."""
-        made = self.directory(ticket)
-        if made.exists():
+        source = self.directory(ticket)
+        if source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(target, ignore_errors=True)
-            os.replace(made, target)
+            os.replace(source, target)
 
     def drop(self, ticket: str) -> None:
         """Give up an attempt: no job takes it any more, and a job that has taken it stops it."""
@@ -221,23 +221,23 @@ class RunQueue:
                 os.utime(self.root / name)
 
     def lost(
-        self, running: Collection[str], taken: Collection[Claim], is_gone: Callable[[Claim], bool]
+        self, running: Collection[str], claims: Collection[Claim], is_gone: Callable[[Claim], bool]
     ) -> Dict[str, Optional[Claim]]:
         """Return the tickets in `running` that no job has any more, with their claims, if there are any.
 
-        A run that a job has taken after `taken` was read may be with the job, whatever `is_gone` says. A run goes from
+        A run that a job has taken after `claims` was read may be with the job, whatever `is_gone` says. A run goes from
         waiting to taken to done, so these are read in this order, and what is done is not lost.
         """
         self.refresh()
-        there = {*self.waiting(), *self.taken()}
-        lost: Dict[str, Optional[Claim]] = {ticket: None for ticket in running if ticket not in there}
-        for claim in taken:
-            if claim.ticket in running and claim.ticket in there and is_gone(claim):
-                lost[claim.ticket] = claim
-        if lost:
+        present = {*self.waiting(), *self.taken()}
+        lost_claims: Dict[str, Optional[Claim]] = {ticket: None for ticket in running if ticket not in present}
+        for claim in claims:
+            if claim.ticket in running and claim.ticket in present and is_gone(claim):
+                lost_claims[claim.ticket] = claim
+        if lost_claims:
             self.refresh()
-        done = self.done()
-        return {ticket: claim for ticket, claim in lost.items() if ticket not in done}
+        ended = self.done()
+        return {ticket: claim for ticket, claim in lost_claims.items() if ticket not in ended}
 
     # What a job does.
 
@@ -261,8 +261,8 @@ class RunQueue:
         """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
         of an attempt that was given up."""
         with suppress(FileNotFoundError):
-            with replacing(self._outcome(claim.ticket)) as part:
-                part.write_bytes(pickle.dumps(outcome))
+            with replacing(self._outcome(claim.ticket)) as temporary_path:
+                temporary_path.write_bytes(pickle.dumps(outcome))
             if _has_moved(self.root / TAKEN / claim.name, self.root / DONE / claim.name):
                 return True
             self._outcome(claim.ticket).unlink(missing_ok=True)

@@ -32,9 +32,9 @@ from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
-LAST = -1000
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ROOM = 2**18
+LAST_PRIORITY = -1000
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PROBE_BYTES = 2**18
 
 # Messages of torch, in a `RuntimeError` or at the end of a program's output, when another process uses the GPU.
 CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
@@ -92,26 +92,26 @@ def _kind(error: BaseException, directory: Path) -> str:
         return "disk"
     if isinstance(error, ProgramKilledError):
         return "killed"
-    lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-    taken = isinstance(error, (RuntimeError, ProgramError)) and any(words in str(error) for words in CARD_IS_TAKEN)
-    return "machine" if lacking or taken else "metric" if isinstance(error, MetricError) else "error"
+    is_lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
+    is_taken = isinstance(error, (RuntimeError, ProgramError)) and any(words in str(error) for words in CARD_IS_TAKEN)
+    return "machine" if is_lacking or is_taken else "metric" if isinstance(error, MetricError) else "error"
 
 
 def _has_room(directory: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
-            return probe.write(bytes(ROOM)) == ROOM
+            return probe.write(bytes(PROBE_BYTES)) == PROBE_BYTES
     except OSError as error:
-        return error.errno not in NO_ROOM
+        return error.errno not in DISK_FULL_ERRORS
 
 
 def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
     """Call `work` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and it
     never outlives the parent process."""
     _die_with_parent()
-    with open(log, "ab", buffering=0, opener=not_through_links) as out:
-        os.dup2(out.fileno(), 1)
-        os.dup2(out.fileno(), 2)
+    with open(log, "ab", buffering=0, opener=not_through_links) as log_file:
+        os.dup2(log_file.fileno(), 1)
+        os.dup2(log_file.fileno(), 2)
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, format=line, stream=sys.stderr, force=True)
     if settings.device is not None:
@@ -149,7 +149,7 @@ def _die_with_parent() -> None:
     become_root()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: end_this_tree())
-    util.Finalize(None, end_this_tree, exitpriority=LAST)
+    util.Finalize(None, end_this_tree, exitpriority=LAST_PRIORITY)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

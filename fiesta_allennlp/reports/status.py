@@ -60,8 +60,8 @@ def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
             for name, seconds in silence.items():
                 worker = Worker.of(name)
                 on_gpu = f", GPU {worker.device}" if worker.device else ""
-                seen = f"last sign of life {duration_text(round(seconds))} ago"
-                yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {seen}."
+                life = f"last sign of life {duration_text(round(seconds))} ago"
+                yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {life}."
             if not silence:
                 yield f"No worker is there. Start one: {command('worker')} {root}"
 

@@ -60,19 +60,19 @@ class Screening(Trainings):
         if settings.metric is not None and not stored.candidates:
             check_sign(settings.metric)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
-        given = importing(
+        candidates = importing(
             settings.include_package,
             lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
         )
-        inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
-        roster = read_roster(given, stored, allow_removed=False, division=settings.division)
+        inputs = np.array([candidate.facts[INPUTS] for candidate in candidates.values()])
+        roster = read_roster(candidates, stored, allow_removed=False, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
                 "seconds, or use gp_ei, graph_ei, graph_eif or random."
             )
-        configs = min(settings.num_configs or len(given), len(given))
-        _check_selection(settings, settings.num_finalists(configs), next(iter(given.values())))
+        configs = min(settings.num_configs or len(candidates), len(candidates))
+        _check_selection(settings, settings.num_finalists(configs), next(iter(candidates.values())))
         screener = Screener(
             searcher,
             Points(inputs),
@@ -86,16 +86,16 @@ class Screening(Trainings):
         return iter(())
 
     def prepare(
-        self, candidates: Mapping[str, Candidate], place: RunDirectory, console: Console
+        self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
     ) -> Dict[str, Preparation]:
         """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
         built is a failed run later."""
         alike: Dict[str, List[str]] = {}
         for name, candidate in candidates.items():
             alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
-        built = super().prepare({names[0]: candidates[names[0]] for names in alike.values()}, place, console)
-        others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
-        return {**built, **others}
+        built = super().prepare({names[0]: candidates[names[0]] for names in alike.values()}, directory, console)
+        copies = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
+        return {**built, **copies}
 
     def further_facts(self, name: str) -> Dict[str, Any]:
         return {INPUTS: self.roster.given[name].facts[INPUTS]}
@@ -123,10 +123,10 @@ class Screening(Trainings):
 
     def result(self, history: History, decision: Decision, *, seed: str) -> ScreeningResult:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
-        ran = (*self.strategy.ranked(history), *failed_configs(history))
-        given = self.roster.given
+        order = (*self.strategy.ranked(history), *failed_configs(history))
+        drawn = self.roster.given
         configs = (
-            replace(ScreenedConfig.of(history, decision, name), values=values_in(given[name].source)) for name in ran
+            replace(ScreenedConfig.of(history, decision, name), values=values_in(drawn[name].source)) for name in order
         )
         metric = self.settings.scored_by.typed
         return ScreeningResult(
@@ -146,11 +146,11 @@ class ScreeningProgress(Progress):
         self._sign, self._configs, self._num_before = metric.sign, configs, num_before
 
     def _standing(self, history: History) -> str:
-        done, best = len(history.evaluations), max(history.evaluations, key=lambda each: self._sign * each.score)
-        seconds_per_run = (time.monotonic() - self._start) / max(1, done - self._num_before)
-        left = f"; about {duration_text(round(seconds_per_run * (self._configs - done)))} left"
-        text = f"; {done} of {self._configs}, best {number_text(best.score)}, {best.request.candidate}"
-        return text + (left if self._configs > done else "")
+        num_done, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
+        seconds_per_run = (time.monotonic() - self._start) / max(1, num_done - self._num_before)
+        time_left = f"; about {duration_text(round(seconds_per_run * (self._configs - num_done)))} left"
+        text = f"; {num_done} of {self._configs}, best {number_text(best.score)}, {best.request.candidate}"
+        return text + (time_left if self._configs > num_done else "")
 
 
 def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
@@ -165,18 +165,18 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
         )
     specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
     candidate_of(specs[0], settings)  # reports an error that all of them share only once
-    made: Dict[str, Candidate] = {}
+    candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     with evaluating_together([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
-                made[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
+                candidates[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
             raise ConfigError(combined(refusals, what="points of the space are invalid"))
         check_variables(specs, settings.overrides)
-    return made
+    return candidates
 
 
 def _pool(settings: SearchSettings) -> CandidatePoints:
@@ -189,13 +189,13 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
 def _stored(stored: Resumed, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
-    again = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
-    return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
+    remade = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
+    return {candidate.name: candidate for candidate in (remade, *stored.candidates[1:])}
 
 
 def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
     """Check the second stage now, not after hours."""
-    staged = settings.selection()
-    names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
-    importing(settings.include_package, lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise))
-    mark_of(candidate_of(read_spec(example.source), staged), staged.division)
+    stage = settings.selection()
+    names = [f"finalist {index}" for index in range(1, num_finalists + 1)]
+    importing(settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise))
+    mark_of(candidate_of(read_spec(example.source), stage), stage.division)

@@ -45,20 +45,20 @@ class SearchSummary:
 
 
 def search(
-    given: Mapping[str, Any], root: Path, *, console: Console, recover: bool = False, force: bool = False
+    options: Mapping[str, Any], root: Path, *, console: Console, recover: bool = False, force: bool = False
 ) -> SearchSummary:
     """Screen many configs, then select among the best; or resume in the stage that was interrupted.
 
-    `given` are settings that are not defaults. `force` deletes what is in the directory, once the new search has passed
-    all checks."""
+    `options` are settings that are not defaults. `force` deletes what is in the directory, once the new search has
+    passed all checks."""
     directory = RunDirectory(root)
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
             raise already_there(directory)
-        return _resume_selecting(given, directory, console)
-    if not recover and given.get("seed") is None:
-        given = {**given, "seed": fresh_seed()}
-    run_selection(Screening, given, directory.screening.root, console=console, recover=recover, force=force)
+        return _resume_selecting(options, directory, console)
+    if not recover and options.get("seed") is None:
+        options = {**options, "seed": fresh_seed()}
+    run_selection(Screening, options, directory.screening.root, console=console, recover=recover, force=force)
     screened = ScreeningResult.read(directory.screening.root)
     if screened.stopped_by != DONE:
         return SearchSummary(screened)
@@ -67,31 +67,31 @@ def search(
 
 def _select(screened: ScreeningResult, directory: RunDirectory, console: Console) -> SearchSummary:
     stage = _first_stage(directory)
-    settings, sources = stored_search(stage.meta), {each.name: each.source for each in stage.candidates}
+    settings, sources = stored_search(stage.meta), {candidate.name: candidate.source for candidate in stage.candidates}
     ranked = [config.name for config in screened.candidates if config.score is not None]
-    chosen = ranked[: settings.num_finalists(len(screened.candidates))]
-    if len(chosen) < LEAST_FINALISTS:
+    finalists = ranked[: settings.num_finalists(len(screened.candidates))]
+    if len(finalists) < LEAST_FINALISTS:
         return SearchSummary(replace(screened, stopped_by="failures"))
-    console.print(f"Selecting among the {len(chosen)} best configs.")
-    staged = replace(
+    console.print(f"Selecting among the {len(finalists)} best configs.")
+    selection_settings = replace(
         settings.selection(),
-        candidates=tuple(f"{name}={sources[name]}" for name in chosen),
+        candidates=tuple(f"{name}={sources[name]}" for name in finalists),
         seed=second_seed(int(str(stage.meta.seed))),
         max_hours=_hours_left(settings.max_hours, stage.meta),
     )
-    return SearchSummary(screened, run_selection(Trainings, staged, directory.root, console=console))
+    return SearchSummary(screened, run_selection(Trainings, selection_settings, directory.root, console=console))
 
 
-def _resume_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Resume the second stage."""
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root} has no screening. If {command('select')} began it, resume it with that.")
     meta = _first_stage(directory).meta
-    late = sorted(overlay(given, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
+    late = sorted(overlay(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
     if late:
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
-    given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
-    selected = run_selection(Trainings, given, directory.root, console=console, recover=True)
+    options = {**options, "max_hours": _hours_left(options["max_hours"], meta)} if "max_hours" in options else options
+    selected = run_selection(Trainings, options, directory.root, console=console, recover=True)
     return SearchSummary(ScreeningResult.read(directory.screening.root), selected)
 
 
@@ -125,10 +125,10 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
     with rehearsed(Screening, settings, console) as prepared:
-        given, configs = prepared.roster.given, prepared.strategy.configs
+        candidates, configs = prepared.roster.given, prepared.strategy.configs
         num_finalists = settings.num_finalists(configs)
-        examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
-        name, first = next(iter(given.items()))
+        examples = tuple(values_in(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])
+        name, candidate = next(iter(candidates.items()))
         run = directory.screening.evaluation(f"{name}-0")
-        typed = type_of(first.config).example_command(prepared.roster.division, run)
-        return SearchPlan(len(given), configs, num_finalists, examples, prepared, typed)
+        command = type_of(candidate.config).example_command(prepared.roster.division, run)
+        return SearchPlan(len(candidates), configs, num_finalists, examples, prepared, command)

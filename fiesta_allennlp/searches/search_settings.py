@@ -120,8 +120,8 @@ class SearchSettings(Settings):
     @property
     def num_drawn(self) -> int:
         """The number of points drawn from the space."""
-        wanted = self.num_configs or 0
-        return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
+        num_configs = self.num_configs or 0
+        return max(num_configs, self.pool or min(CONFIGS_TO_POOL * num_configs, MOST_DRAWN))
 
     # The first stage. Its one candidate is the template, and its runs never look at the test set.
 

@@ -41,10 +41,10 @@ def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
             )
     if force:
         return
-    own = {path.name for path in directory.contents()}
-    own |= {path.name for path in (directory.lock, directory.detached_log)}
+    own_names = {path.name for path in directory.contents()}
+    own_names |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
-    foreign = [name for name in names if name not in own and not name.startswith((".", directory.answers.name))]
+    foreign = [name for name in names if name not in own_names and not name.startswith((".", directory.answers.name))]
     if foreign:
         raise StoreError(
             f"{directory.root} contains other files, such as {', '.join(foreign[:3])}. Choose a new or empty directory "

@@ -36,21 +36,21 @@ def separated(text: str) -> Tuple[str, ...]:
 def columns_of(text: str) -> Dict[str, str]:
     """Read `candidate=model,score=test_f1`: the names of columns in a file, which may contain commas."""
     pairs = [pair.strip().strip('"') for pair in re.split(rf",(?=\s*\"?(?:{'|'.join(COLUMNS)})\s*=)", text)]
-    named: Dict[str, str] = {}
+    columns: Dict[str, str] = {}
     for pair in pairs:
-        name, equals, called = (part.strip() for part in pair.partition("="))
-        if name not in COLUMNS or not equals or name in named or re.search(r",\s*\w+\s*=", called):
+        name, equals, column = (text_part.strip() for text_part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in columns or re.search(r",\s*\w+\s*=", column):
             raise argparse.ArgumentTypeError(
                 f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
                 f"{', '.join(COLUMNS)}, but got '{text}'.{did_you_mean(name, COLUMNS)}"
             )
-        named[name] = called.strip('"')
-    return named
+        columns[name] = column.strip('"')
+    return columns
 
 
 def candidates_option(help: str) -> Any:
-    typed = f"{help}; put a name that contains a comma in double quotes"
-    return _scores((), typed, metavar="A,B,...", parse=separated)
+    full_help = f"{help}; put a name that contains a comma in double quotes"
+    return _scores((), full_help, metavar="A,B,...", parse=separated)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -110,20 +110,20 @@ OF_TABLES = ("files", "columns", "where", "wide", "evaluations_per_split", "mini
 """The settings that say what a table means. A selection has recorded its own."""
 
 
-def table_settings(given: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
+def table_settings(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
     """Return settings from Python as the command line gives them, and the content of the table if it is not in files.
     The setting `name` is the first file."""
-    typed = dict(given)
-    if isinstance(typed.get("where"), Mapping):
-        typed["where"] = tuple(f"{column}={value}" for column, value in typed["where"].items())
+    values = dict(settings)
+    if isinstance(values.get("where"), Mapping):
+        values["where"] = tuple(f"{column}={value}" for column, value in values["where"].items())
     if isinstance(table, (str, Path)):
-        return {**typed, name: str(table)}, None
+        return {**values, name: str(table)}, None
     if isinstance(table, (list, tuple)) and table and all(isinstance(file, (str, Path)) for file in table):
-        return {**typed, name: str(table[0]), "files": tuple(map(str, table[1:]))}, None
-    return typed, table
+        return {**values, name: str(table[0]), "files": tuple(map(str, table[1:]))}, None
+    return values, table
 
 
-OF_SIMULATION = "the simulation (default: random, recorded)"
+SEED_HELP = "the simulation (default: random, recorded)"
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
     repetitions: int = resource(500, "number of selections to simulate", least=1)
     batch_size: int = resource(1, "runs per round; each round starts when the previous one has finished", least=1)
     processes: Optional[int] = resource(None, "number of processes (default: one per core)", least=1)
-    seed: Optional[int] = seed_option(RESOURCES, OF_SIMULATION)
+    seed: Optional[int] = seed_option(RESOURCES, SEED_HELP)
 
     @property
     def num_processes(self) -> int:
@@ -183,10 +183,10 @@ FEWEST, MOST = 20, 200
 
 _problem = partial(option, group=PROBLEM)
 
-OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
+NUMBER_OPTIONS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
-OF_PILOT = ("done", "min_score", *OF_TABLES)
+PILOT_OPTIONS = ("done", "min_score", *OF_TABLES)
 
 
 @dataclass(frozen=True)
@@ -215,21 +215,21 @@ class PlanSettings(TableSettings, ChoiceSettings):
         None, f"number of selections to simulate (default: {FEWEST} to {MOST}, in 5 to 10 seconds)", least=1
     )
     processes: int = resource(1, "number of processes", least=1)
-    seed: Optional[int] = seed_option(RESOURCES, OF_SIMULATION)
+    seed: Optional[int] = seed_option(RESOURCES, SEED_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = next((flag(name) for name in OF_NUMBERS if getattr(self, name) is not None), None)
-        if self.source is not None and given is not None:
-            raise ConfigError(f"{given} cannot be combined with {self.source}, which already defines it. Use only one.")
+        param = next((flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
+        if self.source is not None and param is not None:
+            raise ConfigError(f"{param} cannot be combined with {self.source}, which already defines it. Use only one.")
         if self.source is None and (self.gap is None or self.sd is None):
             raise ConfigError(
                 "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
                 "--candidates 4."
             )
-        of_pilot = next((flag(name) for name in OF_PILOT if getattr(self, name) not in (None, False, ())), None)
-        if self.source is None and of_pilot is not None:
-            raise ConfigError(f"{of_pilot} needs a table of scores or a selection. Pass one, or remove {of_pilot}.")
+        pilot_flag = next((flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None)
+        if self.source is None and pilot_flag is not None:
+            raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "

@@ -57,25 +57,25 @@ class CandidateRun(Evaluator):
 
     def is_in(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
-        left = json.loads((directory / self.description).read_text(encoding="utf-8"))
-        return isinstance(left, dict) and left.get("run") == self._about(request)
+        description = json.loads((directory / self.description).read_text(encoding="utf-8"))
+        return isinstance(description, dict) and description.get("run") == self._identity(request)
 
-    def describe(self, request: Request, directory: Path, **more: Any) -> None:
+    def describe(self, request: Request, directory: Path, **further_facts: Any) -> None:
         """Write down everything that repeats a run, before it is made."""
-        about = {"run": self._about(request), "metric": self.metric, **more}
-        with replacing(directory / self.description) as part:
-            text = json.dumps({**about, "working_directory": self.working_directory}, indent=2)
-            part.write_text(text, encoding="utf-8")
+        facts = {"run": self._identity(request), "metric": self.metric, **further_facts}
+        with replacing(directory / self.description) as temporary_path:
+            text = json.dumps({**facts, "working_directory": self.working_directory}, indent=2)
+            temporary_path.write_text(text, encoding="utf-8")
 
-    def _about(self, request: Request) -> Dict[str, Any]:
+    def _identity(self, request: Request) -> Dict[str, Any]:
         """Return everything that decides the score, as plain data."""
-        about = {
+        facts = {
             "config": self.config,
             "seeds": asdict(request),
             "group_by": self.group_by,
             "division": asdict(self.division),
         }
-        return json.loads(json.dumps(about))
+        return json.loads(json.dumps(facts))
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
@@ -99,8 +99,8 @@ class CandidateRun(Evaluator):
         try:
             score = score_in(metrics, self.metric_names)
         except MetricError:  # the right name may be given later
-            with replacing(directory / REPORTED_NAME) as part:
-                part.write_text(json.dumps(reported), encoding="utf-8")
+            with replacing(directory / REPORTED_NAME) as temporary_path:
+                temporary_path.write_text(json.dumps(reported), encoding="utf-8")
             raise
         return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
 
@@ -110,9 +110,9 @@ class CandidateRun(Evaluator):
         try:
             if not self.is_in(directory, request):
                 return None
-            done = read_outcome(request, directory, self.metric)
-            if done is not None:
-                return done
+            evaluation = read_outcome(request, directory, self.metric)
+            if evaluation is not None:
+                return evaluation
             reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
             evaluation = self.scored(request, reported, directory)
             write_outcome(evaluation, directory)
@@ -127,8 +127,8 @@ class CandidateRun(Evaluator):
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
     outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
-    with replacing(directory / OUTCOME) as part:
-        part.write_text(json.dumps(outcome), encoding="utf-8")
+    with replacing(directory / OUTCOME) as temporary_path:
+        temporary_path.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:

@@ -93,9 +93,9 @@ class CandidateType(Registrable):
         """The data paths by set, with absolute files; empty if the candidate splits its data itself."""
         return {}
 
-    def data_key(self, part: str) -> str:
+    def data_key(self, set_name: str) -> str:
         """Return the key of the config that names the data of a set."""
-        return f"data.{part}"
+        return f"data.{set_name}"
 
     def absolute(self) -> Config:
         """Return the config with data that are found from any current directory."""
@@ -191,8 +191,8 @@ class AllenNLPCandidate(CandidateType):
     def data_paths(self) -> Dict[str, Any]:
         return official_paths(self.config)
 
-    def data_key(self, part: str) -> str:
-        return f"{part}_data_path"
+    def data_key(self, set_name: str) -> str:
+        return f"{set_name}_data_path"
 
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)

@@ -148,12 +148,12 @@ def read_points(points: Any) -> List[Point]:
     if isinstance(points, str):
         rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points))]
     elif isinstance(points, (list, tuple)):
-        rows = [(f"--points, point {number}", row) for number, row in enumerate(points, start=1)]
+        rows = [(f"--points, point {position}", row) for position, row in enumerate(points, start=1)]
     else:
         raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
     if not rows:
         raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
-    by_identity: Dict[str, Point] = {}
+    points_by_identity: Dict[str, Point] = {}
     for where, row in rows:
         if not isinstance(row, Mapping):
             raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shortened(row)}.')
@@ -161,10 +161,10 @@ def read_points(points: Any) -> List[Point]:
             point = Point(row)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
-        if point.identity in by_identity:
+        if point.identity in points_by_identity:
             raise ConfigError(f"{where}: duplicate of an earlier point: {point.text or 'no values'}. Remove it.")
-        by_identity[point.identity] = point
-    return list(by_identity.values())
+        points_by_identity[point.identity] = point
+    return list(points_by_identity.values())
 
 
 def plain_points(points: Any) -> Any:
@@ -202,9 +202,9 @@ def _plain(value: Any, key: str) -> Any:
     """Return a value as JSON has it. JSON does not distinguish kinds of numbers: 2.0 is 2."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {name: _plain(inner, key) for name, inner in value.items()}
+        return {name: _plain(item, key) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner, key) for inner in value]
+        return [_plain(item, key) for item in value]
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str) and "\0" not in value and not SURROGATE.search(value):  # which Jsonnet would cut off

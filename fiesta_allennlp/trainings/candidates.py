@@ -51,8 +51,8 @@ class Roster:
     @property
     def configs(self) -> Dict[str, Config]:
         """The config of every candidate; the config of a removed one comes from the store."""
-        each = {**self.stored, **self.given}
-        return {name: dict(each[name].config) for name in self.names}
+        candidates = {**self.stored, **self.given}
+        return {name: dict(candidates[name].config) for name in self.names}
 
 
 UNDEFINED = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
@@ -80,13 +80,13 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     except ConfigError as error:
         if overrides:  # which may be innocent
             _evaluated(spec, "", data)
-        missing = UNDEFINED.search(str(error))
-        if not missing:
+        undefined = UNDEFINED.search(str(error))
+        if not undefined:
             raise
-        name = missing[1]
-        typed = "".join(f" Is '{typed}' a misspelling of it?" for typed in near(name, spec.point.variables))
+        name = undefined[1]
+        near_name = "".join(f" Is '{near_name}' a misspelling of it?" for near_name in near(name, spec.point.variables))
         raise ConfigError(
-            f"{where} reads the external variable '{name}', which has no value.{typed} Set it with "
+            f"{where} reads the external variable '{name}', which has no value.{near_name} Set it with "
             f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
         ) from error
     if not isinstance(config, dict):
@@ -102,11 +102,11 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
     specs = read_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
     check_names(((spec.name, spec.source) for spec in specs), what="candidate", least=least, remedy=remedy)
-    made: Dict[str, Candidate] = {}
+    candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for spec in specs:
         try:
-            made[spec.name] = candidate_of(spec, settings)
+            candidates[spec.name] = candidate_of(spec, settings)
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
@@ -117,15 +117,15 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
             "specify their own data."
         )
     check_variables(specs, settings.overrides)
-    return made
+    return candidates
 
 
 def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
     """Refuse a variable that its template reads at none of its points."""
     for path in dict.fromkeys(spec.path for spec in specs):
-        same = [spec for spec in specs if spec.path == path]
-        for name in dict.fromkeys(name for spec in same for name in spec.point.variables):
-            if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in same):
+        path_specs = [spec for spec in specs if spec.path == path]
+        for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
+            if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in path_specs):
                 raise ConfigError(
                     f"{path}: neither the config nor its imports read the variable '{name}'. Correct the name, read "
                     f"it with std.extVar('{name}'), or remove it. To override a key of the config, write its full "
@@ -136,9 +136,9 @@ def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
 def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
     """Return whether the config needs the variable at this point. Variables of the environment and those with a default
     count as read."""
-    others = {key: text for key, text in spec.point.variables.items() if key != name}
+    other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
     try:
-        read_jsonnet(spec.path, overrides=overrides, variables=others, where=str(spec.path))
+        read_jsonnet(spec.path, overrides=overrides, variables=other_variables, where=str(spec.path))
     except ConfigError:
         return True
     return name in os.environ or name in DEFAULTS
@@ -157,11 +157,11 @@ def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
 def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
     """Return the names of candidates whose configs train the same model: they are equal apart from seeds, which are
     replaced."""
-    same: Dict[str, List[str]] = {}
+    names_by_config: Dict[str, List[str]] = {}
     for name, config in configs.items():
-        trained = {**type_of(config).absolute(), **dict.fromkeys(SEED_KEYS)}
-        same.setdefault(json.dumps(trained, sort_keys=True), []).append(name)
-    return [names for names in same.values() if len(names) > 1]
+        seedless = {**type_of(config).absolute(), **dict.fromkeys(SEED_KEYS)}
+        names_by_config.setdefault(json.dumps(seedless, sort_keys=True), []).append(name)
+    return [names for names in names_by_config.values() if len(names) > 1]
 
 
 def read_roster(
@@ -173,66 +173,66 @@ def read_roster(
 ) -> Roster:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
     `allow_removed`, a candidate of the store that is not given."""
-    known = {candidate.name: candidate for candidate in stored.candidates}
-    before = stored.meta.removed
+    old = {candidate.name: candidate for candidate in stored.candidates}
+    removed = stored.meta.removed
     data = _marks(given, division)
-    for name, candidate in known.items():
+    for name, candidate in old.items():
         if name in given:
             _check_unchanged(given[name], data[name], candidate, stored.directory.root)
-        elif name not in before and not allow_removed:
+        elif name not in removed and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
-                f"{stored.directory.root}. Pass all of its candidates, {_sources(known)}, and any new ones; or drop "
+                f"{stored.directory.root}. Pass all of its candidates, {_sources(old)}, and any new ones; or drop "
                 "this one with --allow-removed."
             )
-    check_distinct({**known, **given}, what="candidate")
-    late = tuple(name for name in given if name not in known or name in before) if known else ()
-    every = {**known, **given}.values()
-    needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in every)
+    check_distinct({**old, **given}, what="candidate")
+    late = tuple(name for name in given if name not in old or name in removed) if old else ()
+    candidates = {**old, **given}.values()
+    needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
     division = replace(division, has_validation=needs_validation)
-    return Roster(given, known, frozenset(known) - frozenset(given), late, data, division)
+    return Roster(given, old, frozenset(old) - frozenset(given), late, data, division)
 
 
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
     """Return the data of each candidate. Files that several candidates share are read once."""
-    known: Dict[str, DataMark] = {}
+    by_paths: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
         type_of(candidate.config).check_installed()
         paths = repr(division.used(type_of(candidate.config).data_paths))
-        known[paths] = marks[name] = known[paths] if paths in known else mark_of(candidate, division)
+        by_paths[paths] = marks[name] = by_paths[paths] if paths in by_paths else mark_of(candidate, division)
     return marks
 
 
 def mark_of(candidate: Candidate, division: Division) -> DataMark:
     """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
-    known = type_of(candidate.config)
+    candidate_type = type_of(candidate.config)
     try:
-        mark = mark_data(division.used(known.data_paths))
-        check_parts(known.data_paths, known.own_division(division), mark, known.data_key)
+        mark = mark_data(division.used(candidate_type.data_paths))
+        check_parts(candidate_type.data_paths, candidate_type.own_division(division), mark, candidate_type.data_key)
     except (OSError, ConfigError) as error:
         raise ConfigError(f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}") from error
     return mark
 
 
 def _sources(stored: Mapping[str, Candidate]) -> str:
-    sources = {name: candidate.source for name, candidate in stored.items()}
-    return shlex.join(place if read_spec(place).name == name else f"{name}={place}" for name, place in sources.items())
+    text_by_name = {name: candidate.source for name, candidate in stored.items()}
+    return shlex.join(text if read_spec(text).name == name else f"{name}={text}" for name, text in text_by_name.items())
 
 
-def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
-    difference = first_difference(stored.config, given.config)
+def _check_unchanged(candidate: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
+    difference = first_difference(stored.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
     with understood(RunDirectory(root).store):
         fingerprint = preparation_of(stored.facts).pool.data
-        before = value_of(stored.facts.get("files", {}), Mapping[str, str], "files")
+        old_digests = value_of(stored.facts.get("files", {}), Mapping[str, str], "files")
     if difference is None and data.fingerprint != fingerprint:
-        now = {file.path: file.digest for file in data.files}
-        changed = [path for path in before if now.get(path) != before[path]]
+        new_digests = {file.path: file.digest for file in data.files}
+        changed = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
         difference = f"the content of {', '.join(changed) or 'its data files'}, so new scores would not be comparable"
         remedy = "Restore the original data"
     if difference is not None:
         raise ConfigError(
-            f"candidate '{given.name}' ({stored.source}) has changed since the selection in {root} began: "
+            f"candidate '{candidate.name}' ({stored.source}) has changed since the selection in {root} began: "
             f"{difference}. {remedy}; or start over in another directory or with --force."
         )

@@ -13,21 +13,21 @@ Config = Dict[str, Any]
 
 READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 
-NEEDED = ("dataset_reader", "model", "data_loader", "trainer")
+REQUIRED_KEYS = ("dataset_reader", "model", "data_loader", "trainer")
 
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
 def check_complete(config: Config) -> None:
     """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
-    for key in (*NEEDED, "validation_dataset_reader"):
-        part = config.get(key)
-        if part is None and key in NEEDED:
+    for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
+        value = config.get(key)
+        if value is None and key in REQUIRED_KEYS:
             program = ' For a program, set "type": "program".' if "command" in config else ""
             raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
-        if part is not None and not isinstance(part, dict):
-            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(part)}.")
-        if part is not None and part.get("type") == "resplit":
+        if value is not None and not isinstance(value, dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(value)}.")
+        if value is not None and value.get("type") == "resplit":
             raise ConfigError(
                 f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its "
                 "'reader', write its 'paths' as 'train_data_path' and so on, and pass any 'group_by' as --group-by."
@@ -50,25 +50,25 @@ def readers_of(config: Config) -> Dict[str, Any]:
 
 def official_paths(config: Config) -> Dict[str, Any]:
     """Return the data paths that an AllenNLP config names, by part, with absolute files."""
-    return absolute_paths({part: config.get(f"{part}_data_path") for part in PARTS})
+    return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in PARTS})
 
 
 def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the paths of the sets that are not None, with absolute files."""
-    return {part: _mapped(data[part], _absolute) for part in PARTS if data.get(part) is not None}
+    return {set_name: _mapped(data[set_name], _absolute) for set_name in PARTS if data.get(set_name) is not None}
 
 
 def with_absolute_paths(config: Config) -> Config:
     """Return an AllenNLP config with the files of its official parts named so that they are found from any current
     directory."""
     result = json.loads(json.dumps(config))
-    result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
+    result.update({f"{set_name}_data_path": path for set_name, path in official_paths(config).items()})
     return result
 
 
-def moved(value: Any, places: Mapping[str, str]) -> Any:
-    """Return a copy of a config in which every string that is a key of `places` is replaced by its value."""
-    return _mapped(value, lambda text: places.get(text, text))
+def moved(value: Any, new_paths: Mapping[str, str]) -> Any:
+    """Return a copy of a config in which every string that is a key of `new_paths` is replaced by its value."""
+    return _mapped(value, lambda text: new_paths.get(text, text))
 
 
 def _absolute(text: str) -> str:
@@ -115,20 +115,20 @@ def evaluation_config(
 
 
 def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
-    drawn: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
+    split_options: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
-        drawn["group_by"] = group_by
+        split_options["group_by"] = group_by
     if division.ratios:
-        drawn["ratios"] = list(division.ratios)
+        split_options["ratios"] = list(division.ratios)
     if "test" not in division.parts:
-        drawn["has_test"] = False
+        split_options["has_test"] = False
     readers = readers_of(config)
-    config.update({key: {"type": "resplit", "reader": reader, **drawn} for key, reader in readers.items()})
+    config.update({key: {"type": "resplit", "reader": reader, **split_options} for key, reader in readers.items()})
     evaluating = readers.get("validation_dataset_reader", readers["dataset_reader"])
     if group_by is not None and evaluating != readers["dataset_reader"]:
         config["dataset_reader"]["split_reader"] = copy.deepcopy(evaluating)
     config.pop("test_data_path", None)
-    config.update({f"{part}_data_path": part for part in division.parts})
+    config.update({f"{set_name}_data_path": set_name for set_name in division.parts})
 
 
 def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
@@ -137,20 +137,20 @@ def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
     vocabulary = config.get("vocabulary") or {}
     if vocabulary.get("type", "from_instances") != "from_instances" or vocabulary.get("min_pretrained_embeddings"):
         return []
-    places = list(_find_key(config.get("model"), "pretrained_file"))
-    places += [(vocabulary["pretrained_files"], name) for name in vocabulary.get("pretrained_files") or {}]
-    return [(holder, key) for holder, key in places if not holder[key].endswith((".h5", ".hdf5"))]
+    references = list(_find_key(config.get("model"), "pretrained_file"))
+    references += [(vocabulary["pretrained_files"], name) for name in vocabulary.get("pretrained_files") or {}]
+    return [(holder, key) for holder, key in references if not holder[key].endswith((".h5", ".hdf5"))]
 
 
-def _find_key(value: Any, wanted: str) -> Iterator[Tuple[Dict[str, Any], str]]:
+def _find_key(value: Any, key: str) -> Iterator[Tuple[Dict[str, Any], str]]:
     if isinstance(value, dict):
-        if isinstance(value.get(wanted), str):
-            yield value, wanted
+        if isinstance(value.get(key), str):
+            yield value, key
         for child in value.values():
-            yield from _find_key(child, wanted)
+            yield from _find_key(child, key)
     elif isinstance(value, list):
         for child in value:
-            yield from _find_key(child, wanted)
+            yield from _find_key(child, key)
 
 
 def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
@@ -164,10 +164,10 @@ def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
 
 def first_difference(old: Any, new: Any) -> Optional[str]:
     """Describe the first key whose values differ in two configs; return None if they are equal."""
-    before, now = dict(leaves_of(old)), dict(leaves_of(new))
-    for key in sorted(before.keys() | now.keys()):
-        if key not in before or key not in now:
-            return f"'{key}' was {'added' if key not in before else 'removed'}"
-        if before[key] != now[key]:
-            return f"'{key}' was {json.dumps(before[key])} and is now {json.dumps(now[key])}"
+    old_values, new_values = dict(leaves_of(old)), dict(leaves_of(new))
+    for key in sorted(old_values.keys() | new_values.keys()):
+        if key not in old_values or key not in new_values:
+            return f"'{key}' was {'added' if key not in old_values else 'removed'}"
+        if old_values[key] != new_values[key]:
+            return f"'{key}' was {json.dumps(old_values[key])} and is now {json.dumps(new_values[key])}"
     return None

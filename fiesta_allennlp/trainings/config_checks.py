@@ -16,15 +16,15 @@ SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys o
 def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
     """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
     random split open. `key_of` returns the key of the config for a set."""
-    missing = [part for part in division.parts if part not in paths] if division.is_official else []
-    if missing:
-        hidden = "; or use --score validation if the test labels are hidden" * (missing[0] == "test")
+    missing_sets = [set_name for set_name in division.parts if set_name not in paths] if division.is_official else []
+    if missing_sets:
+        hidden = "; or use --score validation if the test labels are hidden" * (missing_sets[0] == "test")
         raise ConfigError(
-            f"--splits official needs '{key_of(missing[0])}', which is missing. Add the file{hidden}; or use "
+            f"--splits official needs '{key_of(missing_sets[0])}', which is missing. Add the file{hidden}; or use "
             "--splits shared for random splits."
         )
     if not division.is_official and not division.ratios and len(division.used(paths)) < 2:
-        keys = " or ".join(f"'{key_of(part)}'" for part in division.parts[1:])
+        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.parts[1:])
         ratios = "0.64,0.16,0.2" if len(division.parts) == len(PARTS) else "0.8,0.2"
         raise ConfigError(
             f"without {keys}, the sizes of random splits are unknown. Add a file, or set the sizes, for example with "
@@ -34,15 +34,15 @@ def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[s
 
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
     """Refuse a group key of a program's own that is not the key of the option."""
-    own = config["data"].get("group_by")
-    if own is not None and (not isinstance(own, str) or own == "none"):
+    key = config["data"].get("group_by")
+    if key is not None and (not isinstance(key, str) or key == "none"):
         raise ConfigError(
-            f"'data.group_by' must be a metadata key but is {json.dumps(own)}. Remove it, and use --group-by none for "
+            f"'data.group_by' must be a metadata key but is {json.dumps(key)}. Remove it, and use --group-by none for "
             "splits without groups."
         )
-    if own is not None and group_by not in (None, own):
+    if key is not None and group_by not in (None, key):
         raise ConfigError(
-            f"'data.group_by' is '{own}' but --group-by is '{group_by}'. All splits use the same groups, so remove one."
+            f"'data.group_by' is '{key}' but --group-by is '{group_by}'. All splits use the same groups, so remove one."
         )
 
 
@@ -52,12 +52,12 @@ def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, ke
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
     """
     digests = {file.path: file.digest for file in mark.files}
-    for a, b in combinations([part for part in division.parts if part in paths], 2):
+    for a, b in combinations([set_name for set_name in division.parts if set_name in paths], 2):
         files_a, files_b = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (a, b))
         contents_a, contents_b = set(files_a.values()), set(files_b.values())
         is_copy = bool(files_a and files_b) and (contents_a <= contents_b or contents_b <= contents_a)
         if paths[a] == paths[b] or files_a.keys() & files_b.keys() or is_copy:
-            keys = [key_of(part) for part in (a, b)]
+            keys = [key_of(set_name) for set_name in (a, b)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
                 remedy = "; or remove 'test_data_path' and use --score validation" * (a != "train")

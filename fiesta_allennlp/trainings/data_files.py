@@ -67,7 +67,7 @@ def _files_in(path: Path) -> List[Path]:
     if not path.is_dir():
         return [path] if path.is_file() else []
     files = [Path(above) / name for above, _, names in os.walk(path) for name in names]
-    hidden = {file for file in files if any(part.startswith(".") for part in file.relative_to(path).parts)}
+    hidden = {file for file in files if any(name.startswith(".") for name in file.relative_to(path).parts)}
     return sorted(file for file in files if file.is_file() and file not in hidden)
 
 
@@ -98,8 +98,8 @@ def mark_data(paths: Mapping[str, Any]) -> DataMark:
     """
     fingerprint = hashlib.sha256()
     marks: List[FileMark] = []
-    for part, path in sorted(paths.items()):
-        fingerprint.update(part.encode("utf-8"))
+    for set_name, path in sorted(paths.items()):
+        fingerprint.update(set_name.encode("utf-8"))
         sources = [(text, source) for text in _texts(path) for source in _sources_of(text)]
         fetched = [(text, source, file) for text, source in sources if (file := _fetched(source)) is not None]
         if not fetched:
@@ -116,22 +116,22 @@ def mark_data(paths: Mapping[str, Any]) -> DataMark:
 
 def _marked(source: str, file: Path, *digests: Any) -> FileMark:
     """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
-    stamp, own = _stamp(file), hashlib.sha256()
+    stamp, content_digest = _stamp(file), hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
-            for digest in (own, *digests):
+            for digest in (content_digest, *digests):
                 digest.update(chunk)
-    return FileMark(source, stamp, own.hexdigest())
+    return FileMark(source, stamp, content_digest.hexdigest())
 
 
 @contextmanager
-def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
+def unchanged(mark: DataMark, new_paths: Mapping[str, str]) -> Iterator[None]:
     """Check the data before the work and after it, even if the work fails: it may have read them half written.
 
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    local_mark = _checked(mark, places)
+    local_mark = _checked(mark, new_paths)
     try:
         yield
     finally:
@@ -139,13 +139,13 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
             _checked(local_mark, {})
 
 
-def _checked(mark: DataMark, places: Mapping[str, str]) -> DataMark:
+def _checked(mark: DataMark, new_paths: Mapping[str, str]) -> DataMark:
     """Return the mark with the places and the stamps of this machine. Raise the errors of `unchanged`."""
-    data_paths = moved(list(mark.data_paths), places)
-    files_by_path = {places.get(file.path, file.path): file for file in mark.files}
-    new = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
-    if new:
-        raise DataChangedError(f"{new[0]} is a new data file that did not exist when the selection began")
+    data_paths = moved(list(mark.data_paths), new_paths)
+    files_by_path = {new_paths.get(file.path, file.path): file for file in mark.files}
+    new_files = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
+    if new_files:
+        raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
     files = tuple(_check_same(file, source) for source, file in files_by_path.items())
     return replace(mark, data_paths=tuple(data_paths), files=files)
 
@@ -171,8 +171,8 @@ def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
     """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
     paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
     mentioned = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
-    missing = [path for path in mentioned if not Path(path).exists()]
-    if not missing or not re.search("not found|No such file", message):
+    missing_paths = [path for path in mentioned if not Path(path).exists()]
+    if not missing_paths or not re.search("not found|No such file", message):
         return None
-    path = max(missing, key=len)
+    path = max(missing_paths, key=len)
     return f"'{paths[path]}' is '{path}', but no such file exists. The current directory is {Path.cwd()}."

@@ -101,7 +101,7 @@ def untrained_labels(
     `(num_items,)`.
     """
     untrained: List[str] = []
-    item_sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
+    item_sides = [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
     for values in fields.values():
         sides: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
         for side, value in zip(item_sides, values, strict=True):
@@ -120,8 +120,8 @@ def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: 
     """Name the labels that no run can learn for its test; empty if there are none."""
     if not untrained:
         return ""
-    more = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
-    label_text = ", ".join(map(repr, untrained[:MOST_LABELS])) + more
+    rest_text = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
+    label_text = ", ".join(map(repr, untrained[:MOST_LABELS])) + rest_text
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
     return (
@@ -142,18 +142,18 @@ def note_on_copies(
     `contents` are equal for copies. Shapes: `(num_items,)`."""
     item_sides: Sequence[Hashable] = groups
     if division.is_official:
-        item_sides = [number < sizes["train"] for number in range(len(contents))]
+        item_sides = [index < sizes["train"] for index in range(len(contents))]
     sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
     for side, content in zip(item_sides, contents, strict=True):
         sides_by_content[content].add(side)
-    copied = [number for number, content in enumerate(contents) if len(sides_by_content[content]) > 1]
+    copied = [index for index, content in enumerate(contents) if len(sides_by_content[content]) > 1]
     if not copied:
         return ""
-    number = sum(not item_sides[number] for number in copied) if division.is_official else len(copied)
+    index = sum(not item_sides[index] for index in copied) if division.is_official else len(copied)
     where = "in the training set" if division.is_official else "that a split may put into another set"
     end = f", or {remedy}." if remedy and not division.is_official else "."
     return (
-        f"{number} of {len(contents)} records have an exact copy {where}, so runs may be scored on records that they "
+        f"{index} of {len(contents)} records have an exact copy {where}, so runs may be scored on records that they "
         f"were trained on. Remove the copies{end}"
     )
 
@@ -192,11 +192,11 @@ def new_pool(
 def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
     """Refuse a group that fills a whole part: splits could not keep the official sizes."""
     (group, size), *_ = Counter(groups).most_common(1)
-    part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
-    if group_by is not None and size > targets[part]:
+    smallest = min((name for name in targets if name != "train"), key=lambda name: targets[name])
+    if group_by is not None and size > targets[smallest]:
         raise DataError(
-            f"the group {group_by} = {group!r} has {size} instances, but the {part} set holds only {targets[part]}. "
-            "Use more data, a different --group-by, or --group-by none."
+            f"the group {group_by} = {group!r} has {size} instances, but the {smallest} set holds only "
+            f"{targets[smallest]}. Use more data, a different --group-by, or --group-by none."
         )
 
 
@@ -234,18 +234,18 @@ def _difference(first: Pool, second: Pool) -> Optional[str]:
             f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other. A "
             "selection keeps its sets: to change them, start a new one in another directory."
         )
-    for name, what in DIFFERENCES.items():
+    for name, description in DIFFERENCES.items():
         first_value, second_value = getattr(first, name), getattr(second, name)
         if name == "fingerprint" and first.is_of_program != second.is_of_program:
             return _UNPAIRED if set(first.pairing).isdisjoint(second.pairing) else None
         if first_value != second_value:
             remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA
-            return f"the {what} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
+            return f"the {description} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
     return None
 
 
 def _text(value: Any) -> str:
-    listed = [f"{part} {size}" for part, size in value.items()] if isinstance(value, Mapping) else value
+    listed = [f"{set_name} {size}" for set_name, size in value.items()] if isinstance(value, Mapping) else value
     return ", ".join(listed) if isinstance(listed, list) else str(value)
 
 

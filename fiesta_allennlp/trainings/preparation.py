@@ -54,43 +54,43 @@ def prepare_all(
     candidates: Mapping[str, Candidate],
     settings: Settings,
     roster: Roster,
-    place: RunDirectory,
+    directory: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
-    """Build each of these candidates once, in its own process. Output goes to `checks/` of `place`, and word vectors to
-    `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
+    """Build each of these candidates once, in its own process. Output goes to `checks/` of `directory`, and word
+    vectors to `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
     num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
     builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
     building = " and building each model once" if builds else ""
     console.print(f"Checking {num_tasks}: reading the data{building} ...")
-    room = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
+    num_slots = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
     tasks = {
-        name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, place.vectors)
+        name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, directory.vectors)
         for name, candidate in candidates.items()
     }
     with counting(console, len(candidates)) as count:
         results = run_apart(
             _prepare_task,
             tasks,
-            logs={name: place.check_log(name) for name in candidates},
+            logs={name: directory.check_log(name) for name in candidates},
             settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
-            at_once=room if settings.workers == "auto" else min(room, settings.workers),
+            at_once=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
             on_done=count,
         )
-    wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
-    if wrong:
-        for error in wrong.values():
+    errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}
+    if errors:
+        for error in errors.values():
             if isinstance(error, PackageError):  # which all of them import
                 raise error
-        refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
-        raise ConfigError(combined(refusals, what="invalid candidates")) from next(iter(wrong.values()))
+        refusals = [_refusal(candidates[name], error, directory) for name, error in errors.items()]
+        raise ConfigError(combined(refusals, what="invalid candidates")) from next(iter(errors.values()))
     return results
 
 
-def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
-    log = place.check_log(candidate.name)
+def _refusal(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
+    log = directory.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
-    where = "" if is_clear or not place.store.exists() or not log.exists() else f" Full log: {log}"
+    where = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
     text = missing_file(candidate.config, describe(error)) or f"{plainly(error)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
@@ -125,33 +125,33 @@ def with_metric(
 
 
 def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
-    reported = [set(made.metrics) for made in preparations.values() if made.metrics is not None]
+    reported = [set(preparation.metrics) for preparation in preparations.values() if preparation.metrics is not None]
     if len(reported) < len(preparations):
         raise ConfigError(
             "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
             "or --metric=-NAME if lower is better."
         )
-    shared = set.intersection(*reported)
-    if METRIC in shared:
+    common = set.intersection(*reported)
+    if METRIC in common:
         return METRIC
-    if len(shared) != 1:
+    if len(common) != 1:
         raise ConfigError(
-            f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*shared, LOSS}))}. "
+            f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*common, LOSS}))}. "
             "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
         )
-    (found,) = shared
-    check_sign(found)
+    (metric,) = common
+    check_sign(metric)
     for candidate in candidates.values():
-        type_of(candidate.config).check_metric(Metric(found))
-    console.print(f"Comparing by {found}, the only metric that all candidates report.")
-    return found
+        type_of(candidate.config).check_metric(Metric(metric))
+    console.print(f"Comparing by {metric}, the only metric that all candidates report.")
+    return metric
 
 
 def known_preparations(roster: Roster) -> Dict[str, Preparation]:
     """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
     their current fingerprint, which older stores computed from names."""
-    known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
-    for name in roster.given.keys() & known.keys():
-        pool = replace(known[name].pool, data=roster.data[name].fingerprint)
-        known[name] = replace(known[name], pool=pool)
-    return known
+    preparations = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
+    for name in roster.given.keys() & preparations.keys():
+        pool = replace(preparations[name].pool, data=roster.data[name].fingerprint)
+        preparations[name] = replace(preparations[name], pool=pool)
+    return preparations

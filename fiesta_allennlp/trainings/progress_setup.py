@@ -66,10 +66,10 @@ class BestModels(Listener):
         """Delete all models except the best one of each of these candidates."""
         for name in history.candidates:
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
-            there = [run for run in runs if any(path.exists() for path in self._models(run))]
-            best = max(there, key=lambda run: self.sign * run.score, default=None)
+            stored = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(stored, key=lambda run: self.sign * run.score, default=None)
             missed = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            useless: List[Outcome] = [*missed, *(run for run in there if run is not best or name not in candidates)]
+            useless: List[Outcome] = [*missed, *(run for run in stored if run is not best or name not in candidates)]
             for run in useless:
                 for path in self._models(run):
                     delete(path)
@@ -84,7 +84,7 @@ class MetricNames(Listener):
 
     def __init__(self, settings: Settings, runs: Mapping[str, CandidateRun], console: Console) -> None:
         self._metric, self._runs, self._console = settings.scored_by.name, runs, console
-        self._told: Set[str] = set()
+        self._noted_names: Set[str] = set()
         self._scores: Dict[str, List[float]] = {}
         self._doubted: Set[str] = set()
 
@@ -101,19 +101,19 @@ class MetricNames(Listener):
         run = self._runs.get(name)
         if run is None:
             return
-        found = metric_in(outcome.metrics, run.metric_names)
-        if found == self._metric or found in self._told:
+        source = metric_in(outcome.metrics, run.metric_names)
+        if source == self._metric or source in self._noted_names:
             return
-        self._told.add(found)
-        self._console.print(f"Note: for {self._metric}, {name} reports '{found}'.{run.note_on_metric(found)}")
+        self._noted_names.add(source)
+        self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
 
     def _doubt(self) -> None:
         """Print the notes on the scores so far: one on their scale, and one on each candidate."""
         doubts = {"": scale_notes(self._scores)}
         doubts.update({name: constant_notes({name: scores}) for name, scores in self._scores.items()})
-        for about, notes in doubts.items():
-            if notes and about not in self._doubted:
-                self._doubted.add(about)
+        for candidate, notes in doubts.items():
+            if notes and candidate not in self._doubted:
+                self._doubted.add(candidate)
                 self._console.print(f"Note: {notes[0]}")
 
 
@@ -128,11 +128,11 @@ def outlook(
     start = time.monotonic()
 
     def text(history: History) -> str:
-        found = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
+        remaining = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
         seconds = sum(evaluation.seconds for evaluation in history.evaluations)
-        per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
-        left = None if max_hours is None else 3600 * max_hours - worked - (time.monotonic() - start)
-        return remaining_text(found, seconds_per_run=per_run, seconds_left=left)
+        seconds_per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
+        seconds_left = None if max_hours is None else 3600 * max_hours - worked - (time.monotonic() - start)
+        return remaining_text(remaining, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
 
     return text
 
@@ -141,9 +141,9 @@ def outlook(
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
     the fate of this session's jobs."""
-    for said in (end_queues_left(directory, but=executor.queue_name), executor.resume()):
-        if said:
-            console.print(said)
+    for sentence in (end_queues_left(directory, but=executor.queue_name), executor.resume()):
+        if sentence:
+            console.print(sentence)
     try:
         yield
     finally:

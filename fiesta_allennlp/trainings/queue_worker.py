@@ -77,12 +77,12 @@ def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], N
         tell(f"Working for {root} as {name}.")
         work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
         with giving_signs(queue, name, terms["seconds_between_signs"]):
-            number = work_through(work, name, tell=tell)
+            num_runs = work_through(work, name, tell=tell)
         if not root.exists():
             raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
-        ended = "this worker" if not is_over else "the screening" if is_first else "the selection"
-        tell(f"{number} run(s) made; {ended} has ended.")
+        ended_name = "this worker" if not is_over else "the screening" if is_first else "the selection"
+        tell(f"{num_runs} run(s) made; {ended_name} has ended.")
         queue = _next_queue(root, min(end, time.monotonic() + idle)) if is_over and is_first else None
 
 
@@ -93,12 +93,12 @@ def queue_in(root: Path) -> RunQueue:
         raise ConfigError(
             f"{root} contains no selection. Start it first: {command('select')} ... -s {root} --executor workers"
         )
-    for place in (directory.queue, directory.screening.queue):
-        for path in (place, *place.glob("fiesta-*")):
+    for queue_directory in (directory.queue, directory.screening.queue):
+        for path in (queue_directory, *queue_directory.glob("fiesta-*")):
             owner = path.stat().st_uid if path.exists() else os.getuid()
             if owner != os.getuid():
                 raise ConfigError(f"{path} belongs to user ID {owner}. Only that user can start workers for it.")
-        if queues := RunQueue.all_in(place):
+        if queues := RunQueue.all_in(queue_directory):
             return queues[0]
     raise ConfigError(
         f"no selection in {root} waits for workers: it has ended, or began without --executor workers. Continue it "
@@ -123,11 +123,11 @@ def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
             f"{queue.root} is of version {terms['version']} of fiesta-allennlp, but this is version {__version__}. "
             "Install the same version."
         )
-    place = queue.root.parent
-    if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], place)):
+    path = queue.root.parent
+    if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], path)):
         raise ConfigError(
-            f"the selection's own machine has {terms['place']}, but this machine has it at {place}. Use the same path "
-            f"on all machines. If it was moved here, continue it first: {command('select')} -s {place.parent} --recover"
+            f"the selection's own machine has {terms['place']}, but this machine has it at {path}. Use the same path "
+            f"on all machines. If it was moved here, continue it first: {command('select')} -s {path.parent} --recover"
         )
     try:
         os.chdir(terms["current_directory"])

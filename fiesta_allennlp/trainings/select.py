@@ -63,39 +63,38 @@ class Trainings(SelectionFamily):
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
-        given = importing(settings.include_package, lambda: load_candidates(settings, least=least))
-        roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
+        candidates = importing(settings.include_package, lambda: load_candidates(settings, least=least))
+        roster = read_roster(candidates, stored, allow_removed=allow_removed, division=settings.division)
         strategy = importing(
             settings.include_package,
             lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
         )
         if roster.late:
-            joined = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
+            joined_history = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
             with told_as_typed(settings):
-                strategy.check_room(joined.withdrawing(max_failures=settings.max_failures))
+                strategy.check_room(joined_history.withdrawing(max_failures=settings.max_failures))
         return cls(settings, stored.directory, roster, strategy)
 
     @contextmanager
     def prepared(self, directory: RunDirectory, console: Console) -> Iterator[None]:
         for note in self.notes():
             console.print(f"Note: {note}")
-        settings, given = self.settings, self.roster.given
+        settings, active = self.settings, self.roster.given
         packages = packages_of(settings, self.roster)
         built = importing(settings.include_package, lambda: build_executor(settings, self.directory, packages=packages))
         with closing(built) as self.executor:
-            check_gpus(given, self.executor)
-            known = known_preparations(self.roster)
-            fresh = {name: given[name] for name in given if name not in known or not vectors_are_there(known[name])}
-            if fresh:
-                vectors = self.directory.vectors.resolve()  # which `place` becomes
-                known.update(
-                    (name, made.moved_to(vectors)) for name, made in self.prepare(fresh, directory, console).items()
-                )
-                check_same_pool({name: known[name].pool for name in given})
-                for note in known[next(iter(fresh))].pool.notes:
+            check_gpus(active, self.executor)
+            ready = known_preparations(self.roster)
+            missing = {name: active[name] for name in active if name not in ready or not vectors_are_there(ready[name])}
+            if missing:
+                vectors = self.directory.vectors.resolve()  # which `directory` becomes
+                built_now = self.prepare(missing, directory, console)
+                ready.update((name, preparation.moved_to(vectors)) for name, preparation in built_now.items())
+                check_same_pool({name: ready[name].pool for name in active})
+                for note in ready[next(iter(missing))].pool.notes:
                     console.print(f"Note: {note}")
-            self.preparations = known
-            self.settings = with_metric(settings, given, {name: known[name] for name in given}, console)
+            self.preparations = ready
+            self.settings = with_metric(settings, active, {name: ready[name] for name in active}, console)
             yield
 
     def notes(self) -> Iterator[str]:
@@ -133,8 +132,8 @@ class Trainings(SelectionFamily):
     @property
     def code(self) -> List[str]:
         """The files of code that the configs name."""
-        given = self.roster.given.values()
-        return sorted({file for candidate in given for file in type_of(candidate.config).code})
+        candidates = self.roster.given.values()
+        return sorted({file for candidate in candidates for file in type_of(candidate.config).code})
 
     # The runs.
 
@@ -150,8 +149,8 @@ class Trainings(SelectionFamily):
     def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
         """Return the listener to the runs whose metrics are unknown before the first one."""
         runs = {name: evaluator.runs[name] for name in self.roster.given}
-        unknown = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
-        return MetricNames(self.settings, unknown, console)
+        unknown_runs = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
+        return MetricNames(self.settings, unknown_runs, console)
 
     def evaluator(self, *, is_trial: bool = False) -> EachRun:
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
@@ -256,10 +255,10 @@ class Measured(Evaluator):
     evaluator: Evaluator
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        made = self.evaluator.evaluate(request, directory)
-        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        evaluation = self.evaluator.evaluate(request, directory)
+        peak = max(resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
-        return replace(made, metrics={**made.metrics, PEAK_MEMORY: gib})
+        return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

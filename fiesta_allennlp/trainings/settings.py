@@ -35,11 +35,11 @@ OF_EVERY_EXECUTOR = ("workers", "time_limit", "num_threads", "packages")  # argu
 FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
 
 
-def _parsed(kind: Callable[[str], Any], what: str, text: str) -> Any:
+def _parsed(kind: Callable[[str], Any], description: str, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be {what} but got '{text}'") from None
+        raise argparse.ArgumentTypeError(f"must be {description} but got '{text}'") from None
 
 
 _workers = partial(_parsed, lambda text: text if text == "auto" else int(text), "a whole number or auto")
@@ -50,7 +50,7 @@ _points = partial(_parsed, lambda text: _list(text) if text.lstrip()[:1] == "[" 
 _scoring = partial(option, group=SCORING)
 
 
-def _own(help: str, group: str, **declared: Any) -> Any:
+def _executor(help: str, group: str, **declared: Any) -> Any:
     """Declare an option that belongs to one executor or another."""
     return option(None, help, group=group, is_of_executor=True, **declared)
 
@@ -80,34 +80,34 @@ class Settings(SelectionSettings):
         metavar=CONFIG,
     )
     threads_per_worker: int = resource(1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs")
-    cuda_devices: Optional[str] = _own(
+    cuda_devices: Optional[str] = _executor(
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES
     )
-    runs_per_gpu: Optional[int] = _own(
+    runs_per_gpu: Optional[int] = _executor(
         "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES, least=1
     )
     time_limit: Optional[float] = resource(None, "kill a run after this number of seconds and count it as failed")
-    cpus_per_evaluation: Optional[float] = _own("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
-    gpus_per_evaluation: Optional[float] = _own(
+    cpus_per_evaluation: Optional[float] = _executor("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
+    gpus_per_evaluation: Optional[float] = _executor(
         "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER
     )
-    memory_per_evaluation: Optional[float] = _own("GiB of memory to reserve per run (default none)", CLUSTER)
-    ray_address: Optional[str] = _own(
+    memory_per_evaluation: Optional[float] = _executor("GiB of memory to reserve per run (default none)", CLUSTER)
+    ray_address: Optional[str] = _executor(
         "auto (default): the cluster that this machine belongs to; local: start a cluster on this machine alone; or "
         "HOST:PORT",
         RAY,
     )
-    ship_data: Optional[bool] = _own("send the data files to nodes that do not have them", RAY)
-    runs_per_job: Optional[int] = _own("runs per job, one after the other (default 1)", SLURM, least=1)
-    array_size: Optional[int] = _own("maximum number of jobs in a job array (default 1)", SLURM, least=1)
-    partition: Optional[str] = _own("partition of the jobs (default: the cluster's)", SLURM)
-    account: Optional[str] = _own("account that the jobs are charged to (default: yours)", SLURM)
-    job_time: Optional[str] = _own(
+    ship_data: Optional[bool] = _executor("send the data files to nodes that do not have them", RAY)
+    runs_per_job: Optional[int] = _executor("runs per job, one after the other (default 1)", SLURM, least=1)
+    array_size: Optional[int] = _executor("maximum number of jobs in a job array (default 1)", SLURM, least=1)
+    partition: Optional[str] = _executor("partition of the jobs (default: the cluster's)", SLURM)
+    account: Optional[str] = _executor("account that the jobs are charged to (default: yours)", SLURM)
+    job_time: Optional[str] = _executor(
         "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)",
         SLURM,
         metavar="MINUTES|H:M:S|D-H",
     )
-    slurm: Optional[Tuple[str, ...]] = _own(
+    slurm: Optional[Tuple[str, ...]] = _executor(
         "any other option of sbatch, such as --slurm qos=long; repeatable", SLURM, metavar="KEY=VALUE", is_repeated=True
     )
     candidates: Tuple[str, ...] = option(
@@ -213,8 +213,8 @@ class Settings(SelectionSettings):
         check_values({"runs_per_gpu": params.get("runs_per_gpu")}, type(self))
         devices, runs_per_gpu = params.get("cuda_devices"), params.pop("runs_per_gpu", None)
         if devices is not None:
-            given = devices.split(",") if isinstance(devices, str) else devices
-            params["cuda_devices"] = [str(device).strip() for device in given] * (runs_per_gpu or 1)
+            device_list = devices.split(",") if isinstance(devices, str) else devices
+            params["cuda_devices"] = [str(device).strip() for device in device_list] * (runs_per_gpu or 1)
         elif runs_per_gpu is not None:
             raise ConfigError("--runs-per-gpu needs --cuda-devices, such as --cuda-devices 0,1.")
         return params
@@ -241,10 +241,10 @@ class Settings(SelectionSettings):
                 f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_OF)}. Rename the file, "
                 "or write a config for the program with 'data.format'."
             )
-        parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
-        known = FORMAT_OF[suffix]
-        name = "conll" if known == "lines" and is_in_blocks(self.data[0]) else known
-        return {**dict(zip(parts, self.data, strict=True)), "format": name}
+        set_names = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
+        data_format = FORMAT_OF[suffix]
+        name = "conll" if data_format == "lines" and is_in_blocks(self.data[0]) else data_format
+        return {**dict(zip(set_names, self.data, strict=True)), "format": name}
 
     @property
     def scored_by(self) -> Metric:

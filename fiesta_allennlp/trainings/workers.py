@@ -31,10 +31,10 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     available = Executor.available()
     if name not in available:
         raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
-    known = inspect.signature(Executor.by_name(name)).parameters
-    wrong = [key for key in params if key in executor_options() and key not in known]
-    if wrong:
-        raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Remove it.")
+    parameters = inspect.signature(Executor.by_name(name)).parameters
+    foreign_keys = [key for key in params if key in executor_options() and key not in parameters]
+    if foreign_keys:
+        raise ConfigError(f"{flag(foreign_keys[0])} cannot be combined with --executor {name}. Remove it.")
     if params.get("cuda_devices"):
         params["cuda_devices"] = named_devices(params["cuda_devices"], "--cuda-devices")
     common = {
@@ -49,18 +49,18 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         raise ConfigError(f"--executor {name}: {error}") from error
 
 
-def named_devices(devices: Sequence[str], typed: str) -> List[str]:
+def named_devices(devices: Sequence[str], option_name: str) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
-    visible, known = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
+    visible, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
     names = dict(zip(map(str, range(len(visible))), visible, strict=True))
     for device in devices:
-        if is_gpu(device) and (known is None or device in visible):
+        if is_gpu(device) and (visible_names is None or device in visible):
             names[device] = device
         if device not in names:
-            within = "" if known is None else f" within {DEVICES_VARIABLE}={known}"
+            within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
             raise ConfigError(
-                f"{typed}: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
+                f"{option_name}: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
                 "it, or remove the option to let AllenNLP choose."
             )
     return [names[device] for device in devices]

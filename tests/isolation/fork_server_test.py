@@ -15,7 +15,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.fork_server import OWNER, PRELOAD, in_process, marked_temp_dir
+from fiesta_allennlp.isolation.fork_server import OWNER_FILE, PRELOAD, in_process, marked_temp_dir
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """
@@ -66,9 +66,9 @@ def test_temporary_directories_of_killed_processes_are_deleted_at_the_next_start
     for name in ("own", "dead", "alive", "elsewhere", "foreign"):
         (tmp_path / f"pymp-{name}").mkdir()
     assert marked_temp_dir() == str(tmp_path / "pymp-own")
-    place = (tmp_path / "pymp-own" / OWNER).read_text().partition(" ")[2]
+    place = (tmp_path / "pymp-own" / OWNER_FILE).read_text().partition(" ")[2]
     for name, mark in (("dead", f"{ended.pid} {place}"), ("alive", f"1 {place}"), ("elsewhere", f"{ended.pid} node")):
-        (tmp_path / f"pymp-{name}" / OWNER).write_text(mark)
+        (tmp_path / f"pymp-{name}" / OWNER_FILE).write_text(mark)
     marked_temp_dir()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"pymp-own", "pymp-alive", "pymp-elsewhere", "pymp-foreign"}

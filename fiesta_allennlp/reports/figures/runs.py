@@ -38,12 +38,12 @@ class ProbabilityPath(ReportFigure):
             return None
         figure, axes = shared.new_axes(HEIGHT)
         counts = [point.num_evaluations for point in path]
-        named, unnamed = split_names(report)
+        labelled, unnamed = split_names(report)
         for name in unnamed:
             axes.plot(counts, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
         ends: List[Tuple[float, str, str]] = []
         shown_names = shared.labels(report)
-        for name, colour, style in zip(named, shared.LINE_COLOURS, LINE_STYLES, strict=False):
+        for name, colour, style in zip(labelled, shared.LINE_COLOURS, LINE_STYLES, strict=False):
             prob_best = _line(path, name)
             axes.plot(counts, prob_best, color=colour, linestyle=style, linewidth=1.6)
             axes.plot(counts[-1], prob_best[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
