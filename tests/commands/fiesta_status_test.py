@@ -41,8 +41,8 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Pa
     store.close()
     assert code == 0
     assert "running" in output and "After 4 runs of 2 candidates, a leads" in output
-    (row,) = (line.split() for line in output.splitlines() if line.split()[:1] == ["a"])
-    assert row[1:3] == ["2", "2"]  # finished and running
+    rows = [line.split()[:3] for line in output.splitlines() if line.split()[:1] in (["a"], ["b"])]
+    assert rows == [["a", "2", "2"], ["b", "2", "0.6500"]]  # finished, and running if any
 
 
 def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:

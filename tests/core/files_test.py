@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.core.files import CHUNK, from_csv, replacing, shorten_log, to_csv
+from fiesta_allennlp.core.files import CHUNK, delete, from_csv, replacing, shorten_log, to_csv
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,14 @@ def test_a_part_that_a_killed_process_left_goes_with_the_next_writing(tmp_path: 
     with replacing(tmp_path / "x.csv") as made:
         made.write_text("1")
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "x.csv"]
+
+
+def test_a_file_a_folder_or_a_link_is_deleted_and_what_a_link_leads_to_stays(tmp_path: Path) -> None:
+    file, folder, link, kept = (tmp_path / name for name in ("file", "folder", "link", "kept"))
+    file.touch()
+    (folder / "inner").mkdir(parents=True)
+    kept.mkdir()
+    link.symlink_to(kept)
+    for path in (file, folder, link, tmp_path / "missing"):
+        delete(path)
+    assert list(tmp_path.iterdir()) == [kept]

@@ -3,7 +3,7 @@
 import os
 import time
 from functools import partial
-from typing import Callable, List
+from typing import Callable, List, Set
 
 import pytest
 
@@ -137,6 +137,19 @@ def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_o
     assert scores(resumed.completed()) == [0.5]
     resumed.close()
     assert not queue.is_open and not directory.queue.exists()
+
+
+def test_a_run_that_ends_during_the_take_over_is_under_way_no_more(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = begun(make(), "score")
+    claim, take_in = taken(executor), RunQueue.take_in
+    executor.close()
+
+    def end_then_take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
+        assert finish(queue, claim)
+        return take_in(queue, directory)
+
+    monkeypatch.setattr(RunQueue, "take_in", end_then_take_in)
+    assert waiting(begun(make(), "score")) == [claim.run]
 
 
 def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) -> None:

@@ -38,6 +38,7 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     header, _, first, *_ = rows_of(text, "Candidates")
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
     assert (found["n"], found["mean"], found["parameters"]) == (str(len(best.scores)), f"{best.mean:.4f}", "123,456")
+    assert found["mean s"] == "100.0"
     for shown in ("2 failures", r"2.00 GiB \<here\>", r"a\_b", r'\<i\>\&"x"'):
         assert shown in text
     assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))

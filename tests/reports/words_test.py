@@ -15,8 +15,8 @@ from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render
 from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.status import status_of
-from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
-from fiesta_allennlp.selection.result import FailedRun
+from fiesta_allennlp.reports.words import in_words, replay_in_words, selection_in_words
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.tables.replay import summarise_replay
 from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
 from fiesta_allennlp.version import __version__
@@ -94,6 +94,12 @@ def test_new_data_are_told_beside_p_best(selection: Report) -> None:
     said = "On new data of the same kind and size, model_0 is better than model_1 with probability 0.910"
     assert said in paragraph(known)
     assert "corani-benavoli-2015" in bibtex(known) and "corani" not in bibtex(selection)
+    third = replace(selection.candidates[1], name="model_2", mean=0.5)
+    further = replace(known.comparisons[0], second="model_2")
+    beyond = replace(
+        selection, candidates=(*selection.candidates, third), comparisons=(*selection.comparisons, further)
+    )
+    assert said.split(",")[0] not in paragraph(beyond) and "corani" not in bibtex(beyond)
     assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
 
 
@@ -291,6 +297,23 @@ def test_a_budget_on_official_splits_says_what_it_left_and_who_is_ahead(tmp_path
     assert "Its mean is 0.2 ahead of b. 2 runs of the budget were left" in told
     assert " ".join(report(tmp_path).decision[1:3]) in " ".join(status_of(tmp_path).sentences)
     assert [candidate.name for candidate in report(tmp_path).ranked] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "stopped_by", "state", "is_told"),
+    [
+        (3, "budget", "taking part", True),
+        (2, "budget", "taking part", False),
+        (3, None, "taking part", False),
+        (3, "budget", "failed", False),
+    ],
+)
+def test_the_rest_of_a_budget_is_told_if_equal_rounds_left_it(
+    budget: int, stopped_by: Optional[str], state: Any, is_told: bool
+) -> None:
+    candidates = (CandidateResult("a", 1, 0.9), CandidateResult("b", 1, 0.8, state=state))
+    made = Result("a", stopped_by, "f1", candidates, strategy={"type": "non_adaptive_fb", "budget": budget})
+    assert ("of the budget" in in_words(made)) == is_told
 
 
 def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert (a.mean_seconds, b.mean_seconds, c.mean_seconds) == (2.0, 2.0, None)
     assert (c.state, c.failed_runs) == ("failed", (FailedRun("c-0", "timeout", "out of time"),))
     assert c.failure_reasons == ("c-0 timeout: out of time",)
+    assert a.withdrawn_because is None and c.withdrawn_because is not None
 
 
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:

@@ -137,6 +137,18 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     assert sorted(programs.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("programs")
+def test_a_trial_gives_all_the_same_split_if_their_runs_share_splits(fiesta: Callable[..., Any]) -> None:
+    names = ("one", "two")
+    given = [f'{name}=sh -c "cp {{test}} {name}.test; echo f1 0.5" {{train}} {{seed}}' for name in names]
+    for splits in ("shared", "independent"):
+        options = ["--data", "train.jsonl", "--data", "test.jsonl", "--seed", "1", "--trial", "--metric", "f1"]
+        status, said = fiesta("select", *given, *options, "--splits", splits)
+        assert status == 0, said
+        one, two = (Path(f"{name}.test").read_text() for name in names)
+        assert (one == two) == (splits == "shared")
+
+
 def test_a_trial_of_a_config_is_one_epoch() -> None:
     config = {"model": {}, "trainer": {"num_epochs": 9, "optimizer": "adam"}}
     assert of_one_epoch(config)["trainer"] == {"num_epochs": 1, "optimizer": "adam"}
