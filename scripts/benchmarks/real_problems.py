@@ -132,7 +132,7 @@ def groups_of(problems: Sequence[Problem], num_selections: int) -> Iterator[List
 
 @dataclass(frozen=True)
 class Line:
-    """The counts of one procedure, problem and class of reported P(best) in one call. Earlier lines have no problem.
+    """The counts of one procedure, problem and class of reported P(best) in one call.
     `runs` counts selections by number of runs, as "15:3 18:1"; `loss` is a sum, in run-to-run sds."""
 
     rule: str
@@ -232,12 +232,12 @@ def cells(lines: Sequence[Line]) -> Tuple[str, ...]:
 
 def interval(lines: Sequence[Line], key: str, of: str) -> Tuple[float, float]:
     """Compute the 95% interval of a share by a bootstrap over problems. Where the count is 0, it is Wilson's for 0 of
-    that many problems. Where a line does not name its problem, or all name one, it is Wilson's for the selections."""
+    that many problems, and for a single problem Wilson's for its selections."""
     by_problem: Dict[Tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
     for line in lines:
         by_problem[line.source, line.problem] += (getattr(line, key), getattr(line, of))
     counts = np.array(list(by_problem.values()))
-    if len(counts) == 1 or any(not line.problem for line in lines):
+    if len(counts) == 1:
         return wilson_interval(*(int(number) for number in counts.sum(axis=0)))
     if not counts[:, 0].any():
         return wilson_interval(0, int((counts[:, 1] > 0).sum()))
