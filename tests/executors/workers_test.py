@@ -149,7 +149,7 @@ def test_a_run_that_ends_during_the_take_over_is_under_way_no_more(make: Make, m
         return take_in(queue, directory)
 
     monkeypatch.setattr(RunQueue, "take_in", end_then_take_in)
-    assert waiting(begun(make(), "score")) == [claim.run]
+    assert waiting(given(make(), "score")) == [claim.run]
 
 
 def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shown_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
-from tests.reports.made_up import made_up, with_failures
+from tests.reports.made_up import by_documents, made_up, with_failures
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
@@ -42,6 +42,11 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     for shown in ("2 failures", r"2.00 GiB \<here\>", r"a\_b", r'\<i\>\&"x"'):
         assert shown in text
     assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
+
+
+def test_a_batch_of_documents_takes_milliseconds() -> None:
+    header, _, first, *_ = rows_of(render_markdown(by_documents()), "Systems")
+    assert dict(zip(map(str.strip, header), map(str.strip, first), strict=True))["mean s"] == "100.000"
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:

@@ -189,6 +189,9 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*Not a directory"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
+        (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
+        (("table.json",), {"minimise": 2}, "--minimise"),
+        (("run",), {"splits": "random"}, "--splits must be one of"),
     ],
 )
 def test_what_is_wrong_is_said(
