@@ -15,7 +15,7 @@ from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render
 from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.status import status_of
-from fiesta_allennlp.reports.words import in_words, replay_in_words, selection_in_words
+from fiesta_allennlp.reports.words import ended_in_words, replay_in_words, selection_in_words
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.tables.replay import summarise_replay
 from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
@@ -313,7 +313,7 @@ def test_the_rest_of_a_budget_is_told_if_equal_rounds_left_it(
 ) -> None:
     candidates = (CandidateResult("a", 1, 0.9), CandidateResult("b", 1, 0.8, state=state))
     made = Result("a", stopped_by, "f1", candidates, strategy={"type": "non_adaptive_fb", "budget": budget})
-    assert ("of the budget" in in_words(made)) == is_told
+    assert ("of the budget" in ended_in_words(made)) == is_told
 
 
 def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None:
