@@ -113,7 +113,7 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
     selections: Selections, trained: List[str], call: Call, run: Path, how: signal.Signals
 ) -> None:
     further = [f"further_{number}={trained[0]}" for number in range(12)]  # with which the checks take long enough
-    process = start(*trained, *further, "-s", run, "--budget", "14", "--seed", "5")
+    process = start(*trained, *further, "-s", run, "--budget", "56", "--seed", "5")
     until(lambda: (run / "checks").exists() or process.poll() is not None)
     workers = children_of(process)
     process.send_signal(how)
