@@ -156,8 +156,9 @@ def _interruptible() -> Iterator[None]:
         else:
             hook(dropped)
 
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
+    before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)  # of the timer, even if a parent ignores it
     for ending in before:
         signal.signal(ending, interrupt)
     hook, sys.unraisablehook = sys.unraisablehook, come_again
@@ -167,4 +168,4 @@ def _interruptible() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
         for ending, handler in before.items():
-            signal.signal(ending, signal.SIG_IGN if came else handler)
+            signal.signal(ending, signal.SIG_IGN if came and ending in endings else handler)
