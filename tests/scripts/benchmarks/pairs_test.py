@@ -18,9 +18,9 @@ def test_interval_is_the_one_of_a_report() -> None:
 def test_a_clear_pair_is_named_and_its_counts_are_pooled(tmp_path: Path, run_script: Callable[..., str]) -> None:
     module, results = import_module("pairs"), tmp_path / "pairs.csv"
     for _ in range(2):
-        run_script("pairs", "--only", "early", "--gaps", 9, "--repetitions", 5, "--results", results)
+        run_script("pairs", "--only", "early", "--gaps", 40, "--repetitions", 5, "--results", results)
     page = module.pooled_page("<!-- pairs -->\n<!-- end -->", results, [module.rule_commit()])
-    assert "| early_looks | 9 | 10 | 6.0 | 1.000 (0.722-1.000) | 0.000 (0.000-0.278) |" in page
+    assert "| early_looks | 40 | 10 | " in page and " | 1.000 (0.722-1.000) | 0.000 (0.000-0.278) |" in page
 
 
 def test_the_page_has_the_counts_of_all_lines_of_the_final_rule() -> None:
