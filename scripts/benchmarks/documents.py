@@ -3,8 +3,10 @@
     python scripts/benchmarks/document_systems.py DIRECTORY
     OMP_NUM_THREADS=1 python scripts/benchmarks/documents.py DIRECTORY --repetitions 200
     OMP_NUM_THREADS=1 python scripts/benchmarks/documents.py DIRECTORY --only "sentiment, 5" --workers 4 --margin 0.02
+    python scripts/benchmarks/documents.py DIRECTORY --pool
 
-Every call draws a new master seed, prints it, and appends a line for each row to `results/documents.csv`. A repetition
+Every call draws a new master seed, prints it, and appends a line for each row to `results/documents.csv`. `--pool` adds
+up the lines of the present rule and writes the tables of the pages. A repetition
 takes the documents of the file in a random order (`once`), or draws as many documents from it with replacement
 (`again`). The best system is the one with the highest metric on the whole file, or is within `--margin` of it.
 
@@ -21,8 +23,8 @@ from pathlib import Path
 from typing import Any, Deque, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import rule_commit
-from common import make_parser, print_table, share, show
+from calibration import FINAL_RULE, ROOT, rule_commit
+from common import make_parser, print_table, share, show, with_tables
 from power_analysis import FixedSize, fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
@@ -39,10 +41,16 @@ from fiesta_allennlp.tables.replay import best_within, wilson_interval
 from fiesta_allennlp.tables.side_by_side import prepare_belief, side_by_side
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
+PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md")
+BLOCK = re.compile(r"(<!-- documents: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
+"""Place of a table: `clear` systems, `any` systems, other `options`, or fixed `sizes` beside the clear systems."""
+
+FITS = ("twice", "once", "near tie")
 SIDE_BY_SIDE = 100
 """Selections that take turns."""
 
 HEADINGS = ("cell", "test fits", "target", "selections", "queries", "wrong of all", "wrong of named", "ran out")
+SIZES = ("systems and metric", "best ahead by", "test of the best two", "tests of all", "queries at 0.95", "wrong at")
 
 
 @dataclass(frozen=True)
@@ -115,12 +123,30 @@ class Line:
     ran_out: int
     mean_queries: float
 
+    @property
+    def options(self) -> str:
+        """Those that are not the defaults, as one types them."""
+        pairs = (("--margin", self.margin or None), ("--batch-size", self.batch_size), ("--workers", self.workers))
+        typed = [f"{flag} {value:g}" for flag, value in pairs if value not in (None, 1)]
+        named = (("--belief", self.belief), ("--stop", self.stop))
+        return " ".join([*typed, *(f"{flag} {value}" for flag, value in named if value != "default")])
+
+    @property
+    def table(self) -> str:
+        return "options" if self.options else "clear" if "clear" in self.cell else "any"
+
+    def added_to(self, other: "Line") -> "Line":
+        total = self.selections + other.selections
+        queries = self.mean_queries * self.selections + other.mean_queries * other.selections
+        counts = {name: getattr(self, name) + getattr(other, name) for name in ("named", "wrong", "ran_out")}
+        return replace(other, selections=total, mean_queries=queries / total, **counts)
+
     def cells(self) -> List[str]:
         def counted(count: int, number: int) -> str:
             return f"{count}/{number} = {share(count / number, wilson_interval(count, number))}" if number else "-"
 
         return [
-            self.cell,
+            f"{self.cell}; `{self.options}`" if self.options else self.cell,
             self.fits,
             str(self.confidence),
             str(self.selections),
@@ -241,7 +267,7 @@ class Replayer:
 
 def lines_of(outcomes: Sequence[Outcome], line: Line) -> Iterator[Line]:
     """The counts of each class of selections."""
-    for fits in ("twice", "once", "near tie"):
+    for fits in FITS:
         here = [outcome for outcome in outcomes if outcome.fits == fits]
         named = [outcome for outcome in here if outcome.stopped_by != "documents"]
         if here:
@@ -264,6 +290,48 @@ def append(path: Path, lines: Sequence[Line]) -> None:
         if is_new:
             writer.writeheader()
         writer.writerows(asdict(line) for line in lines)
+
+
+def pooled(path: Path, rules: Sequence[str]) -> List[Line]:
+    """The counts of these rules, added up over the lines that have the rest in common."""
+    sums: Dict[Line, Line] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            line = Line(**{name: kind(row[name]) for name, kind in Line.__annotations__.items()})
+            if line.rule in rules:
+                key = replace(line, rule="", seed=0, selections=0, named=0, wrong=0, ran_out=0, mean_queries=0.0)
+                sums[key] = line.added_to(sums.get(key, key))
+    return sorted(sums.values(), key=lambda line: (line.cell, line.options, FITS.index(line.fits), line.confidence))
+
+
+def size_rows(lines: Sequence[Line], directory: Path) -> Iterator[List[str]]:
+    """For each cell of clear systems, the queries of tests of a fixed size, beside those of the selections."""
+    for cell in CELLS:
+        found = {line.confidence: line for line in lines if line.cell == cell.name and line.table == "clear"}
+        if 0.95 not in found:
+            continue
+        replayer = Replayer(cell, directory, workers=1, confidence=0.95)
+        size = replayer.answered.test_size(cell.systems, replayer.average)
+        second, best = sorted(replayer.measures[name] for name in cell.systems)[-2:]
+        yield [
+            cell.name,
+            f"{best - second:.3f}",
+            str(2 * (size.baseline_2 or 0)),
+            str(len(cell.systems) * (size.baseline_all or 0)),
+            f"{found[0.95].mean_queries:.0f}",
+            "; ".join(f"{target}: {found[target].cells()[5]}" for target in sorted(found)),
+        ]
+
+
+def pooled_page(page: str, lines: Sequence[Line], directory: Path) -> str:
+    """The page with the pooled counts in each of its tables."""
+
+    def rows(block: "re.Match[str]") -> List[List[str]]:
+        if block[2] == "sizes":
+            return [list(SIZES), *size_rows(lines, directory)]
+        return [list(HEADINGS), *(line.cells() for line in lines if line.table == block[2])]
+
+    return with_tables(page, BLOCK, rows)
 
 
 def rows(args: Any, seed: int) -> Iterator[List[str]]:
@@ -294,7 +362,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
     args = parser.parse_args(argv)
+    if args.pool:
+        lines = pooled(args.results, FINAL_RULE.read_text().split())
+        for page in PAGES:
+            page.write_text(pooled_page(page.read_text(encoding="utf-8"), lines, args.directory), encoding="utf-8")
+        return
     seed = secrets.randbits(32)
     show(f"Master seed {seed}, rule {rule_commit()}\n")
     print_table(HEADINGS, rows(args, seed))

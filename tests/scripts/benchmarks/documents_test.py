@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, List
@@ -53,6 +54,29 @@ def test_selections_are_counted_and_appended(
         assert 3 * 3 <= float(line["mean_queries"]) < 3 * SIZE
     low, high = wilson_interval(int(lines[0]["wrong"]), 6)
     assert f"({low:.3f}-{high:.3f})" in rows[0][5]
+
+
+def test_lines_of_one_rule_are_added_up_on_the_pages(benchmark: Any, tmp_path: Path) -> None:
+    results = tmp_path / "results.csv"
+    clear = benchmark.Cell("clear", "small", ("a", "b", "c"), "once")
+    line = benchmark.Line("new", 5, "clear", "twice", 0.95, 0.0, 1, 1, "default", "default", 10, 10, 1, 0, 40.0)
+    others = (
+        replace(line, seed=6, selections=30, named=28, wrong=2, ran_out=2, mean_queries=60.0),
+        replace(line, rule="old", wrong=9),
+        replace(line, workers=4),
+        replace(line, cell="pairs", fits="near tie", margin=0.04),
+    )
+    benchmark.append(results, [line, *others])
+    lines = benchmark.pooled(results, ["new"])
+    assert [line.options for line in lines] == ["", "--workers 4", "--margin 0.04"]
+    total = replace(line, rule="", seed=0)
+    assert lines[0] == replace(total, selections=40, named=38, wrong=3, ran_out=2, mean_queries=55.0)
+    benchmark.CELLS = (clear,)
+    page = "".join(f"<!-- documents: {name} -->\n<!-- end -->\n" for name in ("clear", "options", "sizes"))
+    tables = benchmark.pooled_page(page, lines, tmp_path).split("<!-- end -->\n")
+    assert [len(cells_of(table)) for table in tables[:3]] == [3, 4, 3]
+    measures = benchmark.Replayer(clear, tmp_path, workers=1, confidence=0.9).measures
+    assert cells_of(tables[2])[-1][1] == f"{measures['a'] - measures['b']:.3f}"
 
 
 def test_a_margin_a_batch_and_a_budget_reach_the_strategy(benchmark: Any, tmp_path: Path) -> None:
