@@ -61,8 +61,9 @@ def selection_rows(name: str, kept: Path = KEPT) -> List[Tuple[str, ...]]:
 
 
 def compared_rows(names: Sequence[str], released: Dict[str, List[float]], kept: Path = KEPT) -> List[Tuple[str, ...]]:
-    """The mean of each candidate here and in the paper, and their difference in standard errors of both."""
-    scores = scores_of(names, kept)
+    """The mean of each candidate here and in the paper, if it is in the paper, and their difference in standard errors
+    of both."""
+    scores = {name: values for name, values in scores_of(names, kept).items() if name in released}
     ours, theirs = (sorted(scores, key=lambda name: -np.mean(of[name])) for of in (scores, released))
     headings = ("candidate", "runs", "mean", "sd", "paper: mean", "sd", "difference, se", "rank here / paper")
     rows: List[Tuple[str, ...]] = [headings]

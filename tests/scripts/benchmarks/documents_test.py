@@ -63,18 +63,20 @@ def test_lines_of_one_rule_are_added_up_on_the_pages(benchmark: Any, tmp_path: P
     others = (
         replace(line, seed=6, selections=30, named=28, wrong=2, ran_out=2, mean_queries=60.0),
         replace(line, rule="old", wrong=9),
+        replace(line, confidence=0.8, wrong=3),
+        replace(line, confidence=0.9, wrong=2),
         replace(line, workers=4),
         replace(line, cell="pairs", fits="near tie", margin=0.04),
     )
     benchmark.append(results, [line, *others])
     lines = benchmark.pooled(results, ["new"])
-    assert [line.options for line in lines] == ["", "--workers 4", "--margin 0.04"]
+    assert [line.options for line in lines] == ["", "", "", "--workers 4", "--margin 0.04"]
     total = replace(line, rule="", seed=0)
-    assert lines[0] == replace(total, selections=40, named=38, wrong=3, ran_out=2, mean_queries=55.0)
+    assert lines[2] == replace(total, selections=40, named=38, wrong=3, ran_out=2, mean_queries=55.0)
     benchmark.CELLS = (clear,)
     page = "".join(f"<!-- documents: {name} -->\n<!-- end -->\n" for name in ("clear", "options", "sizes"))
     tables = benchmark.pooled_page(page, lines, tmp_path).split("<!-- end -->\n")
-    assert [len(cells_of(table)) for table in tables[:3]] == [3, 4, 3]
+    assert [len(cells_of(table)) for table in tables[:3]] == [5, 4, 3]
     measures = benchmark.Replayer(clear, tmp_path, workers=1, confidence=0.9).measures
     assert cells_of(tables[2])[-1][1] == f"{measures['a'] - measures['b']:.3f}"
 
