@@ -32,7 +32,7 @@ settings.load_profile("steady")
 REPOSITORY = Path(__file__).parent.parent
 
 HAS_ALLENNLP = find_spec("allennlp") is not None
-NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "tensorboardX", "torch", "yaml"}
+NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "torch", "yaml"}
 """In the light install, the files of tests that import one of them are skipped. A `conftest.py` imports none."""
 
 _FORK_SERVER: Any = forkserver._forkserver  # type: ignore[attr-defined]

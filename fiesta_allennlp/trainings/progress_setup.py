@@ -1,7 +1,7 @@
 """The observers of a selection: the live table, and others that the settings ask for."""
 
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
-from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
 from fiesta_allennlp.selection.summary import collapsed_notes
@@ -38,16 +37,13 @@ def watching(
     """Yield all listeners of a selection, and show the live table until the end. `remaining` is the text of
     `outlook`."""
     metric = settings.scored_by
-    with ExitStack() as stack:
-        collapsed = partial(collapsed_notes, minimise=metric.minimise)
-        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
-        listeners: List[Listener] = [stack.enter_context(progress)]
+    collapsed = partial(collapsed_notes, minimise=metric.minimise)
+    with Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed) as progress:
+        listeners: List[Listener] = [progress]
         if settings.keep == "best":
             listeners.append(BestModels(directory, metric.sign))
         if settings.notify:
             listeners.append(Notify(settings.notify, directory))
-        if settings.tensorboard:
-            listeners.append(stack.enter_context(tensorboard(directory.tensorboard, metric.name)))
         yield listeners
 
 
