@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
-from fiesta_allennlp.reports.comparison import Comparison
+from fiesta_allennlp.reports.candidates import CandidateReport, Comparison, Development, SingleScore
 from fiesta_allennlp.reports.formats import MISSING, interval_text, share_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport

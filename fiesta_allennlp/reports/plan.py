@@ -8,11 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.records import UNDECIDED
-from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
+from fiesta_allennlp.selection.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.selection.result import decimals_of
 from fiesta_allennlp.selection.summary import loss_text, number_text
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import FEWEST, Forecast, Outlook, forecast
 from fiesta_allennlp.tables.settings import PlanSettings

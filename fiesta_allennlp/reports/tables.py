@@ -10,8 +10,8 @@ from rich.table import Table
 from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult
-from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
+from fiesta_allennlp.selection.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.selection.result import Result, decimals_of
 from fiesta_allennlp.selection.summary import count_text, number_text
 

@@ -1,10 +1,13 @@
-"""The first stage of a search as a kind of selection: one run of each config that the searcher chooses."""
+"""The first stage of a search as a kind of selection: one run of each config that the searcher chooses.
+
+`screening/selection.json` has its result.
+"""
 
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 import numpy as np
 from rich.console import Console
@@ -14,17 +17,17 @@ from fiesta_allennlp.core.errors import ConfigError, combined
 from fiesta_allennlp.core.names import NUMBER, values_in
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
-from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.searches.result import ScreenedConfig, ScreeningResult
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
-from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.result import CandidateResult, Result, written
+from fiesta_allennlp.selection.session import Resumed
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import duration_text, number_text
@@ -36,6 +39,35 @@ from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
+
+
+@dataclass(frozen=True)
+class ScreenedConfig(CandidateResult):
+    """A config that ran once, with the `values` of its point."""
+
+    values: str = ""
+
+    @classmethod
+    def of_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
+        """Make the record of an entry. Earlier versions wrote the score alone."""
+        score = entry["score"]
+        ran = {"num_evaluations": int(score is not None), "mean": score}
+        return super().of_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
+
+    @written
+    def score(self) -> Optional[float]:
+        """The score of its run; None if that failed."""
+        return self.mean
+
+
+@dataclass(frozen=True)
+class ScreeningResult(Result):
+    """The content of `screening/selection.json`: the configs that ran, in the order in which they are finalists. Those
+    that failed come last."""
+
+    candidates: Tuple[ScreenedConfig, ...]
+    candidate_class: ClassVar[Type[CandidateResult]] = ScreenedConfig
+
 
 INPUTS = "inputs"
 """The key of a point's inputs in the facts of a candidate."""

@@ -13,13 +13,11 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, command
 from fiesta_allennlp.core.names import values_in
 from fiesta_allennlp.core.seeding import fresh_seed, second_seed
-from fiesta_allennlp.searches.result import ScreeningResult
-from fiesta_allennlp.searches.screening import Screening
+from fiesta_allennlp.searches.screening import Screening, ScreeningResult
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
-from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.session import Resumed, rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun

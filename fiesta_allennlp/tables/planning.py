@@ -9,9 +9,9 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.strategies.base import unwrapped
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.tables.pilot import CHOICE, Problem, problem_of
 from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
 from fiesta_allennlp.tables.settings import FEWEST, MOST, PlanSettings, ReplaySettings

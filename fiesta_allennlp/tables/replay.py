@@ -21,8 +21,7 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict

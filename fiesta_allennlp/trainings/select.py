@@ -15,12 +15,11 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.listeners.progress import PEAK_MEMORY
-from fiesta_allennlp.selection.family import Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.progress import PEAK_MEMORY
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.session import Resumed, SelectionFamily, rehearsed, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
 from fiesta_allennlp.selection.summary import scored_on
@@ -35,10 +34,17 @@ from fiesta_allennlp.trainings.pool import (
     facts_of,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.preparation import EachRun, known_preparations, prepare_all, with_metric
+from fiesta_allennlp.trainings.preparation import (
+    EachRun,
+    build_executor,
+    check_gpus,
+    known_preparations,
+    packages_of,
+    prepare_all,
+    with_metric,
+)
 from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
 
 
 @dataclass

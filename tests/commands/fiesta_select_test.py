@@ -9,7 +9,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.selection.progress import Progress
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import HAS_ALLENNLP, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from fiesta_allennlp.probability.new_data import correlated_t
-from fiesta_allennlp.reports.candidates import mean_interval
-from fiesta_allennlp.reports.comparison import Comparison, compare, welch_interval
+from fiesta_allennlp.probability.student_t import correlated_t
+from fiesta_allennlp.reports.candidates import Comparison, compare, mean_interval, welch_interval
 from tests.reports.made_up import candidate
 
 RNG = np.random.default_rng(5)

@@ -17,8 +17,7 @@ from allennlp.data.tokenizers import WhitespaceTokenizer
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import PARTS, Division
-from fiesta_allennlp.trainings.allennlp.pool_checks import check_match
-from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
+from fiesta_allennlp.trainings.allennlp.pool_reading import check_match, read_pool
 from fiesta_allennlp.trainings.config import evaluation_config
 from tests.conftest import classifier_config
 
