@@ -80,8 +80,7 @@ class Selecting(FiestaCommand):
 
     def show(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
-        from fiesta_allennlp.reports.tables import selection_table
-        from fiesta_allennlp.reports.words import selection_in_words
+        from fiesta_allennlp.reports.words import selection_in_words, selection_table
 
         console.print(selection_table(result))
         print_failures(result, args, console)
@@ -154,7 +153,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
-    plan_view_path = "fiesta_allennlp.reports.tables.plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.plan_shown"
     positional = (("candidates", "*"),)
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -182,7 +181,7 @@ selection with its original options."""
 
         settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.tables import trial_table
+        from fiesta_allennlp.reports.words import trial_table
         from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
@@ -230,7 +229,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.select.select_system"
     plan_path = "fiesta_allennlp.documents.select.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.tables.documents_plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.documents_plan_shown"
     positional = (("systems", "*"),)
     step = "query"
     interrupt_note = "no answer is lost"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
-from rich.markup import escape
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
@@ -38,7 +37,7 @@ from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import as_typed
-from fiesta_allennlp.selection.progress import number_table
+from fiesta_allennlp.selection.progress import Columns, table_of
 from fiesta_allennlp.selection.result import DECIDED, Result, Standings, decimals_of
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
@@ -259,17 +258,18 @@ class Report(Shown, Origin, Standings):
         return candidates_by_name[name]
 
     def shown(self) -> Lines:
-        headings = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
-        table = number_table(self.words.candidate, (*headings, "P(best)"))
-        for candidate in self.ranked:
-            table.add_row(escape(candidate.name), *self._numbers(candidate), candidate.standing)
-        return [table, *self.decision]
-
-    def _numbers(self, candidate: CandidateReport) -> Tuple[str, ...]:
+        numbers: Columns[CandidateReport] = (
+            ("scores", lambda c: str(c.num_evaluations)),
+            ("mean", lambda c: number_text(c.mean, self.decimals)),
+            ("sd", lambda c: number_text(c.sd, self.decimals)),
+        )
         if self.by_documents:
-            return str(candidate.num_documents), number_text(candidate.measure)
-        mean, sd = (number_text(value, self.decimals) for value in (candidate.mean, candidate.sd))
-        return str(candidate.num_evaluations), mean, sd
+            numbers = (
+                ("documents", lambda c: str(c.num_documents)),
+                (self.metric, lambda c: number_text(c.measure)),
+            )
+        columns = ((self.words.candidate, lambda c: c.name), *numbers, ("P(best)", lambda c: c.standing))
+        return [table_of(columns, self.ranked), *self.decision]
 
 
 def _screening(reading: Reading) -> Optional[ScreeningReport]:

@@ -6,7 +6,6 @@ import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
@@ -20,33 +19,10 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
-from fiesta_allennlp.selection.progress import Progress, remaining_text
-from fiesta_allennlp.selection.summary import collapsed_notes
+from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
-from fiesta_allennlp.trainings.programs.metrics import metric_in
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, metric_in
 from fiesta_allennlp.trainings.settings import Settings
-
-
-@contextmanager
-def watching(
-    settings: Settings,
-    directory: RunDirectory,
-    console: Console,
-    *,
-    remaining: Callable[[History], str],
-) -> Iterator[List[Listener]]:
-    """Yield all listeners of a selection, and show the live table until the end. `remaining` is the text of
-    `outlook`."""
-    metric = settings.scored_by
-    collapsed = partial(collapsed_notes, minimise=metric.minimise)
-    with Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed) as progress:
-        listeners: List[Listener] = [progress]
-        if settings.keep == "best":
-            listeners.append(BestModels(directory, metric.sign))
-        if settings.notify:
-            listeners.append(Notify(settings.notify, directory))
-        yield listeners
 
 
 @dataclass(frozen=True)

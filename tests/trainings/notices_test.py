@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.reports.tables import trial_table
+from fiesta_allennlp.reports.words import trial_table
 from fiesta_allennlp.selection.progress import PEAK_MEMORY
 from fiesta_allennlp.trainings.progress_setup import Notify
 from tests.conftest import until
