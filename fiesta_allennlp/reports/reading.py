@@ -19,13 +19,13 @@ from fiesta_allennlp.core.records import UNDECIDED, Decision, History
 from fiesta_allennlp.core.registry import build, record_of
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.database import understood
-from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.store import StoreReader, reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
+from fiesta_allennlp.selection.summary import LeastScore
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule

@@ -14,10 +14,10 @@ from fiesta_allennlp.reports.pages import refuse_link, write_report
 from fiesta_allennlp.reports.reading import FILES_PREFIX, Reading, only, read_directory
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import TABLE_OPTIONS, ReportSettings
-from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import as_tuple, check_names
 from fiesta_allennlp.selection.settings import OFFICIAL, registered
+from fiesta_allennlp.selection.summary import LeastScore
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.tables.forms import Content

@@ -20,10 +20,10 @@ from fiesta_allennlp.selection.database import (
     transaction,
     understood,
 )
-from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version, registered
+from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
 
 COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""

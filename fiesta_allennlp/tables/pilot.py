@@ -20,12 +20,11 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
 from fiesta_allennlp.selection.database import understood
-from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
-from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.selection.summary import LeastScore, count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import CANDIDATES, OF_TABLES, PlanSettings, ReplaySettings, done_note

@@ -24,6 +24,8 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, metric_in
 from fiesta_allennlp.trainings.settings import Settings
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class BestModels(Listener):
@@ -123,9 +125,6 @@ def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) 
     finally:
         if executor.last_words:
             console.print(executor.last_words)
-
-
-logger = logging.getLogger(__name__)
 
 
 class Notify:
