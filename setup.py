@@ -28,6 +28,7 @@ OF_ALLENNLP = [
     "scikit-learn>=1.0.1",
     "sentencepiece>=0.1.96",
     "spacy>=3.8,<3.9",
+    "tensorboardX>=2.5",
     "termcolor>=1.1",
     "torch>=2.3",  # the first that reads arrays of numpy 2
     "torchvision",
@@ -37,7 +38,6 @@ OF_ALLENNLP = [
     "typer>=0.4.1",
     "wandb>=0.17,<0.20",
 ]
-TENSORBOARD = "tensorboardX>=2.5"
 TEST = ["hypothesis>=6.100", "psutil>=5.9", "pytest>=8.0", "pytest-xdist>=3.5"]
 
 setup(
@@ -68,7 +68,6 @@ setup(
             f"allennlp=={VERSION['ALLENNLP']}; python_version < '3.11'",
             "numpy<2; python_version < '3.11'",
             *(f"{requirement}; python_version >= '3.11'" for requirement in OF_ALLENNLP),
-            TENSORBOARD,
         ],
         "dev": [
             "accelerate>=1.0,<1.1; python_version >= '3.11'",  # which the Trainer of Transformers needs
@@ -83,7 +82,6 @@ setup(
         "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"],
         "ray": [RAY],
         "slurm": [SLURM],
-        "tensorboard": [TENSORBOARD],
         "test": TEST,
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},

@@ -9,11 +9,11 @@ from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
-from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
+from fiesta_allennlp.selection.console import SteadyConsole
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, table_settings

@@ -35,7 +35,7 @@ PAGES = (
     "training_configs/*/README.md",
     "examples/README.md",
 )
-PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
+PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".", "ray", "$")
 COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "tests", "training_configs")
 SECONDS = 1800
 

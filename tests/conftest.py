@@ -32,7 +32,7 @@ settings.load_profile("steady")
 REPOSITORY = Path(__file__).parent.parent
 
 HAS_ALLENNLP = find_spec("allennlp") is not None
-NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "tensorboardX", "torch", "yaml"}
+NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "torch", "yaml"}
 """In the light install, the files of tests that import one of them are skipped. A `conftest.py` imports none."""
 
 _FORK_SERVER: Any = forkserver._forkserver  # type: ignore[attr-defined]
@@ -144,7 +144,7 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
     """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
     monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setattr("fiesta_allennlp.executors.slurm_jobs.SECONDS_BETWEEN_QUESTIONS", 0.5)
+    monkeypatch.setattr("fiesta_allennlp.executors.slurm.SECONDS_BETWEEN_QUESTIONS", 0.5)
     return slurm_daemons
 
 

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 GROUND = {"core", "version"}
 CHOOSING = GROUND | {"probability", "beliefs", "strategies"}
 WORKING = GROUND | {"isolation", "executors"}
-CORE = CHOOSING | WORKING | {"selection", "listeners"}
+CORE = CHOOSING | WORKING | {"selection"}
 FAMILIES = {"trainings", "documents", "tables", "searches"}
 
 ALLOWED: Dict[str, Set[str]] = {
@@ -23,7 +23,6 @@ ALLOWED: Dict[str, Set[str]] = {
     "isolation": GROUND,
     "executors": GROUND | {"isolation"},
     "selection": CHOOSING | WORKING,
-    "listeners": CHOOSING | WORKING | {"selection"},
     "trainings": CORE,
     "documents": CORE,
     "tables": CORE,

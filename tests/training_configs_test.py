@@ -12,8 +12,7 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
-from fiesta_allennlp.models.tagging.encodings import spans_of
-from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader
+from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader, spans_of
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, set_defaults
 
 ROOT = Path(__file__).parent.parent

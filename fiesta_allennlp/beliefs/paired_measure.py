@@ -6,9 +6,8 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, check_evaluations
 from fiesta_allennlp.beliefs.split_paired import score_table
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior, compute_together
-from fiesta_allennlp.core.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import COUNT_PREFIX, Counts, History
 from fiesta_allennlp.probability.pooled_measure import ITEM, PseudoScores, pseudo_scores
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores_of_all
 

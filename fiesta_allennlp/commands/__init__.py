@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Dict
 
 from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand, run_and_exit
-from fiesta_allennlp.commands.detaching import detach, nothing_goes_on
 from fiesta_allennlp.commands.reading import (
     NextCommand,
     PlanCommand,
@@ -15,8 +14,14 @@ from fiesta_allennlp.commands.reading import (
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
-from fiesta_allennlp.commands.working import WorkerCommand
+from fiesta_allennlp.commands.selecting import (
+    DocumentsCommand,
+    SearchCommand,
+    SelectCommand,
+    WorkerCommand,
+    detach,
+    nothing_goes_on,
+)
 from fiesta_allennlp.core.errors import PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {

@@ -102,7 +102,7 @@ def imported(dotted_path: str) -> Any:
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
     """Call `work` and end the process with the status it returns, or that of its error."""
-    from fiesta_allennlp.listeners.steady_console import SteadyConsole, steady_streams
+    from fiesta_allennlp.selection.console import SteadyConsole, steady_streams
 
     with _interruptible(), steady_streams():
         logging.getLogger().setLevel(logging.WARNING)

@@ -1,13 +1,22 @@
-"""The commands that run a selection: `select`, `search` and `documents`."""
+"""The commands that make runs: `select`, `search` and `documents`, also in the background, and `worker`."""
 
 import argparse
+import os
+import platform
 import shlex
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory, at_work_words
 from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.files import not_through_links
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,8 +80,7 @@ class Selecting(FiestaCommand):
 
     def show(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
-        from fiesta_allennlp.reports.tables import selection_table
-        from fiesta_allennlp.reports.words import selection_in_words
+        from fiesta_allennlp.reports.words import selection_in_words, selection_table
 
         console.print(selection_table(result))
         print_failures(result, args, console)
@@ -145,7 +153,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
-    plan_view_path = "fiesta_allennlp.reports.tables.plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.plan_shown"
     positional = (("candidates", "*"),)
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -173,7 +181,7 @@ selection with its original options."""
 
         settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.tables import trial_table
+        from fiesta_allennlp.reports.words import trial_table
         from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
@@ -221,9 +229,96 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.select.select_system"
     plan_path = "fiesta_allennlp.documents.select.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.tables.documents_plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.documents_plan_shown"
     positional = (("systems", "*"),)
     step = "query"
     interrupt_note = "no answer is lost"
     force = "delete the selection in the directory first; its answers are kept"
     dry_run = "check everything and open every system once, but query nothing"
+
+
+SECONDS_BETWEEN_LOOKS = 0.1
+FLAG = "--detach"
+
+
+def detach(args: argparse.Namespace, console: "Console") -> int:
+    """Start the same command in a session of its own, and show what it writes until it is at work."""
+    if args.dry_run:
+        raise ConfigError("--detach cannot be combined with --dry-run. Use one or the other.")
+    directory = RunDirectory(directory_of(args))
+    output = directory.detached_log
+    is_new = not output.exists()
+    directory.root.mkdir(parents=True, exist_ok=True)
+    with open(output, "ab", opener=not_through_links) as log, output.open("rb") as log_reader:
+        log_reader.seek(0, os.SEEK_END)
+        process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            status = _show_until_at_work(process, log_reader, directory, console)
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+            raise
+    if status is None:
+        watch = f"{command('status')} {shlex.quote(str(directory.root))} --follow"
+        console.print(f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}")
+        console.print(f"To watch it: {watch}", f"To stop it: kill {process.pid}")
+        return 0
+    if is_new:  # all of it was shown
+        output.unlink(missing_ok=True)
+        with suppress(OSError):
+            directory.root.rmdir()
+    return status
+
+
+def nothing_goes_on(args: argparse.Namespace) -> str:
+    return "Interrupted. Nothing is running in the background."
+
+
+def _command() -> List[str]:
+    script = sys.argv[0]  # `fiesta`, `allennlp`, or the file that `python -m` runs
+    start = [script] if Path(script).stem != "__main__" else ["-m", Path(script).parent.name]
+    return [sys.executable, *start, *(word for word in sys.argv[1:] if word != FLAG)]
+
+
+def _show_until_at_work(
+    process: "subprocess.Popen[bytes]", log_reader: BinaryIO, directory: RunDirectory, console: "Console"
+) -> Optional[int]:
+    """Show what the command writes. Return its exit status if it ended, and None if it continues."""
+    while True:
+        status = process.poll()
+        is_at_work = status is None and _is_at_work(process.pid, directory)
+        console.print(log_reader.read().decode(errors="replace"), end="")
+        if status is not None or is_at_work:
+            return status
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _is_at_work(pid: int, directory: RunDirectory) -> bool:
+    """Return whether this process has begun its runs, the first stage of a search included."""
+    for log in (directory.log, directory.screening.log):
+        with suppress(OSError):
+            if at_work_words(pid) in log.read_text(encoding="utf-8", errors="replace"):
+                return True
+    return False
+
+
+class WorkerCommand(FiestaCommand):
+    help = "make runs of a selection with --executor workers"
+    description = """Take runs from a selection with --executor workers, one after the other, until it ends. Start
+workers on any machines that share the directory of the selection, under the same path. They may join and
+leave at any time."""
+    examples = """examples:
+  %(prog)s runs/first
+  %(prog)s runs/first --cuda-device 1 --idle 5"""
+    settings_class_path = "fiesta_allennlp.trainings.queue_worker.QueueWorkerSettings"
+    trains = True
+    positional = (("directory", None),)
+    interrupt_message = "Interrupted. Another worker starts the run again."
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Return the status: 0, or 2 if no selection in the directory waits for this worker."""
+        settings = self.checked(args)
+        from fiesta_allennlp.trainings.queue_worker import work_for
+
+        work_for(settings, partial(console.print, markup=False))
+        return 0

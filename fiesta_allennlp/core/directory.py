@@ -37,7 +37,6 @@ class RunDirectory:
     evaluations_csv = _at("evaluations.csv")
     report = _at("report")
     vectors = _at("vectors")
-    tensorboard = _at("tensorboard")
     slurm = _at("slurm")  # files that Slurm jobs share with the command, and their logs
     queue = _at("queue")  # files that workers share with the command
     answers = _at("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections

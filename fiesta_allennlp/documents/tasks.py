@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
-from fiesta_allennlp.core.counts import COUNT_PREFIX as COUNT
 from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.records import COUNT_PREFIX as COUNT
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 

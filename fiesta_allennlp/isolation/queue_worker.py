@@ -4,16 +4,17 @@ Each run is made in a fresh process. The processes are forked from this process'
 once. Neither AllenNLP nor torch is imported here."""
 
 import os
+import signal
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server
+from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server, stop_all
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 
@@ -121,3 +122,18 @@ def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Pa
     except (OSError, ValueError):
         pass
     return 0
+
+
+def run_job(work: QueueWork) -> int:
+    """Make runs until there is a reason to end, and return how many this job took."""
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's sign that the job's time is almost over
+    signal.signal(signal.SIGTERM, _end)
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
+    return work_through(work, job, int(os.environ.get("SLURM_RESTART_COUNT", "0")))
+
+
+def _end(signum: int, frame: Any) -> None:
+    """End the job. The process that makes a run has got the signal too, and nothing is recorded for that run."""
+    stop_all([])
+    os._exit(128 + signum)

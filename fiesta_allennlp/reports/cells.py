@@ -1,13 +1,13 @@
 """The tables of a report as texts, the same in Markdown, LaTeX and HTML."""
 
 from dataclasses import dataclass
-from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
+from typing import Iterable, List
 
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
-from fiesta_allennlp.reports.comparison import Comparison
+from fiesta_allennlp.reports.candidates import CandidateReport, Comparison, Development, SingleScore
 from fiesta_allennlp.reports.formats import MISSING, interval_text, share_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
+from fiesta_allennlp.selection.progress import Columns, Item
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
@@ -19,16 +19,11 @@ class Cells:
     rows: List[List[str]]
 
 
-Item = TypeVar("Item")
-Columns = Sequence[Tuple[str, Callable[[Item], str]]]
-"""Heads, each with what gives the texts beneath it."""
-
-
-def _cells(columns: "Columns[Item]", items: Iterable[Item]) -> Cells:
+def _cells(columns: Columns[Item], items: Iterable[Item]) -> Cells:
     return Cells([head for head, _ in columns], [[text(item) for _, text in columns] for item in items])
 
 
-def _scores(digits: int) -> "Columns[CandidateReport]":
+def _scores(digits: int) -> Columns[CandidateReport]:
     return (
         ("n", lambda c: str(c.num_evaluations)),
         ("mean", lambda c: number_text(c.mean, digits)),
@@ -40,13 +35,13 @@ def _scores(digits: int) -> "Columns[CandidateReport]":
     )
 
 
-WORK: "Columns[CandidateReport]" = (
+WORK: Columns[CandidateReport] = (
     ("failed", lambda c: c.failures_text or "0"),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
     ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
 )
 
-QUERIES: "Columns[CandidateReport]" = (
+QUERIES: Columns[CandidateReport] = (
     ("queries", lambda c: MISSING if c.num_queries is None else str(c.num_queries)),
     ("cost", lambda c: MISSING if c.cost is None else f"{c.cost:g}"),
     ("failed", lambda c: str(c.failures)),
@@ -56,8 +51,8 @@ QUERIES: "Columns[CandidateReport]" = (
 
 def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     """Return a row for every candidate; `belief_first` puts P(best) next to the names, for narrow screens."""
-    name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
-    belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
+    name: Columns[CandidateReport] = ((report.words.candidate, lambda c: c.name),)
+    belief: Columns[CandidateReport] = (("P(best)", lambda c: c.standing),)
     if report.margin:
         belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
     before, after = _scores(report.decimals), WORK
@@ -84,10 +79,10 @@ def short_candidates(report: Report) -> Cells:
 
 def differences(report: Report) -> Cells:
     """Return a row for every comparison. It names the other candidate where all are of the best one, and else both."""
-    against: "Columns[Comparison]" = (
+    against: Columns[Comparison] = (
         ("against", lambda c: c.second if c.first == report.leading else f"{c.first} against {c.second}"),
     )
-    columns: "Columns[Comparison]" = (
+    columns: Columns[Comparison] = (
         *against,
         ("shared splits", lambda c: str(c.num_pairs)),
         ("mean difference", lambda c: number_text(c.mean_difference, report.decimals, sign="+")),
@@ -95,7 +90,7 @@ def differences(report: Report) -> Cells:
         ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
     )
     has_new_data = any(comparison.prob_new_data is not None for comparison in report.comparisons)
-    new_data_column: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    new_data_column: Columns[Comparison] = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
     return _cells((*columns, *(new_data_column if has_new_data else ())), report.comparisons)
 
 
@@ -120,7 +115,7 @@ def development(report: Report, correlations: Development) -> Cells:
     return Cells(["of", "n", "Spearman's rho"], rows)
 
 
-FINALISTS: "Columns[Finalist]" = (
+FINALISTS: Columns[Finalist] = (
     ("finalist", lambda f: f.name),
     ("place in the screening", lambda f: str(f.place_before)),
     ("score there", lambda f: number_text(f.score_before)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from rich.table import Table
 
 from fiesta_allennlp.core.errors import LAYOUT, visible
-from fiesta_allennlp.listeners.steady_console import SteadyConsole
+from fiesta_allennlp.selection.console import SteadyConsole
 from fiesta_allennlp.selection.result import decimals_of
 from fiesta_allennlp.selection.summary import (
     LEAST_DECIMALS,
@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.summary import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.base import Margin
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,15 +4,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.records import UNDECIDED
-from fiesta_allennlp.listeners.progress import number_table, remaining_text, repetition_bar
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.result import decimals_of
+from fiesta_allennlp.selection.progress import Columns, number_table, remaining_text, repetition_bar, table_of
+from fiesta_allennlp.selection.result import CandidateResult, decimals_of
 from fiesta_allennlp.selection.summary import loss_text, number_text
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import FEWEST, Forecast, Outlook, forecast
 from fiesta_allennlp.tables.settings import PlanSettings
@@ -115,14 +114,18 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
 
 
 def next_table(next_runs: NextRuns) -> Table:
-    table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
     digits = decimals_of(candidates)
-    for candidate in candidates:
-        counts = (candidate.num_evaluations, num_pending(candidate.name), candidate.failures_text or 0)
-        score_texts = number_text(candidate.mean, digits), number_text(candidate.sd, digits)
-        table.add_row(escape(candidate.name), *map(str, counts), *score_texts, candidate.standing)
-    return table
+    columns: Columns[CandidateResult] = (
+        ("candidate", lambda c: c.name),
+        ("runs", lambda c: str(c.num_evaluations)),
+        ("pending", lambda c: str(num_pending(c.name))),
+        ("failed", lambda c: c.failures_text or "0"),
+        ("mean", lambda c: number_text(c.mean, digits)),
+        ("sd", lambda c: number_text(c.sd, digits)),
+        ("P(best)", lambda c: c.standing),
+    )
+    return table_of(columns, candidates)
 
 
 def next_in_words(next_runs: NextRuns) -> List[str]:

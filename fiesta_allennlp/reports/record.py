@@ -1,28 +1,30 @@
 """The content of a report in one record: every page, table and figure is made from it and computes nothing itself. A
 number that does not exist is None."""
 
+import shlex
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
-from rich.markup import escape
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import digest_of
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.listeners.progress import number_table
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.reports.candidates import (
     CandidateReport,
+    Comparison,
     Development,
     SingleScore,
+    compare,
     report_development,
     single_score,
 )
-from fiesta_allennlp.reports.checklist import Checklist, checklist_of
-from fiesta_allennlp.reports.comparison import Comparison, compare
-from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown
-from fiesta_allennlp.reports.reading import Origin, Reading
+from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown, join_pairs, render_rows
+from fiesta_allennlp.reports.reading import Origin, Reading, Stored
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import (
     changes,
@@ -31,10 +33,82 @@ from fiesta_allennlp.reports.words import (
     scores_in_words,
     selection_in_words,
 )
+from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.options import as_typed
+from fiesta_allennlp.selection.progress import Columns, table_of
 from fiesta_allennlp.selection.result import DECIDED, Result, Standings, decimals_of
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.trainings.candidate_types import type_of
+from fiesta_allennlp.trainings.settings import Settings
+
+Checklist = Tuple[Tuple[str, str], ...]
+
+
+def checklist_of(reading: Reading) -> Checklist:
+    """Return what you need to repeat what was read, as pairs of key and value."""
+    if reading.compared:
+        return tuple((f"{name}: {key}", value) for name, side in reading.compared for key, value in checklist_of(side))
+    if reading.table is not None:
+        file_digests = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in reading.table_files)
+        values: Dict[str, Any] = {"result": reading.result, "environments": [environment()]}
+        values["source"] = "; ".join(file_digests) or "rows from Python"
+        return render_rows("checklist.j2", reading=reading, table=reading.table, config_text=_as_text, **values)
+    return () if reading.stored is None else _selection_checklist(reading, reading.stored, reading.settings)
+
+
+def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Checklist:
+    by_runs = not reading.by_documents
+    run_candidates = stored.candidates if by_runs else []
+    programs = [candidate.name for candidate in run_candidates if not type_of(candidate.config).builds_model]
+    with understood(stored.directory.store):
+        rows = render_rows(
+            "checklist.j2",
+            reading=reading,
+            result=reading.result,
+            table=None,
+            meta=stored.meta,
+            environments=stored.meta.environments,
+            candidates=stored.candidates,
+            settings=settings,
+            facts=reading.documents and reading.documents.documents,
+            programs=programs,
+            doing="runs" if by_runs else "queries",
+            unknown="not recorded: the selection began with an older version",
+            config_text=_as_text,
+        )
+    repeat_all = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
+    return (*rows, repeat_all, *(_repeat_one(stored, settings, programs) if by_runs else ()))
+
+
+def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
+    """Return the command that makes the same selection: options that are not defaults, and the seed."""
+    command, positional = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
+    words = as_typed(settings, positional=positional, seed=seed)
+    num_names = len(getattr(settings, positional))
+    return shlex.join(["python", "-m", "fiesta_allennlp", command, *words[:num_names], "-s", "NEW", *words[num_names:]])
+
+
+def _as_text(params: Mapping[str, Any], without: str = "") -> str:
+    """Describe a config with a `type`."""
+    options = {key: value for key, value in params.items() if key not in ("type", without)}
+    listed = join_pairs({key: _as_text(value) if isinstance(value, dict) else value for key, value in options.items()})
+    return f"{params['type']} ({listed or 'defaults'})"
+
+
+def _repeat_one(stored: Stored, settings: Settings, programs: List[str]) -> Checklist:
+    """Return the commands that make one run again, AllenNLP's first."""
+    commands: Dict[str, List[str]] = {}
+    for candidate in sorted(stored.candidates, key=lambda candidate: candidate.name in programs):
+        command = type_of(candidate.config).repeat_command(settings.include_package)
+        commands.setdefault(command, []).append(candidate.name)
+    return tuple(
+        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in programs else ""), command)
+        for command, names in commands.items()
+    )
+
 
 MOST_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
@@ -184,17 +258,18 @@ class Report(Shown, Origin, Standings):
         return candidates_by_name[name]
 
     def shown(self) -> Lines:
-        headings = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
-        table = number_table(self.words.candidate, (*headings, "P(best)"))
-        for candidate in self.ranked:
-            table.add_row(escape(candidate.name), *self._numbers(candidate), candidate.standing)
-        return [table, *self.decision]
-
-    def _numbers(self, candidate: CandidateReport) -> Tuple[str, ...]:
+        numbers: Columns[CandidateReport] = (
+            ("scores", lambda c: str(c.num_evaluations)),
+            ("mean", lambda c: number_text(c.mean, self.decimals)),
+            ("sd", lambda c: number_text(c.sd, self.decimals)),
+        )
         if self.by_documents:
-            return str(candidate.num_documents), number_text(candidate.measure)
-        mean, sd = (number_text(value, self.decimals) for value in (candidate.mean, candidate.sd))
-        return str(candidate.num_evaluations), mean, sd
+            numbers = (
+                ("documents", lambda c: str(c.num_documents)),
+                (self.metric, lambda c: number_text(c.measure)),
+            )
+        columns = ((self.words.candidate, lambda c: c.name), *numbers, ("P(best)", lambda c: c.standing))
+        return [table_of(columns, self.ranked), *self.decision]
 
 
 def _screening(reading: Reading) -> Optional[ScreeningReport]:

@@ -9,10 +9,9 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import from_csv
 from fiesta_allennlp.documents.result import DocumentsResult
-from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.reports.formats import Lines, Shown
-from fiesta_allennlp.reports.tables import replay_table, selection_table
-from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.reports.words import replay_in_words, replay_table, selection_in_words, selection_table
+from fiesta_allennlp.selection.progress import repetition_bar
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.replay import replay, summarise_replay
 from fiesta_allennlp.tables.settings import ReplaySettings

@@ -14,17 +14,16 @@ from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.names import legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
-from fiesta_allennlp.listeners.progress import number_table
-from fiesta_allennlp.reports.reading import Reading, read_directory
-from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.reports.tables import selection_table
+from fiesta_allennlp.reports.reading import Reading, Stored, opened, read_directory
 from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,
     failures_in_words,
     running_in_words,
     scope_in_words,
+    selection_table,
 )
+from fiesta_allennlp.selection.progress import number_table
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MOST_SHOWN = 5

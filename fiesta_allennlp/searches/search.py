@@ -3,29 +3,237 @@
 The first stage has a run directory of its own in `screening/`: its scores were selected on, so no posterior may see
 them."""
 
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
+import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, command
-from fiesta_allennlp.core.names import values_in
-from fiesta_allennlp.core.seeding import fresh_seed, second_seed
-from fiesta_allennlp.searches.result import ScreeningResult
-from fiesta_allennlp.searches.screening import Screening
+from fiesta_allennlp.core.errors import ConfigError, StoreError, combined, command
+from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_seed
+from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
-from fiesta_allennlp.selection.family import Resumed
+from fiesta_allennlp.searches.searchers import Points
+from fiesta_allennlp.searches.searchers.base import build_searcher
+from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
+from fiesta_allennlp.selection.jsonnet import evaluating_together
+from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.result import CandidateResult, Result, written
+from fiesta_allennlp.selection.session import Resumed, rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
-from fiesta_allennlp.selection.store import Meta, reading
-from fiesta_allennlp.selection.workspace import already_there, has_begun
+from fiesta_allennlp.selection.store import Meta, RunStore, reading
+from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.summary import duration_text, number_text
+from fiesta_allennlp.selection.workspace import already_there, clear, has_begun
 from fiesta_allennlp.trainings.candidate_types import type_of
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_spec
+from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
+from fiesta_allennlp.trainings.pool import Preparation
+from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
+
+
+@dataclass(frozen=True)
+class ScreenedConfig(CandidateResult):
+    """A config that ran once, with the `values` of its point."""
+
+    values: str = ""
+
+    @classmethod
+    def of_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
+        """Make the record of an entry. Earlier versions wrote the score alone."""
+        score = entry["score"]
+        ran = {"num_evaluations": int(score is not None), "mean": score}
+        return super().of_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
+
+    @written
+    def score(self) -> Optional[float]:
+        """The score of its run; None if that failed."""
+        return self.mean
+
+
+@dataclass(frozen=True)
+class ScreeningResult(Result):
+    """The content of `screening/selection.json`: the configs that ran, in the order in which they are finalists. Those
+    that failed come last."""
+
+    candidates: Tuple[ScreenedConfig, ...]
+    candidate_class: ClassVar[Type[CandidateResult]] = ScreenedConfig
+
+
+INPUTS = "inputs"
+"""The key of a point's inputs in the facts of a candidate."""
+
+LEAST_POINTS = 3
+
+
+@dataclass
+class Screening(Trainings):
+    """Candidates are the points of a pool. A few of them run, each once, scored on the validation set."""
+
+    name = "screening"
+    options = SearchSettings
+    positional = "template"
+
+    settings: SearchSettings
+    strategy: Screener
+
+    @classmethod
+    def check(cls, settings: Settings, stored: Resumed, *, allow_removed: bool) -> "Screening":
+        assert isinstance(settings, SearchSettings)
+        if settings.metric is not None and not stored.candidates:
+            check_sign(settings.metric)
+        searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
+        candidates = importing(
+            settings.include_package,
+            lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
+        )
+        inputs = np.array([candidate.facts[INPUTS] for candidate in candidates.values()])
+        roster = read_roster(candidates, stored, allow_removed=False, division=settings.division)
+        if searcher.num_objectives > 1 and settings.second_objective is None:
+            raise ConfigError(
+                f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
+                "seconds, or use gp_ei, graph_ei, graph_eif or random."
+            )
+        configs = min(settings.num_configs or len(candidates), len(candidates))
+        _check_selection(settings, settings.num_finalists(configs), next(iter(candidates.values())))
+        screener = Screener(
+            searcher,
+            Points(inputs),
+            configs=configs,
+            sign=settings.scored_by.sign,
+            in_little_time=settings.second_objective is not None,
+        )
+        return cls(settings, stored.directory, roster, screener)
+
+    def notes(self) -> Iterator[str]:
+        return iter(())
+
+    def prepare(
+        self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
+    ) -> Dict[str, Preparation]:
+        """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
+        built is a failed run later."""
+        alike: Dict[str, List[str]] = {}
+        for name, candidate in candidates.items():
+            alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
+        built = super().prepare({names[0]: candidates[names[0]] for names in alike.values()}, directory, console)
+        copies = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
+        return {**built, **copies}
+
+    def further_facts(self, name: str) -> Dict[str, Any]:
+        return {INPUTS: self.roster.given[name].facts[INPUTS]}
+
+    @contextmanager
+    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+        clear(RunDirectory(self.directory.root.parent), keep=self.directory.root)
+        settings, screener = self.settings, self.strategy
+        console.print(f"Screening {screener.configs} of {len(screener.points)} configs, {self.executor.describe()}.")
+        num_before = len(store.history(max_failures=settings.max_failures).evaluations)
+        showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
+        with told_of_jobs(self.executor, self.directory, console), showing as progress:
+            yield Selection(
+                strategy=screener,
+                evaluator=self.evaluator(),
+                executor=self.executor,
+                listeners=[progress],
+                store=store,
+                directory=self.directory,
+                seed=seed,
+                max_failures=settings.max_failures,
+                shared_splits=False,
+                max_hours=settings.max_hours,
+            )
+
+    def result(self, history: History, decision: Decision, *, seed: str) -> ScreeningResult:
+        """Return the configs that ran, in the order in which they are finalists; those that failed last."""
+        order = (*self.strategy.ranked(history), *failed_configs(history))
+        drawn = self.roster.given
+        configs = (
+            replace(ScreenedConfig.of(history, decision, name), values=values_in(drawn[name].source)) for name in order
+        )
+        metric = self.settings.scored_by.typed
+        return ScreeningResult(
+            decision.best, decision.stopped_by, metric, tuple(configs), score="validation", seed=seed
+        )
+
+    def conclude(self, history: History, decision: Decision) -> None:
+        """Keep nothing, because `keep` is about the second stage."""
+
+
+class ScreeningProgress(Progress):
+    """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
+
+    def __init__(self, console: Console, metric: Metric, *, configs: int, num_before: int) -> None:
+        super().__init__(console, metric.name, remaining=self._standing)
+        self._live = None  # a table would have a row for every point
+        self._sign, self._configs, self._num_before = metric.sign, configs, num_before
+
+    def _standing(self, history: History) -> str:
+        num_done, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
+        seconds_per_run = (time.monotonic() - self._start) / max(1, num_done - self._num_before)
+        time_left = f"; about {duration_text(round(seconds_per_run * (self._configs - num_done)))} left"
+        text = f"; {num_done} of {self._configs}, best {number_text(best.score)}, {best.request.candidate}"
+        return text + (time_left if self._configs > num_done else "")
+
+
+def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
+    """Return the candidates that a template is at the points of the pool, by name."""
+    pool, template = _pool(settings), Path(settings.template)
+    if len(pool.points) < LEAST_POINTS:
+        raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
+    if len(pool.points) > most:
+        raise ConfigError(
+            f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
+            f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
+        )
+    specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
+    candidate_of(specs[0], settings)  # reports an error that all of them share only once
+    candidates: Dict[str, Candidate] = {}
+    refusals: List[str] = []
+    with evaluating_together([template, settings.overrides], [point.variables for point in pool.points]):
+        for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
+            try:
+                candidates[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
+            except ConfigError as error:
+                refusals.append(str(error))
+        if refusals:
+            raise ConfigError(combined(refusals, what="points of the space are invalid"))
+        check_variables(specs, settings.overrides)
+    return candidates
+
+
+def _pool(settings: SearchSettings) -> CandidatePoints:
+    if settings.space is None:
+        return pool_of_points(settings.points)
+    assert settings.seed is not None  # every new search has one
+    return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
+
+
+def _stored(stored: Resumed, settings: SearchSettings) -> Dict[str, Candidate]:
+    """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
+    first = stored.candidates[0]
+    remade = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
+    return {candidate.name: candidate for candidate in (remade, *stored.candidates[1:])}
+
+
+def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
+    """Check the second stage now, not after hours."""
+    stage = settings.selection()
+    names = [f"finalist {index}" for index in range(1, num_finalists + 1)]
+    importing(settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise))
+    mark_of(candidate_of(read_spec(example.source), stage), stage.division)
+
 
 DONE = "budget"
 """`stopped_by` of a screening that ran all its configs."""

@@ -20,13 +20,16 @@ from fiesta_allennlp.selection.database import (
     transaction,
     understood,
 )
-from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.options import as_tuple, by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version, registered
+from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
 
 COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
+
+FORMER_SETTINGS = ("tensorboard",)
+"""Settings of earlier versions without an effect on scores or the decision."""
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -96,7 +99,8 @@ class StoreReader:
                 raise ConfigError(f"the seed is {meta.seed}")
             if meta.settings is None:
                 return meta
-            settings = by_present_names(meta.settings)
+            present = by_present_names(meta.settings)
+            settings = {name: value for name, value in present.items() if name not in FORMER_SETTINGS}
             if "kind" in values:
                 return replace(meta, settings=settings)
             kind = "documents" if "documents" in settings else "trainings"  # the store of an earlier version

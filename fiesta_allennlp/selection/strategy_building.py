@@ -7,9 +7,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.base import Minimising, Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
-from fiesta_allennlp.strategies.minimising import Minimising
 
 Built = TypeVar("Built")
 

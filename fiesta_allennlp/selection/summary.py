@@ -1,17 +1,19 @@
-"""Facts about the runs of a selection, numbers as texts, and `evaluations.csv`."""
+"""Facts about the runs of a selection, such as those that missed `--min-score`; numbers as texts; `evaluations.csv`."""
 
 import csv
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.core.files import replacing, to_csv
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.core.registry import record_of
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
+from fiesta_allennlp.selection.metrics import Metric
 
 
 def duration_text(seconds: float) -> str:
@@ -159,3 +161,45 @@ def probability_text(value: Optional[float]) -> str:
 def count_text(number: int, noun: str) -> str:
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
+
+
+@dataclass(frozen=True)
+class LeastScore:
+    """The option `--min-score`, and whether lower scores are better. Without a score, every run works.
+
+    A run with a worse score is a failure of the kind `score`. It is recorded with its score, and judged whenever a
+    history is made of the record. A resumed selection can therefore set, change or drop the option.
+    """
+
+    score: Optional[float] = None
+    minimise: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "LeastScore":
+        """Return that of the settings in a store, or this one instead."""
+        minimise = Metric.of(settings.get("metric") or "").minimise
+        return record_of(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
+
+    def is_missed_by(self, score: float) -> bool:
+        return self.score is not None and (score > self.score if self.minimise else score < self.score)
+
+    def reason(self, metric: str, score: float) -> str:
+        return f"{metric} {score:g} is {'above' if self.minimise else 'below'} --min-score {self.score:g}"
+
+    def judged(self, run: Evaluation) -> Outcome:
+        """Return the run, or the failure that it is."""
+        if not self.is_missed_by(run.score):
+            return run
+        return Failure(run.request, "score", self.reason(run.metric, run.score), run.seconds, run.started_at)
+
+    def applied(self, history: History) -> History:
+        """Return the history with the runs that missed the score as failures."""
+        outcomes = [self.judged(run) for run in history.evaluations]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        if not failures:
+            return history
+        evaluations = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+        return replace(history, evaluations=evaluations, failures=(*history.failures, *failures))
+
+
+EVERY_SCORE = LeastScore()

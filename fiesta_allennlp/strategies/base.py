@@ -1,8 +1,9 @@
-"""The base class of strategies, and the questions about a history that they share: what is believed, who is next."""
+"""The base class of strategies, and what they share: what is believed, who is next, margins, and minimized metrics."""
 
 import math
+import re
 from dataclasses import dataclass
-from typing import Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.probability import check_margin
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
@@ -198,3 +200,122 @@ def in_turn(counts: Mapping[str, int], *, target: int, slots: float = math.inf) 
         num_runs[name] += 1
         chosen.append(name)
     return chosen
+
+
+IN_SDS = re.compile(r"\s*(?P<share>[^\s=]+?)\s*sd\s*(=\s*(?P<number>\S+)\s*)?")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The margin of a strategy: `number` in units of the score, `share` as a part of the run-to-run sd.
+
+    The first runs fix the number of a share, see `FixedConfidence.margin_after`; until then it is None. As text, a
+    share is `0.25sd`, and `0.25sd=0.0037` once it is fixed.
+    """
+
+    number: Optional[float] = 0.0
+    share: Optional[float] = None
+
+    @classmethod
+    def of(cls, value: Union[float, str]) -> "Margin":
+        """Read a number or a text.
+
+        Raises:
+            ConfigError: if it is neither a number of at least 0 nor a share of the sd.
+        """
+        match = IN_SDS.fullmatch(value) if isinstance(value, str) else None
+        try:
+            if match is None:
+                margin = cls(float(value))
+            else:
+                fixed = match["number"]
+                margin = cls(None if fixed is None else float(fixed), float(match["share"]))
+        except (TypeError, ValueError):
+            raise ConfigError(
+                "margin must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
+                f"is '{value}'."
+            ) from None
+        for number in (margin.number, margin.share):
+            check_margin(number or 0.0)
+        return margin
+
+    def fixed(self, sd: float) -> "Margin":
+        """Return the share with its number, of two digits, for this run-to-run sd."""
+        return Margin(float(f"{(self.share or 0.0) * sd:.2g}"), self.share)
+
+    @property
+    def is_above_0(self) -> bool:
+        return bool(self.share or self.number)
+
+    @property
+    def text(self) -> str:
+        if self.share is None:
+            return f"{self.number:g}"
+        return f"{self.share:g}sd" if self.number is None else f"{self.share:g}sd={self.number:g}"
+
+
+def is_recorded_margin(new: Any, recorded: Any) -> bool:
+    """Return whether a margin is the recorded one, whose number the first runs have fixed."""
+    if not (isinstance(new, str) and isinstance(recorded, str)):
+        return False
+    new_margin, recorded_margin = Margin.of(new), Margin.of(recorded)
+    return new_margin.share is not None and new_margin.share == recorded_margin.share and new_margin.number is None
+
+
+def unfixed(recorded: Any) -> Any:
+    """Return a recorded margin without the number that the first runs gave it."""
+    return recorded.partition("=")[0] if isinstance(recorded, str) else recorded
+
+
+class Minimising(Strategy):
+    """Wraps another strategy, so that the lowest mean is the best.
+
+    The strategy, its model of the scores and its stopping rule read `History.turned`; no other object does. A decision
+    contains only candidates, probabilities and a margin above 0, so nothing in it needs to be negated back.
+
+    Args:
+        strategy: strategy that looks for the highest mean.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.belief = strategy.belief
+        self.confidence = strategy.confidence
+
+    def without_further_runs(self, done: Collection[str], history: History) -> None:
+        self.strategy.without_further_runs(done, history)
+
+    def check(self, candidates: List[str]) -> None:
+        self.strategy.check(candidates)
+
+    def check_room(self, history: History) -> None:
+        self.strategy.check_room(history.turned)
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        return self.strategy.propose(history.turned, slots, rng)
+
+    def recommend(self, history: History) -> Decision:
+        return self.strategy.recommend(history.turned)
+
+    def fix_margin(self, history: History) -> Optional[str]:
+        return self.strategy.fix_margin(history.turned)
+
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
+        return self.strategy.credible_margin(history.turned)
+
+    def expected_loss(self, history: History) -> Optional[float]:
+        return self.strategy.expected_loss(history.turned)
+
+    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        return self.strategy.remaining(history.turned, rng)
+
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        return self.strategy.plain_loop(history.turned, rng)
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        return self.strategy.bounds(num_candidates)
+
+
+def unwrapped(strategy: Strategy) -> Strategy:
+    """Return the strategy that looks for the highest mean: the given one, or the one inside `Minimising`."""
+    return strategy.strategy if isinstance(strategy, Minimising) else strategy

@@ -10,8 +10,7 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.strategies.base import Look, Margin, Strategy, all_finished, believed, check_candidates, loss_of
 from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
 

@@ -10,12 +10,11 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.names import check_distinct
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import collapsed_notes
+from fiesta_allennlp.selection.summary import LeastScore, collapsed_notes
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import NextSettings, done_note

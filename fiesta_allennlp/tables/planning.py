@@ -9,11 +9,11 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.strategies.base import unwrapped
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.tables.pilot import CHOICE, Problem, problem_of
-from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
+from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, shares_of
 from fiesta_allennlp.tables.settings import FEWEST, MOST, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks
 
@@ -203,20 +203,12 @@ def _outlook(repetitions: Sequence[Repetition], workers: int) -> Outlook:
     number = len(repetitions)
     runs = np.array([repetition.num_evaluations for repetition in repetitions])
     seconds = np.array([repetition.seconds for repetition in repetitions]) / workers
-    correct, picked, wrong = (
-        sum(getattr(repetition, name) for repetition in repetitions) for name in ("correct", "picked", "wrong")
-    )
     return Outlook(
         repetitions=number,
         mean_runs=float(runs.mean()),
         runs=Quantiles.of(runs),
         mean_seconds=float(seconds.mean()),
         seconds=Quantiles.of(seconds),
-        correct=correct / number,
-        correct_interval=wilson_interval(correct, number),
         inconclusive=sum(repetition.is_undecided for repetition in repetitions) / number,
-        picked=picked / number,
-        picked_interval=wilson_interval(picked, number),
-        wrong=wrong / number,
-        wrong_interval=wilson_interval(wrong, number),
+        **shares_of(repetitions),
     )

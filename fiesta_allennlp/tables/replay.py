@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,11 +18,10 @@ from fiesta_allennlp.core.seeding import (
     fresh_seed,
     replay_rng,
 )
-from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.margins import Margin
+from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
+from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
@@ -236,18 +235,12 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     settings, repetitions = replay.settings, replay.repetitions
     number = len(repetitions)
     evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
-    num_correct = sum(repetition.correct for repetition in repetitions)
-    num_picked = sum(repetition.picked for repetition in repetitions)
     strategy, recommended = settings.strategy_params(), Counter(repetition.best for repetition in repetitions)
     return {
         "repetitions": number,
         "interrupted": replay.interrupted,
         "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
-        "correct": num_correct / number,
-        "correct_interval": wilson_interval(num_correct, number),
-        "picked": num_picked / number,
-        "picked_interval": wilson_interval(num_picked, number),
-        "wrong": sum(repetition.wrong for repetition in repetitions) / number,
+        **shares_of(repetitions),
         "undecided": sum(repetition.is_undecided for repetition in repetitions) / number,
         "evaluations": {
             "min": int(evaluations.min()),
@@ -276,6 +269,16 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
             for name, mean in replay.true_means.items()
         ],
     }
+
+
+def shares_of(repetitions: Sequence[Repetition]) -> Dict[str, Any]:
+    """Return the shares of repetitions that are `correct`, `picked` and `wrong`, each with its 95% interval."""
+    number = len(repetitions)
+    shares: Dict[str, Any] = {}
+    for name in ("correct", "picked", "wrong"):
+        count = sum(getattr(repetition, name) for repetition in repetitions)
+        shares.update({name: count / number, f"{name}_interval": wilson_interval(count, number)})
+    return shares
 
 
 def wilson_interval(count: int, number: int) -> Tuple[float, float]:

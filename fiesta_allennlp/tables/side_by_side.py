@@ -8,9 +8,8 @@ from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, T
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Strategy, all_finished
+from fiesta_allennlp.strategies.base import Strategy, all_finished, unwrapped
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.minimising import unwrapped
 
 Outcome = TypeVar("Outcome")
 

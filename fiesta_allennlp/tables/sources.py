@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
 
 METRIC = "score"
 """The name of the metric of a replayed evaluation."""

@@ -11,11 +11,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.least_score import EVERY_SCORE, LeastScore
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore, count_text
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import OF_TABLES, ReplaySettings
 from fiesta_allennlp.tables.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart

@@ -1,54 +1,30 @@
-"""The observers of a selection: the live table, and others that the settings ask for."""
+"""The observers of a selection: the live table, and others that the settings ask for, such as a command of the user."""
 
+import logging
+import os
+import subprocess
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional, Set
+from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.core.files import delete, not_through_links
+from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.shared_queue import end_queues_left
-from fiesta_allennlp.listeners.notify import Notify
-from fiesta_allennlp.listeners.progress import Progress, remaining_text
-from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
-from fiesta_allennlp.selection.summary import collapsed_notes
+from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
-from fiesta_allennlp.trainings.programs.metrics import metric_in
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, metric_in
 from fiesta_allennlp.trainings.settings import Settings
 
-
-@contextmanager
-def watching(
-    settings: Settings,
-    directory: RunDirectory,
-    console: Console,
-    *,
-    remaining: Callable[[History], str],
-) -> Iterator[List[Listener]]:
-    """Yield all listeners of a selection, and show the live table until the end. `remaining` is the text of
-    `outlook`."""
-    metric = settings.scored_by
-    with ExitStack() as stack:
-        collapsed = partial(collapsed_notes, minimise=metric.minimise)
-        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
-        listeners: List[Listener] = [stack.enter_context(progress)]
-        if settings.keep == "best":
-            listeners.append(BestModels(directory, metric.sign))
-        if settings.notify:
-            listeners.append(Notify(settings.notify, directory))
-        if settings.tensorboard:
-            listeners.append(stack.enter_context(tensorboard(directory.tensorboard, metric.name)))
-        yield listeners
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -149,3 +125,47 @@ def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) 
     finally:
         if executor.last_words:
             console.print(executor.last_words)
+
+
+class Notify:
+    """Starts a shell command, with what happened in the environment variables `FIESTA_EVENT`, `FIESTA_MESSAGE` and
+    `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`."""
+
+    def __init__(self, command: str, directory: RunDirectory) -> None:
+        self._command = command
+        self._directory = directory
+        self._is_over = False
+        self._num_waiting = 0
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        if decision.stopped_by is not None and not self._is_over:
+            self._is_over = True
+            best = decision.best or "no candidate"
+            self._tell("decision", f"{best} after {len(history.evaluations)} runs, stopped by {decision.stopped_by}")
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            self._tell("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        if requests and not self._num_waiting:
+            names = ", ".join(request.name for request in requests)
+            self._tell("waiting", f"{names}: a file or memory is unavailable; retrying later")
+        self._num_waiting = len(requests)
+
+    def _tell(self, event: str, message: str) -> None:
+        root = str(self._directory.root.resolve())
+        variables = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
+        try:
+            with open(self._directory.notify_log, "ab", opener=not_through_links) as log:
+                subprocess.Popen(
+                    self._command,
+                    shell=True,
+                    env={**os.environ, **variables},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        except (OSError, ValueError) as error:
+            logger.warning("--notify: cannot start the command: %s", error)

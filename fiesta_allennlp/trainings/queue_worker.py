@@ -53,7 +53,7 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
         ConfigError: if no selection waits for workers there, or this worker cannot make its runs.
         FiestaError: if the file system fails, or another user could have written a file of the queue.
     """
-    from fiesta_allennlp.trainings.workers import named_devices
+    from fiesta_allennlp.trainings.preparation import named_devices
 
     if settings.cuda_device is not None:
         devices = named_devices(settings.cuda_device.split(","), "--cuda-device")

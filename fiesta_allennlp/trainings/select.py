@@ -15,15 +15,14 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.listeners.progress import PEAK_MEMORY
-from fiesta_allennlp.selection.family import Resumed, SelectionFamily
-from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.progress import PEAK_MEMORY, Progress
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.session import Resumed, SelectionFamily, rehearsed, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
-from fiesta_allennlp.selection.summary import scored_on
+from fiesta_allennlp.selection.summary import collapsed_notes, scored_on
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
@@ -35,10 +34,17 @@ from fiesta_allennlp.trainings.pool import (
     facts_of,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.preparation import EachRun, known_preparations, prepare_all, with_metric
-from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.preparation import (
+    EachRun,
+    build_executor,
+    check_gpus,
+    known_preparations,
+    packages_of,
+    prepare_all,
+    with_metric,
+)
+from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, Notify, outlook, told_of_jobs
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus, packages_of
 
 
 @dataclass
@@ -174,19 +180,23 @@ class Trainings(SelectionFamily):
     @contextmanager
     def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        worked = store.meta().working_seconds
+        metric, worked = settings.scored_by, store.meta().working_seconds
         remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
+        collapsed = partial(collapsed_notes, minimise=metric.minimise)
+        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
         console.print(f"Training {executor.describe()}.")
-        with (
-            told_of_jobs(executor, directory, console),
-            watching(settings, directory, console, remaining=remaining) as listeners,
-        ):
+        with told_of_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
+            listeners: List[Listener] = [progress, self.metric_names(evaluator, console)]
+            if settings.keep == "best":
+                listeners.append(BestModels(directory, metric.sign))
+            if settings.notify:
+                listeners.append(Notify(settings.notify, directory))
             yield Selection(
                 strategy=strategy,
                 evaluator=evaluator,
                 executor=executor,
-                listeners=[*listeners, self.metric_names(evaluator, console)],
+                listeners=listeners,
                 store=store,
                 directory=directory,
                 seed=seed,

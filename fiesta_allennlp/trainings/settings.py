@@ -176,7 +176,6 @@ class Settings(SelectionSettings):
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    tensorboard: bool = resource(False, "write TensorBoard event files into DIR/tensorboard")
     overrides: str = _scoring(
         "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
     )

@@ -36,7 +36,7 @@ from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import Documents
 from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selection.family import Resumed
+from fiesta_allennlp.selection.session import Resumed
 from fiesta_allennlp.tables.replay import best_within, wilson_interval
 from fiesta_allennlp.tables.side_by_side import prepare_belief, side_by_side
 

@@ -1,4 +1,4 @@
-"""Measures how often the correlated t interval of `probability/new_data.py` holds on new data of a known population.
+"""Measures how often the correlated t interval of `probability/student_t.py` holds on new data of a known population.
 
     python scripts/benchmarks/new_data.py --samples 1000
 
@@ -14,7 +14,7 @@ import numpy as np
 from common import make_parser
 from scipy import stats
 
-from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.probability.student_t import correlated_t
 
 NUM_FEATURES = 20
 NUM_FRESH = 4000

@@ -20,8 +20,7 @@ from calibration import FINAL_RULE, ROOT, append, rule_commit
 from common import make_parser, print_table, share, show, with_tables
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.reports.candidates import mean_interval
-from fiesta_allennlp.reports.comparison import welch_interval
+from fiesta_allennlp.reports.candidates import mean_interval, welch_interval
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import side_by_side

@@ -229,7 +229,7 @@ def profiled(evaluator: AllenNLPTraining, directory: Path) -> Dict[str, float]:
     metrics = seconds("fbeta_measure.py:__call__", "categorical_accuracy.py:__call__", "training/util.py:get_metrics")
     signatures = seconds("inspect.py:signature")
     parts = {
-        "forward pass and loss": seconds("tdsa_classifier.py:forward")
+        "forward pass and loss": seconds("tdsa/models.py:forward")
         - seconds("fbeta_measure.py:__call__", "categorical_accuracy.py:__call__")
         - signatures,
         "gradients": seconds("torch/_tensor.py:backward"),

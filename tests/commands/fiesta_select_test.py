@@ -9,10 +9,9 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.selection.progress import Progress
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import HAS_ALLENNLP, until
-from tests.listeners.tensorboard_test import scalars
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
@@ -54,12 +53,9 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert sorted(reviews.iterdir()) == before
 
 
-def test_tensorboard_follows_a_selection_and_its_resumption(selections: Selections, run: Path) -> None:
-    pytest.importorskip("tensorboardX")
-    selections.begin("--budget", 2, "--tensorboard")
-    selections.resume("--budget", 4)
-    assert len(list((run / "tensorboard").iterdir())) == 2
-    assert scalars(run / "tensorboard")["trainings/able"][-1] == (4, 2)
+def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run: Path) -> None:
+    selections.begin("--budget", 2)
+    (run / "tensorboard").mkdir()  # of an earlier version
     before = (run / "evaluations.csv").read_text()
     (run / "notes.txt").write_text("not ours")
     given = [*selections.candidates, "--metric", "accuracy", "--budget", 2]

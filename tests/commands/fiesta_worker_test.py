@@ -22,7 +22,7 @@ from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
 from tests.executors.light import start_selection, wanted_scores
-from tests.isolation.slurm_job_test import put
+from tests.isolation.queue_worker_test import put
 from tests.run_files import scores_of, summary_of
 
 IMPATIENT = json.dumps({"type": "workers", "seconds_of_silence": 2})

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.selection.progress import Progress
 from tests.commands.conftest import Selections, kinds_of_failures
 from tests.run_files import scores_of
 

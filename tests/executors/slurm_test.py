@@ -12,11 +12,11 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.executors import slurm_commands, slurm_jobs
+from fiesta_allennlp.executors import slurm as slurm_module
+from fiesta_allennlp.executors import slurm_commands
 from fiesta_allennlp.executors.shared_queue import end_queues_left
-from fiesta_allennlp.executors.slurm import SlurmExecutor
+from fiesta_allennlp.executors.slurm import SlurmExecutor, SlurmJobs
 from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
-from fiesta_allennlp.executors.slurm_jobs import SlurmJobs
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
@@ -151,7 +151,7 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
     executor = given(make(**HELD), "score")
     shared = executor._open()
     assert shared.take("77", 0, 0) is not None
-    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
+    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
     outcomes = list(executor.completed(timeout=0))
     assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ([kind] if kind else [])
     assert [ticket.rpartition(".")[0] for ticket in shared.waiting()] == ([] if kind else ["a-0"])
@@ -162,12 +162,12 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
 
 def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = given(make(**HELD), "score")
-    monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
-    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
+    monkeypatch.setattr(slurm_module, "SECONDS_BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 1))
     failure = only_failure(executor)
     assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
-    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
+    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
     given(executor, "score", first=1)
     with pytest.raises(FiestaError, match="a-1 .* 2 jobs .*--job-time"):
@@ -176,8 +176,8 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
 
 def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = make(workers=2, **HELD)
-    monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
-    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
+    monkeypatch.setattr(slurm_module, "SECONDS_BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
     given(executor, "score", "score")
     assert executor._open().take("77", 0, 1) and executor._open().take("77", 0, 1)
     first = next(executor.completed(timeout=5))
@@ -191,7 +191,7 @@ def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(make: Make, monkeypat
     executor = given(make(**HELD), "score")
     shared = executor._open()
     pending = {"77": JobStatus("PENDING")}  # as it was a moment ago
-    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: shared.take("77", 0, 0) and pending)
+    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: shared.take("77", 0, 0) and pending)
     assert list(executor.completed(timeout=0)) == []
     assert ([claim.run for claim in shared.taken().values()], shared.waiting()) == (["a-0"], [])
 

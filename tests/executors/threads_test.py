@@ -6,9 +6,9 @@ import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.documents.evaluator import ThreadExecutor
 from fiesta_allennlp.documents.systems.base import Unanswered, Unavailable
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.threads import ThreadExecutor
 from tests.conftest import until
 from tests.executors.conftest import Build
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.probability.student_t import correlated_t
 
 DIFFERENCES = np.array([0.01, 0.03, 0.02, 0.04, 0.0])
 

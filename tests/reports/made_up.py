@@ -6,8 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
-from fiesta_allennlp.reports.comparison import compare
+from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore, compare
 from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport

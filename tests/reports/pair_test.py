@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.reports.checklist import checklist_of
 from fiesta_allennlp.reports.reading import Reading
-from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.reports.record import checklist_of
+from fiesta_allennlp.reports.report import read_pair, read_source, report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_pair, read_source
 from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 

@@ -11,13 +11,12 @@ from scipy import stats
 from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
-from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.reports.report import read_source, report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_source
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import table_from
 from fiesta_allennlp.tables.table_reader import read_rows

@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports import cells
-from fiesta_allennlp.reports.comparison import Comparison
+from fiesta_allennlp.reports.candidates import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
 from fiesta_allennlp.reports.record import Report

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from fiesta_allennlp.searches.result import ScreenedConfig, ScreeningResult
+from fiesta_allennlp.searches.search import ScreenedConfig, ScreeningResult
 
 
 def test_the_screening_of_an_earlier_version_is_read(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Decision, Evaluation, Request
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.selection.least_score import LeastScore
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selection.summary import LeastScore
 from tests.selection.loop_test import Normal, Run
 from tests.strategies.histories import history
 

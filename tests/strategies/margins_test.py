@@ -11,8 +11,7 @@ from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.margins import Margin, is_recorded_margin, unfixed
-from fiesta_allennlp.strategies.minimising import Minimising
+from fiesta_allennlp.strategies.base import Margin, Minimising, is_recorded_margin, unfixed
 from tests.selection.loop_test import Run
 from tests.strategies.histories import history
 from tests.strategies.simulation import built

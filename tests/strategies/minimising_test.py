@@ -8,7 +8,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.minimising import Minimising
+from fiesta_allennlp.strategies.base import Minimising
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import Simulation, built
 

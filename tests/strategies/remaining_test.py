@@ -5,8 +5,8 @@ import pytest
 
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import Remaining
-from fiesta_allennlp.listeners.progress import remaining_text
-from fiesta_allennlp.strategies.minimising import Minimising
+from fiesta_allennlp.selection.progress import remaining_text
+from fiesta_allennlp.strategies.base import Minimising
 from fiesta_allennlp.strategies.remaining import plain_loop, remaining
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, RuleOfThree
 from tests.strategies.histories import history

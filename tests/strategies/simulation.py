@@ -10,7 +10,7 @@ from fiesta_allennlp.core.records import Decision, Failure, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
-from fiesta_allennlp.strategies.minimising import unwrapped
+from fiesta_allennlp.strategies.base import unwrapped
 from tests.strategies.histories import evaluation, failing, request
 
 MAX_STEPS = 3000

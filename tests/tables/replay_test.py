@@ -143,6 +143,7 @@ def test_a_summary_worked_by_hand() -> None:
     assert (summary["picked"], summary["picked_interval"]) == (0.25, pytest.approx([0.0456, 0.6994], abs=1e-4))
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
     assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
+    assert summary["wrong_interval"] == summary["picked_interval"]
     quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}
     expected = {"min": 10, "mean": 27.5, "median": 30.0, "max": 40, "quantiles": quantiles}
     assert summary["evaluations"] == expected

@@ -24,8 +24,8 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.trainings.candidate_values import read_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates
+from fiesta_allennlp.trainings.preparation import build_executor, check_gpus
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.workers import build_executor, check_gpus
 
 TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "early_looks", "margin": 0.0, "workers": 7}
 

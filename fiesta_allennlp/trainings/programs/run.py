@@ -14,7 +14,12 @@ from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, visibl
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import (
+    CandidateRun,
+    metrics_in_directory,
+    metrics_in_file,
+    metrics_in_line,
+)
 from fiesta_allennlp.trainings.config import Config, moved
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
@@ -23,11 +28,6 @@ from fiesta_allennlp.trainings.programs.config import (
     filled_command,
     placeholders_of,
     program_paths,
-)
-from fiesta_allennlp.trainings.programs.metrics import (
-    metrics_in_directory,
-    metrics_in_file,
-    metrics_in_line,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 

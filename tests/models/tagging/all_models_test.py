@@ -8,8 +8,8 @@ from allennlp.models import Model
 from allennlp.training.optimizers import Optimizer
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.models.tagging.encodings import first_error
 from fiesta_allennlp.models.tagging.sequence_tagger import SequenceTagger
+from fiesta_allennlp.models.tagging.tagged_columns import first_error
 from tests.models.tagging.conftest import FIXTURE, MODEL, NAMES, READER, made
 from tests.workbench import ModelTraining
 

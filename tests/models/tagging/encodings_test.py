@@ -7,7 +7,7 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import (
     to_bioul,
 )
 
-from fiesta_allennlp.models.tagging.encodings import Span, SpanScores, first_error, spans_of, tags_of
+from fiesta_allennlp.models.tagging.tagged_columns import Span, SpanScores, first_error, spans_of, tags_of
 
 TO_SPANS = {"BIO": bio_tags_to_spans, "IOB1": iob1_tags_to_spans, "BIOUL": bioul_tags_to_spans}
 

@@ -16,7 +16,7 @@ from fiesta_allennlp.searches.searchers.covariances import (
     pareto_front,
     predict,
 )
-from fiesta_allennlp.searches.searchers.graph_eif import expected_influence, harmonic, scaled
+from fiesta_allennlp.searches.searchers.gaussian_process import expected_influence, harmonic, scaled
 
 
 def on_a_line(*places: float) -> Points:

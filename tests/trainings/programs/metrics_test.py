@@ -6,7 +6,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.programs.metrics import (
+from fiesta_allennlp.trainings.candidate_run import (
     metrics_in_directory,
     metrics_in_file,
     metrics_in_line,

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
+from typing import Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
 
 from rich import box
 from rich.console import Console
@@ -26,6 +26,14 @@ PEAK_MEMORY = "trial:peak_memory_gib"
 """The metric that a trial adds: the peak memory of a process of the run, in GiB."""
 
 
+Item = TypeVar("Item")
+
+Column = Tuple[str, Callable[[Item], str]]
+"""A heading, and the function that gives the texts below it."""
+
+Columns = Sequence[Column[Item]]
+
+
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column(first, overflow="fold")
@@ -34,24 +42,31 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
     return table
 
 
-def candidate_table(title: str, *, extra_columns: Sequence[str] = ()) -> Table:
-    """Return an empty table of candidates, narrow enough for 80 columns. `extra_columns` come after the runs."""
-    columns = ("runs", *extra_columns, "failed", "mean", "sd", "P(best)", "seconds")
-    return number_table("candidate", columns, title=title)
+def table_of(columns: Columns[Item], items: Iterable[Item], *, title: Optional[str] = None) -> Table:
+    """Return a table with a row for each item, whose names are in the first column."""
+    table = number_table(columns[0][0], [heading for heading, _ in columns[1:]], title=title)
+    for item in items:
+        name, *numbers = (text(item) for _, text in columns)
+        table.add_row(escape(name), *numbers)
+    return table
 
 
-def add_candidate(table: Table, candidate: CandidateResult, digits: int, *, extra_numbers: Sequence[int] = ()) -> None:
-    """Add a row for a candidate. Its numbers have `digits` decimals."""
-    table.add_row(
-        escape(candidate.name),
-        str(candidate.num_evaluations),
-        *(str(number or "") for number in extra_numbers),
-        candidate.failures_text,
-        number_text(candidate.mean, digits),
-        number_text(candidate.sd, digits),
-        candidate.standing,
-        f"{candidate.seconds:.0f}",
+def candidate_table(
+    candidates: Sequence[CandidateResult], *, title: str, extra_columns: Columns[CandidateResult] = ()
+) -> Table:
+    """Return a table of candidates, narrow enough for 80 columns. `extra_columns` come after the runs."""
+    digits = decimals_of(candidates)
+    columns: Columns[CandidateResult] = (
+        ("candidate", lambda c: c.name),
+        ("runs", lambda c: str(c.num_evaluations)),
+        *extra_columns,
+        ("failed", lambda c: c.failures_text),
+        ("mean", lambda c: number_text(c.mean, digits)),
+        ("sd", lambda c: number_text(c.sd, digits)),
+        ("P(best)", lambda c: c.standing),
+        ("seconds", lambda c: f"{c.seconds:.0f}"),
     )
+    return table_of(columns, candidates, title=title)
 
 
 def remaining_text(
@@ -188,14 +203,13 @@ class Progress:
         retries = f", {waiting.total()} waiting for another try" if waiting else ""
         now = f"{len(history.pending) - waiting.total()} running{retries}"
         title = f"{runs}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
-        table = candidate_table(f"{self._title}: {title}", extra_columns=("running", *(["waiting"] if waiting else [])))
+        columns: List[Column[CandidateResult]] = [
+            ("running", lambda c: str(history.num_pending(c.name) - waiting[c.name] or "")),
+            ("waiting", lambda c: str(waiting[c.name] or "")),
+        ]
         candidates = [CandidateResult.of(history, self._decision, name) for name in history.candidates]
-        digits = decimals_of(candidates)
-        for candidate in candidates:
-            num_waiting = waiting[candidate.name]
-            numbers = (history.num_pending(candidate.name) - num_waiting, *([num_waiting] if waiting else []))
-            add_candidate(table, candidate, digits, extra_numbers=numbers)
-        return table
+        title = f"{self._title}: {title}"
+        return candidate_table(candidates, title=title, extra_columns=columns if waiting else columns[:1])
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
-from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.listeners.steady_console import SteadyConsole
+from fiesta_allennlp.selection.console import SteadyConsole
+from fiesta_allennlp.selection.progress import Progress
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
