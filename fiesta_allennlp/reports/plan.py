@@ -98,6 +98,7 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
     result, remaining = next_runs.result, next_runs.remaining
     return {
+        "metric": result.metric,
         "leading": result.leading,
         "stopped_by": result.stopped_by,
         "prob_best": dict(next_runs.decision.prob_best),
@@ -115,7 +116,8 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
 
 
 def next_table(next_runs: NextRuns) -> Table:
-    table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
+    columns = ("runs", "pending", "failed", "mean", "sd", "P(best)")
+    table = number_table("candidate", columns, title=next_runs.metric.text)
     candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
     digits = decimals_of(candidates)
     for candidate in candidates:

@@ -12,6 +12,7 @@ from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.listeners.progress import PEAK_MEMORY, add_candidate, candidate_table, number_table
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result, decimals_of
 from fiesta_allennlp.selection.summary import count_text, number_text
 
@@ -47,7 +48,7 @@ def documents_table(result: DocumentsResult) -> Table:
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
-    table = number_table("candidate", ("true mean", "picked"))
+    table = number_table("candidate", ("true mean", "picked"), title=Metric.of(summary["metric"]).text)
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
         table.add_row(escape(candidate["name"]), number_text(candidate["true_mean"]), share)

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.core.defaults import MAX_FAILURES
+from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, command
 from fiesta_allennlp.core.records import History
@@ -82,7 +82,7 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = LeastScore(settings.min_score, rows.minimise).applied(rows.history(list(table.scores)))
-    source = PosteriorScores(str(path), history, minimise=rows.minimise)
+    source = PosteriorScores(str(path), history, metric=rows.metric)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
 
@@ -94,7 +94,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         stored = meta.settings or {}
         least_score = LeastScore.of(stored, settings.min_score)
         history = store.history(max_failures=int(stored.get("max_failures", MAX_FAILURES)), least_score=least_score)
-        minimise = Metric.of(stored.get("metric") or "").minimise
+        metric = Metric.of(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
@@ -102,7 +102,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     choice = _choice(settings, stored)
     with naming_packages(stored.get("include_package", ())):
         build_strategy(choice, list(history.candidates))
-    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
+    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), metric=metric), choice)
 
 
 def _from_pilot(

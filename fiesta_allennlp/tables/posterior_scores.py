@@ -13,7 +13,8 @@ from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, Sampling, ScoreSource
 
 LEAST_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -30,7 +31,7 @@ class PosteriorScores(ScoreSource):
     start: History
     seconds: Mapping[str, float] = field(default_factory=dict)
     takes_logits: bool = False
-    minimise: bool = False
+    metric: Metric = UNNAMED
 
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
