@@ -79,7 +79,7 @@ setup(
             "statsmodels>=0.14",
             SLURM,
         ],
-        "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"],
+        "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0", "sphinx-copybutton>=0.5.2"],
         "ray": [RAY],
         "slurm": [SLURM],
         "test": TEST,

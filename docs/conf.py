@@ -27,7 +27,8 @@ author = "The fiesta-allennlp authors"
 copyright = author
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not of what a command prints
 
 default_role = "py:obj"
 smartquotes = False  # they would make a dash of the two of an option

@@ -45,7 +45,7 @@ class Selecting(FiestaCommand):
     step: ClassVar[str] = "run"
     interrupt_note: ClassVar[str] = "no finished run is lost"
     force: ClassVar[str] = "delete the selection in the directory first"
-    dry_run: ClassVar[str] = "check everything and print the plan, but run nothing"
+    dry_run: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -234,7 +234,7 @@ resumes an interrupted selection with its original options."""
     step = "query"
     interrupt_note = "no answer is lost"
     force = "delete the selection in the directory first; its answers are kept"
-    dry_run = "check everything and open every system once, but query nothing"
+    dry_run = "check documents and options and open every system once, but query nothing"
 
 
 SECONDS_BETWEEN_LOOKS = 0.1

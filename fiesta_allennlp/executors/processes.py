@@ -44,7 +44,8 @@ class ProcessExecutor(QueueingExecutor):
 
     def describe(self) -> str:
         devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
-        return f"{self.slots} at a time on this machine, each with {self._num_threads} CPU thread(s){devices}"
+        threads = f"{self._num_threads} CPU thread{'s' if self._num_threads > 1 else ''}"
+        return f"{self.slots} at a time on this machine, each with {threads}{devices}"
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         load = Counter(running.device for running in self._running.values())

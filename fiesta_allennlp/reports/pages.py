@@ -55,15 +55,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta replay` reads. The column `metric_cell` marks a minimised metric."""
+    """Return every score as a table that `fiesta replay` reads."""
     csv_text = io.StringIO()
     writer = csv.writer(csv_text, lineterminator="\n")
-    metric_cell = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
-    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric_cell else [])])
+    writer.writerow(["candidate", "split", "seed", "score", "development_score", "metric"])
+    metric = to_csv(Metric(report.metric, report.minimise).typed)
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([to_csv(candidate.name), *row, *metric_cell] for row in zip(*columns, strict=True))
+        writer.writerows([to_csv(candidate.name), *row, metric] for row in zip(*columns, strict=True))
     return csv_text.getvalue()
 
 

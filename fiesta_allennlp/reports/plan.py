@@ -97,6 +97,7 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
     result, remaining = next_runs.result, next_runs.remaining
     return {
+        "metric": result.metric,
         "leading": result.leading,
         "stopped_by": result.stopped_by,
         "prob_best": dict(next_runs.decision.prob_best),
@@ -125,7 +126,7 @@ def next_table(next_runs: NextRuns) -> Table:
         ("sd", lambda c: number_text(c.sd, digits)),
         ("P(best)", lambda c: c.standing),
     )
-    return table_of(columns, candidates)
+    return table_of(columns, candidates, title=next_runs.metric.text)
 
 
 def next_in_words(next_runs: NextRuns) -> List[str]:

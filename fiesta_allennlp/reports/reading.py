@@ -25,7 +25,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.store import StoreReader, reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
-from fiesta_allennlp.selection.summary import LeastScore
+from fiesta_allennlp.selection.summary import LeastScore, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
@@ -152,6 +152,8 @@ class Origin:
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
         min_score: the score that runs must not miss; None for no such score.
+        limit_is_late: whether `min_score` may have been chosen by the scores: not the selection's own, or of a table.
+        without_limit: a sentence about the decision of a selection by its own limit, if `min_score` is another one.
         scored: the set that the runs are scored on. Empty where only you or the programs know it.
         sets: the data sets of a selection. Empty where only you or the programs know the data.
         strategy: the registered name of the sampling rule, empty for a table.
@@ -169,6 +171,8 @@ class Origin:
     words: Words = RUN_WORDS
     splits: str = ""
     min_score: Optional[float] = None
+    limit_is_late: bool = False
+    without_limit: str = ""
     scored: str = ""
     sets: Tuple[str, ...] = ()
     strategy: str = ""
@@ -300,10 +304,22 @@ def read_directory(root: Path, *, min_score: Optional[float] = None) -> Reading:
                 f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
             )
         if stored.meta.kind != "documents":
-            return _runs_reading(stored, min_score)
+            reading = _runs_reading(stored, None)
+            if min_score in (None, reading.min_score):
+                return reading
+            without_limit = _without_limit(reading)
+            return replace(_runs_reading(stored, min_score), limit_is_late=True, without_limit=without_limit)
         if min_score is not None:
             raise ConfigError(f"--min-score is for runs, but {root} asked systems about documents. Remove --min-score.")
         return _documents_reading(stored)
+
+
+def _without_limit(reading: Reading) -> str:
+    leading, confidence = reading.result.leading, reading.result.confidence
+    if leading is None or confidence is None:
+        return ""
+    own = "Without it" if reading.min_score is None else f"With the selection's own --min-score {reading.min_score:g}"
+    return f"{own}, {leading} leads with P(best) {probability_text(confidence)}."
 
 
 def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:

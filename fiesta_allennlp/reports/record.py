@@ -29,6 +29,7 @@ from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import (
     changes,
     collapsed_in_words,
+    limit_in_words,
     scope_in_words,
     scores_in_words,
     selection_in_words,
@@ -187,7 +188,7 @@ class Report(Shown, Origin, Standings):
         return cls(
             title=_title(reading, pair=pair),
             source=reading.name,
-            decision=(*_decision(reading, result, comparisons if pair else ()), *reading.table_notes),
+            decision=tuple(filter(None, _decision(reading, result, comparisons if pair else ()))),
             metric=reading.metric.name,
             minimise=reading.metric.minimise,
             leading=result.leading,
@@ -314,18 +315,17 @@ def _title(reading: Reading, *, pair: bool) -> str:
 
 
 def _decision(reading: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:
-    if pair:
-        scope = "" if reading.table_notes else scope_in_words(result)
-        sentences = (*scores_in_words(result, pair=pair[0]), *collapsed_in_words(result), scope)
-        return tuple(filter(None, sentences))
-    if reading.is_selection:
-        return selection_in_words(result, running=reading.running)
+    more = (limit_in_words(result, reading), *reading.table_notes)
+    if reading.is_selection and not pair:
+        return (*selection_in_words(result, running=reading.running), *more)
     template_values = {
+        "pair": pair[0] if pair else None,
         "belief": reading.belief_name,
         "min_evaluations": reading.belief.min_evaluations,
         "target": reading.table_target,
     }
-    return (*scores_in_words(result, **template_values), *collapsed_in_words(result))
+    scope = scope_in_words(result) if pair and not reading.table_notes else ""
+    return (*scores_in_words(result, **template_values), *collapsed_in_words(result), scope, *more)
 
 
 def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:

@@ -22,7 +22,7 @@ from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.settings import NextSettings, done_note, table_settings
-from fiesta_allennlp.tables.sources import METRIC
+from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
 from fiesta_allennlp.tables.table_reader import read_rows
 
@@ -53,7 +53,7 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
     )
     reading = Reading(
         name=str(path),
-        metric=Metric(METRIC, minimise=table.minimise),
+        metric=table.metric,
         history=scored_history,
         decision=Decision(best=None),
         belief=belief,
@@ -62,6 +62,7 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
         table=table,
         table_files=() if content is not None else (str(path), *settings.files),
         min_score=settings.min_score,
+        limit_is_late=settings.min_score is not None,
         table_notes=(*table.notes, *done_note(settings.done)),
     )
     for name in settings.done:
@@ -150,7 +151,7 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
         decision=believed(joined.directed(history), joined.belief).decision,
         asked_confidence=None,
         adaptive=first.adaptive or second.adaptive,
-        notes=_notes(first, second),
+        notes=(*_notes(first, second), *_note_on_metrics(first.metric, second.metric)),
         splits=first.splits if first.splits == second.splits else "",
         test_share=first.test_share if first.test_share == second.test_share else None,
         scored=first.scored if first.scored == second.scored else _one_sided_set(first, second),
@@ -163,11 +164,13 @@ def _joined(first: Reading, second: Reading, *, paired: bool) -> Reading:
 
 
 def _common_metric(first: Reading, second: Reading, names: Sequence[str]) -> Metric:
-    """Return the metric of both. A table does not name its metric, and may take the direction from the other side."""
+    """Return the metric of both. The name of a table's score column says little, so a table may take the metric and its
+    direction from the other side."""
     first_metric, second_metric = first.metric, second.metric
-    for metric, other_metric in ((first_metric, second_metric), (second_metric, first_metric)):
-        if other_metric == metric or (other_metric.name == METRIC and other_metric.minimise <= metric.minimise):
-            return metric
+    sides = ((side.is_selection, side.metric.minimise, side.metric != UNNAMED, side.metric) for side in (first, second))
+    (*_, metric), (is_selection, minimise, _, other_metric) = sorted(sides, key=lambda side: side[:3], reverse=True)
+    if other_metric == metric or (not is_selection and minimise <= metric.minimise):
+        return metric
     raise ConfigError(
         f"--compare: {names[0]} has scores of {first_metric.text}, but {names[1]} has scores of {second_metric.text}. "
         "Compare candidates with the same metric."
@@ -187,6 +190,12 @@ def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
     if first.on_official_splits != second.on_official_splits:
         return ("One was scored on the official split and the other on random ones, which may cause a difference.",)
     return ()
+
+
+def _note_on_metrics(first: Metric, second: Metric) -> Tuple[str, ...]:
+    if first.name == second.name or UNNAMED.name in (first.name, second.name):
+        return ()
+    return (f"The scores are {first.name} on one side and {second.name} on the other. Check that both are one metric.",)
 
 
 def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mapping[int, int]:

@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.summary import (
 )
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.reports.reading import Words
+    from fiesta_allennlp.reports.reading import Origin, Words
 
 
 def selection_table(result: Result, pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
@@ -61,7 +61,7 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
         ("true mean", lambda c: number_text(c["true_mean"])),
         ("picked", lambda c: f"{c['recommended']:.1%}" if c["recommended"] else ""),
     )
-    return table_of(columns, summary["candidates"])
+    return table_of(columns, summary["candidates"], title=Metric.of(summary["metric"]).text)
 
 
 PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
@@ -159,15 +159,24 @@ def failures_in_words(result: Result) -> List[str]:
                 runs_by_reason.setdefault(failed.reason, []).append(failed.run)
         sentences += [f"failed: {', '.join(names)} {reason}" for reason, names in runs_by_reason.items()]
         if candidate.num_missed:
-            missed_runs = (failed.run for failed in candidate.failed_runs if failed.kind == "score")
             sentences.append(
                 f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
-                f"{', '.join(missed_runs)}"
+                f"{candidate.missed_runs}"
             )
         if candidate.withdrawn:
             status = "removed" if candidate.removed else "dropped out"
             sentences.append(f"{status}: {candidate.name}: {candidate.withdrawn_because}")
     return sentences
+
+
+def limit_in_words(result: Result, origin: "Origin") -> str:
+    """Name the runs that `--min-score` removes from a table, or from a selection that ran without this limit."""
+    if origin.min_score is None or not origin.limit_is_late:
+        return ""
+    removed = [f"{c.missed_text} runs of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
+    is_table = not origin.strategy
+    when = "a table does not record whether the limit is older than the runs" if is_table else "set after the runs"
+    return f"--min-score {origin.min_score:g} ({when}) removes {', '.join(removed) or 'no run'}. {origin.without_limit}"
 
 
 def ended_in_words(result: Result) -> str:

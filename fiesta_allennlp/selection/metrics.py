@@ -30,7 +30,8 @@ class Metric:
     @property
     def typed(self) -> str:
         """The metric as `--metric` and `selection.json` write it."""
-        return f"-{self.name}" if self.minimise else self.name
+        sign = "-" if self.minimise else "+" if error_in(self.name) else ""
+        return f"{sign}{self.name}"
 
     @property
     def text(self) -> str:

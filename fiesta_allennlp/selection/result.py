@@ -165,6 +165,11 @@ class CandidateResult:
         return f"{count_text(self.num_counted_failures, 'failure')}, as many as --max-failures allows"
 
     @property
+    def missed_runs(self) -> str:
+        """The names of the runs that missed `--min-score`."""
+        return ", ".join(failed.run for failed in self.failed_runs if failed.kind == "score")
+
+    @property
     def missed_text(self) -> str:
         """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
         total = self.num_missed + self.num_evaluations

@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.summary import LeastScore, collapsed_notes
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import NextSettings, done_note
-from fiesta_allennlp.tables.sources import METRIC
+from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table_reader import read_rows
 
 
@@ -44,7 +44,7 @@ class NextRuns:
         splits: how runs come by their splits.
         workers: how many runs were asked for.
         notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
-        minimise: whether lower scores are better.
+        metric: the metric of the scores, with its direction.
     """
 
     decision: Decision
@@ -55,13 +55,16 @@ class NextRuns:
     splits: str
     workers: int = 1
     notes: Tuple[str, ...] = ()
-    minimise: bool = False
+    metric: Metric = UNNAMED
+
+    @property
+    def minimise(self) -> bool:
+        return self.metric.minimise
 
     @cached_property
     def result(self) -> Result:
         """The decision with the numbers of every candidate."""
-        metric = Metric(METRIC, minimise=self.minimise)
-        return Result.of(self.history, self.decision, metric, splits=self.splits)
+        return Result.of(self.history, self.decision, self.metric, splits=self.splits)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
@@ -108,7 +111,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         splits=splits,
         workers=settings.workers,
         notes=(*notes, *collapsed_notes(history, minimise=minimise).values()),
-        minimise=minimise,
+        metric=table.metric,
     )
 
 

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.beliefs.split_paired import Standardised
-from fiesta_allennlp.core.defaults import MAX_FAILURES
+from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, command
 from fiesta_allennlp.core.records import History
@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.summary import LeastScore, count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import CANDIDATES, OF_TABLES, PlanSettings, ReplaySettings, done_note
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
 from fiesta_allennlp.tables.table_reader import read_rows
 
@@ -47,7 +47,7 @@ class PosteriorScores(ScoreSource):
     start: History
     seconds: Mapping[str, float] = field(default_factory=dict)
     takes_logits: bool = False
-    minimise: bool = False
+    metric: Metric = UNNAMED
 
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
@@ -172,7 +172,7 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = LeastScore(settings.min_score, rows.minimise).applied(rows.history(list(table.scores)))
-    source = PosteriorScores(str(path), history, minimise=rows.minimise)
+    source = PosteriorScores(str(path), history, metric=rows.metric)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
 
@@ -184,7 +184,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         stored = meta.settings or {}
         least_score = LeastScore.of(stored, settings.min_score)
         history = store.history(max_failures=int(stored.get("max_failures", MAX_FAILURES)), least_score=least_score)
-        minimise = Metric.of(stored.get("metric") or "").minimise
+        metric = Metric.of(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
@@ -192,7 +192,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     choice = _choice(settings, stored)
     with naming_packages(stored.get("include_package", ())):
         build_strategy(choice, list(history.candidates))
-    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), minimise=minimise), choice)
+    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), metric=metric), choice)
 
 
 def _from_pilot(

@@ -18,13 +18,14 @@ from fiesta_allennlp.core.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
 from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
-from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
+from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.tables.table import open_scores
 
 MAX_FAILURES = 3
@@ -73,6 +74,7 @@ class Replay:
     interrupted: bool
     fewest_scores: Optional[int] = None
     notes: Tuple[str, ...] = ()
+    metric: Metric = UNNAMED
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,16 @@ def replay(
         return replay(settings, source=source, margin=margin, on_repetitions=on_repetitions)
     fewest = source.fewest_scores(replayer.sampling)
     seconds = time.monotonic() - start
-    return Replay(settings, replayer.true_means, tuple(repetitions), seconds, interrupted, fewest, source.notes)
+    return Replay(
+        settings,
+        replayer.true_means,
+        tuple(repetitions),
+        seconds,
+        interrupted,
+        fewest_scores=fewest,
+        notes=source.notes,
+        metric=source.metric,
+    )
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
@@ -253,6 +264,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "seconds": replay.seconds,
         "fewest_scores": replay.fewest_scores,
         "scores": settings.scores,
+        "metric": replay.metric.typed,
         **({"minimise": True} if settings.minimise else {}),
         **({"restricted": True} if settings.candidates else {}),
         **({"min_score": settings.min_score} if settings.min_score is not None else {}),

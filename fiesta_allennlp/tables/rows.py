@@ -22,9 +22,9 @@ from typing import (
 from fiesta_allennlp.core.errors import DataError, visible
 from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.core.records import LARGEST_SCORE, Evaluation, Failure, History, Request
-from fiesta_allennlp.selection.metrics import score_notes
+from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.tables.forms import Sheet
-from fiesta_allennlp.tables.sources import METRIC
+from fiesta_allennlp.tables.sources import UNNAMED
 
 FAILED, RUNNING = "failed", "running"
 """States of a run without a score. `failed` also stands for the score of such a run."""
@@ -90,10 +90,14 @@ class Rows:
     name: str
     rows: List[Row]
     has_splits: bool
-    minimise: bool = False
+    metric: Metric = UNNAMED
     reader_notes: Tuple[str, ...] = ()
     is_independent: bool = False
     tells_states: bool = False
+
+    @property
+    def minimise(self) -> bool:
+        return self.metric.minimise
 
     @property
     def is_paired(self) -> bool:
@@ -159,7 +163,7 @@ class Rows:
             elif isinstance(outcome, str):
                 failures.append(Failure(request, "error", f"{row.where}: {shortened(outcome)}"))
             else:
-                evaluations.append(Evaluation(request, outcome, METRIC))
+                evaluations.append(Evaluation(request, outcome, self.metric.name))
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
 
 

@@ -10,10 +10,11 @@ from numpy.random import Generator
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.records import Evaluation, History, Request
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
 
-METRIC = "score"
-"""The name of the metric of a replayed evaluation."""
+UNNAMED = Metric("score")
+"""The metric of scores whose table or preset does not name it."""
 
 
 class OutOfScoresError(DataError):
@@ -53,7 +54,7 @@ class DrawnScores:
             )
         request = Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
         score = float(self.scores[candidate][replicate])
-        return Evaluation(request, score, METRIC, seconds=self.seconds.get(candidate, 0.0))
+        return Evaluation(request, score, UNNAMED.name, seconds=self.seconds.get(candidate, 0.0))
 
 
 class ScoreSource(ABC):
@@ -71,8 +72,8 @@ class ScoreSource(ABC):
     start: Optional[History] = None
     """The runs that have finished when each repetition begins; None for none."""
 
-    minimise: bool = False
-    """True if lower scores are better."""
+    metric: Metric = UNNAMED
+    """The metric of the scores, with its direction."""
 
     on_official_splits: bool = False
     """True if all scores come from one official split."""
@@ -82,6 +83,10 @@ class ScoreSource(ABC):
 
     least_score: LeastScore = EVERY_SCORE
     """The score that a run of a recorded selection must not miss."""
+
+    @property
+    def minimise(self) -> bool:
+        return self.metric.minimise
 
     def judged_by(self, least_score: LeastScore) -> "ScoreSource":
         """Return the source with means of those scores that do not miss this one."""

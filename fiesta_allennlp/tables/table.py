@@ -11,13 +11,14 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore, count_text
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import OF_TABLES, ReplaySettings
-from fiesta_allennlp.tables.sources import PRESETS, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.tables.table_reader import read_rows
 
 
@@ -32,7 +33,7 @@ class ScoreTable(ScoreSource):
     split_names: Sequence[str]
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
-    minimise: bool = False
+    metric: Metric = UNNAMED
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
     least_score: LeastScore = EVERY_SCORE
@@ -146,7 +147,7 @@ def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
         list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in split_names)),
         {name: np.array([numbers[_split_of(run)] for run in own_runs]) for name, own_runs in runs.items()},
         {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
-        minimise=table.minimise,
+        metric=table.metric,
         on_official_splits=not table.has_splits,
         notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
     )

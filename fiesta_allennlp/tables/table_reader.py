@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
@@ -29,6 +29,7 @@ from fiesta_allennlp.tables.rows import (
     text_of_cell,
 )
 from fiesta_allennlp.tables.settings import COLUMNS, separated
+from fiesta_allennlp.tables.sources import UNNAMED
 
 ALIASES = {"state": ("state", "status"), "error": ("error", "info")}
 """The names of columns that are found without `--columns`, where they are not those of `COLUMNS`."""
@@ -129,7 +130,7 @@ class _Reader:
             name,
             rows,
             lacks_splits == {False},
-            self._minimise(rows, all_columns[0]),
+            self._metric(rows, all_columns[0]),
             tuple(notes),
             is_independent,
             tells_states=any(columns.at["state"] is not None for columns in all_columns),
@@ -283,8 +284,9 @@ class _Reader:
             notes[f"Ignored {count_text(nameless, 'run')} without a score, candidate, split or seed."] = None
         return list(runs.values())
 
-    def _minimise(self, rows: Sequence[Row], first: _Columns) -> bool:
-        """Return whether lower scores are better. Refuse different metrics, and an error without a direction."""
+    def _metric(self, rows: Sequence[Row], first: _Columns) -> Metric:
+        """Return the metric, which the metric column names, or else the score column. Refuse different metrics, and an
+        error without a direction."""
         by_text: Dict[str, Row] = {}
         by_metric: Dict[Metric, Row] = {}
         for row in rows:
@@ -307,15 +309,16 @@ class _Reader:
         called, score = first.called("score"), self.headers.get("score", "")
         where_by_name = {name: row.where for name, row in by_text.items()}
         where_by_name.setdefault(score if score[1:] == called else called, first.sheet.header)
-        if any(name.startswith("-") for name in where_by_name) or self.settings.minimise is not None:
-            return bool(self.settings.minimise) or any(name.startswith("-") for name in where_by_name)
+        metric = Metric(visible(Metric.of(next(iter(where_by_name))).name) or UNNAMED.name)
+        if any(map(_has_minus, where_by_name)) or self.settings.minimise is not None:
+            return replace(metric, minimise=bool(self.settings.minimise) or any(map(_has_minus, where_by_name)))
         for name, where in where_by_name.items():
             if error_word := error_in(name):
                 raise DataError(
                     f"{where}: '{name}' has '{error_word}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
-        return False
+        return metric
 
 
 Run = Tuple[str, str, str]
@@ -401,6 +404,10 @@ class _Outcomes:
 
 
 # Helpers.
+
+
+def _has_minus(metric: str) -> bool:
+    return metric.startswith("-")
 
 
 def _text_in(cell: Any) -> str:

@@ -111,4 +111,8 @@ def test_selections_know_their_splits_and_metrics(tmp_path: Path) -> None:
     with pytest.raises(FiestaError, match="--paired is for two tables of scores"):
         pair("first:a", "one.json", paired=True)
     assert pair("one.json", "second:a").metric == Metric("accuracy")
+    Path("named.csv").write_text("candidate,seed,score,metric\nx,0,0.5,eval_f1\nx,1,0.6,eval_f1\n")
+    named = pair("named.csv", "first:a")
+    assert named.metric == Metric("f1") and "The scores are eval_f1 on one side and f1 on the other." in named.notes[-1]
+    assert pair("one.json", "named.csv").metric == Metric("eval_f1")
     assert pair("one.json", "third:a").metric == pair("third:a", "one.json").metric == Metric("f1", minimise=True)

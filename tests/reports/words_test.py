@@ -241,8 +241,26 @@ def test_a_table_with_collapsed_runs_names_them_and_the_score_that_was_set_after
     assert "once a run has collapsed, both need 12 runs" in text
     assert "2 of 10 runs of b collapsed, with a score far below its others." in text
     judged = paragraph(report(path, min_score=0.5))
-    assert "below 0.5, a limit chosen after the scores were known, count as failed" in judged
+    assert "below 0.5 count as failed and are in no mean: 2 of 10 (20%) of b (b-8, b-9)" in judged
+    assert "[Say whether this limit was set before or after the runs.]" in judged
     assert "collapsed, with" not in judged
+
+
+def test_a_limit_that_is_set_for_the_report_names_its_runs_and_the_decision_without_it(tmp_path: Path) -> None:
+    scores = {"a": [0.80, 0.81, 0.79, 0.80, 0.81], "b": [0.70, 0.71, 0.10, 0.69, 0.72]}
+    write_selection(tmp_path, scores, confidence=0.9, stop="bayesian", max_evaluations=40, min_score=0.2).close()
+    own, late = (report(tmp_path, min_score=least) for least in (0.2, 0.695))
+    assert "(set after the runs) removes 2 of 5 (40%) runs of b (b-2, b-3)." in " ".join(late.decision)
+    assert "2 of 5 (40%) of b (b-2, b-3); P(best)" in paragraph(
+        late
+    ) and "We set this limit after the runs." in paragraph(late)
+    without = "With the selection's own --min-score 0.2, a leads with P(best)"
+    assert without in " ".join(late.decision) and without in paragraph(late)
+    assert "1 of 5 (20%) of b; P(best)" in paragraph(own) and "after the runs" not in paragraph(own)
+    assert "--min-score" not in " ".join(own.decision)
+    assert "--min-score 0.05 (set after the runs) removes no run." in " ".join(
+        report(tmp_path, min_score=0.05).decision
+    )
 
 
 def test_a_margin_that_an_inconclusive_selection_names_is_too_late() -> None:

@@ -9,8 +9,11 @@ import pytest
 
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
-from fiesta_allennlp.selection.metrics import check_sign, scale_notes
+from fiesta_allennlp.reports.pages import paragraph
+from fiesta_allennlp.selection.metrics import Metric, check_sign, scale_notes
 from fiesta_allennlp.tables.next_runs import NextRuns
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.table import open_scores
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
@@ -338,3 +341,29 @@ def test_a_log_loss_is_a_loss_and_its_negative_is_not(name: str) -> None:
     with pytest.raises(FiestaError, match="usually minimized"):
         check_sign(name)
     check_sign(f"neg_{name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "metric"),
+    [
+        ("candidate,seed,eval_f1\n", {"columns": {"score": "eval_f1"}}, Metric("eval_f1")),
+        ("candidate,seed,eval_loss\n", {"columns": {"score": "-eval_loss"}}, Metric("eval_loss", minimise=True)),
+        ("candidate,seed,rmse\n", {"columns": {"score": "+rmse"}}, Metric("rmse")),
+        ("candidate,seed,value,metric\n", {"columns": {"score": "value"}}, Metric("auc")),
+        ("candidate,seed,value,measure\n", {"columns": {"score": "value", "metric": "measure"}}, Metric("auc")),
+        ("candidate,seed,score\n", {}, Metric("score")),
+    ],
+)
+def test_the_metric_column_names_the_metric_or_else_the_score_column(
+    tmp_path: Path, text: str, settings: Dict[str, Any], metric: Metric
+) -> None:
+    end = ",auc" * (text.count(",") - 2)
+    rows = "".join(f"{name},{k},0.{digit}{k}{end}\n" for name, digit in (("a", 9), ("b", 1)) for k in range(3))
+    path = tmp_path / "table.csv"
+    path.write_text(text + rows)
+    reported = report(path, output=tmp_path / "report", **settings)
+    assert reported.metric_text == metric.text and f"by {metric.text}" in reported.title
+    assert f"in terms of {metric.text}." in paragraph(reported)
+    assert next_runs(path, **settings).result.metric == metric.typed
+    assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
+    assert report(tmp_path / "report" / "scores.csv").metric_text == metric.text

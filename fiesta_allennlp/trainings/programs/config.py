@@ -229,7 +229,8 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
     if config.get("data") is not None and "validation" in division.parts and "validation" not in placeholders:
         yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
     if "seed" not in placeholders and "split_seed" not in placeholders:
-        yield "its command does not use {seed}, so its runs differ only in their data."
+        same = "are all the same" if division.is_official else "differ only in their data"
+        yield f"its command does not use {{seed}}, so its runs {same}."
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:

@@ -113,6 +113,8 @@ def test_a_program_without_a_seed_is_noted() -> None:
     def notes(*command: str, **more: Any) -> str:
         return "".join(notes_on_program({"type": "program", "command": list(command), **more}, AT_OFFICIAL_RATIOS))
 
-    assert "does not use {seed}" in notes("x", "{train}")
+    assert "differ only in their data" in notes("x", "{train}")
+    (same,) = notes_on_program({"type": "program", "command": ["x"]}, OFFICIAL)
+    assert same == "its command does not use {seed}, so its runs are all the same."
     assert not notes("x", environment={"S": "{seed}"}) and not notes("x", "{split_seed}")
     assert "does not use {validation}" in notes("x", "{train}", "{test}", "{seed}", data={"train": "a"})
