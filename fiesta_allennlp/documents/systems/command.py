@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +38,9 @@ class ProcessSystem(System):
         self._is_new = True
         self._is_closed = False
 
+    @abstractmethod
     def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
         """Return the program with its arguments, and its working directory; None for the current one."""
-        raise NotImplementedError
 
     def open(self, workplace: Workplace) -> None:
         self._workplace = workplace
