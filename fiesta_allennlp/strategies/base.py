@@ -176,7 +176,7 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     return Look(decision, posterior)
 
 
-def checked_names(returned: Any, history: History, method: str) -> List[str]:
+def names_in(returned: Any, history: History, method: str) -> List[str]:
     """Return the names that a method returned, which may be of a user's own class.
 
     Raises:

@@ -11,15 +11,7 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.strategies.base import (
-    Look,
-    Strategy,
-    all_finished,
-    believed,
-    check_candidates,
-    checked_names,
-    loss_of,
-)
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, loss_of, names_in
 from fiesta_allennlp.strategies.margins import Margin
 from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
@@ -218,7 +210,7 @@ class FixedConfidence(Strategy):
             return None
         missing = self.stop.missing_runs(history, look, self.confidence)
         method = f"{type(self.stop).__name__}.missing_runs"
-        return None if missing is None else self.open(checked_names(missing, history, method))
+        return None if missing is None else self.open(names_in(missing, history, method))
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History, Remaining
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, checked_names, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn, names_in
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
 
@@ -31,7 +31,7 @@ class PosteriorSampling(FixedConfidence):
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
         instead = max(names, key=look.decision.prob_best.__getitem__)
-        chosen = checked_names(self.choose(history, look, slots, rng), history, f"{type(self).__name__}.choose")
+        chosen = names_in(self.choose(history, look, slots, rng), history, f"{type(self).__name__}.choose")
         return [instead if name in self.done else name for name in chosen]
 
     @abstractmethod
