@@ -56,6 +56,7 @@ class Belief(Registrable):
     pairs_splits: bool = False
     """Whether scores on one split are compared as pairs."""
 
+    @abstractmethod
     def posterior(self, history: History) -> Posterior:
         """Compute the posterior after the finished runs.
 
@@ -65,7 +66,6 @@ class Belief(Registrable):
         Raises:
             ScoreError: if the model cannot use a score, or if a candidate has too few of them.
         """
-        raise NotImplementedError
 
     def noise_sd(self, history: History) -> float:
         """Return the run-to-run sd of a typical active candidate, in units of the score: the unit of a margin in sds.

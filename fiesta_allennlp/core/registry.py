@@ -11,6 +11,7 @@ import pkgutil
 import sys
 import types
 import typing
+from abc import ABC
 from collections import abc, defaultdict
 from contextlib import suppress
 from functools import cache
@@ -28,7 +29,7 @@ SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: 
 """The words of a message for each simple type."""
 
 
-class Registrable:
+class Registrable(ABC):  # noqa: B024, each base names its own
     """Base class of everything that users choose by name, such as strategies.
 
     Register a class with its base: ``@Strategy.register("mine")``. `default` is the name that `build` takes if the
@@ -41,17 +42,20 @@ class Registrable:
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
         """Return a decorator that registers a class as `name`. Refuse a name that another class has already; a cell of
-        a notebook that runs again replaces its own class."""
+        a notebook that runs again replaces its own class. Refuse a class without the base or its methods."""
         base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
 
         def add(added: Added) -> Added:
             owner = Registrable._registered[base].get(name, added)
-            if (owner.__module__, owner.__qualname__) == (added.__module__, added.__qualname__):
-                Registrable._registered[base][name] = added
-            else:
+            if (owner.__module__, owner.__qualname__) != (added.__module__, added.__qualname__):
                 raise ConfigError(
                     f"'{name}' is already registered, by {owner.__module__}.{owner.__qualname__}. Choose another name."
                 )
+            if not issubclass(added, base):
+                raise ConfigError(f"'{name}': {added.__name__} must be a subclass of {base.__name__}.")
+            if missing := ", ".join(sorted(getattr(added, "__abstractmethods__", ()))):
+                raise ConfigError(f"'{name}': {added.__name__} must define {missing}, as its base class documents.")
+            Registrable._registered[base][name] = added
             return added
 
         return add

@@ -1,5 +1,6 @@
 """Tasks: how gold annotation and answers are read, counted and scored."""
 
+from abc import abstractmethod
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
@@ -25,21 +26,21 @@ class Task(Registrable):
     gold_fields: Tuple[str, ...] = ()
     metric: str
 
+    @abstractmethod
     def gold(self, field: str, value: Any) -> Any:
         """Read the gold value of an item from its field.
 
         Raises:
             DataError: if the value is not a gold value. The message omits the place, which the caller knows.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def answer(self, value: Any, gold: Any) -> Any:
         """Convert a system's answer for an item into the form of the gold value. The gold value determines the shape.
 
         Raises:
             DataError: if the answer has another shape.
         """
-        raise NotImplementedError
 
     def check(self, golds: Sequence[Any]) -> None:
         """Check once that the gold values of a file can tell systems apart.
@@ -48,13 +49,13 @@ class Task(Registrable):
             DataError: if they cannot. The message omits the file's name.
         """
 
+    @abstractmethod
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
         """Count the cells of items, under names that begin with `count:`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def score(self, counts: Mapping[str, float]) -> float:
         """Compute the measure called `metric` from the counts of one or more documents. It needs no earlier `check`."""
-        raise NotImplementedError
 
     def measure(self, history: History, name: str) -> float:
         """Score all counts of a candidate together, so that a document counts by its size."""

@@ -73,14 +73,15 @@ class Executor(Registrable):
         """Take over what an earlier session left running. Return a sentence for the user."""
         return ""
 
+    @abstractmethod
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start a run, or queue it if all slots are busy. Does not wait for it.
 
         Raises:
             FiestaError: if it cannot run anywhere, for example because a machine lacks its data.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         """Yield outcomes in the order in which runs finish, and block until the next one.
 
@@ -90,19 +91,18 @@ class Executor(Registrable):
         Raises:
             FiestaError: if nothing can run any more, for example because a cluster is gone.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def abandon(self, requests: Sequence[Request]) -> None:
         """Stop these runs, running or queued, and free their slots. They yield no outcome.
 
         Must not be called while another thread waits in `completed`.
         """
-        raise NotImplementedError
 
     def describe(self) -> str:
         """Describe in words what runs where, to be shown before the first run."""
-        raise NotImplementedError
+        return f"{self.slots} at a time"
 
+    @abstractmethod
     def close(self) -> None:
         """Stop everything that is running, with its child processes. Idempotent."""
-        raise NotImplementedError

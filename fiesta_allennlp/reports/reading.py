@@ -29,7 +29,6 @@ from fiesta_allennlp.selection.summary import LeastScore, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
-from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.pool import Preparation, preparation_of
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -328,8 +327,6 @@ def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:
     least_score = LeastScore.of(stored.meta.settings or {}, min_score)
     metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
     with naming_packages(settings.include_package):
-        for candidate in stored.candidates:
-            type_of(candidate.config)  # refuses one that is not registered
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
     history = stored.history(max_failures=settings.max_failures, least_score=least_score)
     return replace(

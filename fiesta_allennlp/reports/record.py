@@ -42,7 +42,7 @@ from fiesta_allennlp.selection.progress import Columns, table_of
 from fiesta_allennlp.selection.result import DECIDED, Result, Standings, decimals_of
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
-from fiesta_allennlp.trainings.candidate_types import type_of
+from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
@@ -63,7 +63,7 @@ def checklist_of(reading: Reading) -> Checklist:
 def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Checklist:
     by_runs = not reading.by_documents
     run_candidates = stored.candidates if by_runs else []
-    programs = [candidate.name for candidate in run_candidates if not type_of(candidate.config).builds_model]
+    programs = [candidate.name for candidate in run_candidates if not stored_type_of(candidate.config).builds_model]
     with understood(stored.directory.store):
         rows = render_rows(
             "checklist.j2",
@@ -103,7 +103,7 @@ def _repeat_one(stored: Stored, settings: Settings, programs: List[str]) -> Chec
     """Return the commands that make one run again, AllenNLP's first."""
     commands: Dict[str, List[str]] = {}
     for candidate in sorted(stored.candidates, key=lambda candidate: candidate.name in programs):
-        command = type_of(candidate.config).repeat_command(settings.include_package)
+        command = stored_type_of(candidate.config).repeat_command(settings.include_package)
         commands.setdefault(command, []).append(candidate.name)
     return tuple(
         ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in programs else ""), command)

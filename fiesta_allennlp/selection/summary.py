@@ -81,8 +81,8 @@ def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
 def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
     """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
-        varies = "Only seeds vary" if is_official else "Programs split their data themselves, by the split seed"
-        return f"{varies}; only the programs know which data their scores are about."
+        varies = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
+        return f"{varies}; only the candidates know which data their scores are about."
     if is_official:
         return f"Runs are scored on the official {scored} set; only seeds vary."
     if scored == "validation":

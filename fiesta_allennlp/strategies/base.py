@@ -2,6 +2,7 @@
 
 import math
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.files import shortened
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.registry import Registrable, value_of
 from fiesta_allennlp.probability import check_margin
 
 TIE_DIGITS = 9
@@ -62,7 +64,6 @@ class Strategy(Registrable):
         Raises:
             ConfigError: if the settings cannot work; the message has the rule, the value and the remedy.
         """
-        raise NotImplementedError
 
     def check_room(self, history: History) -> None:
         """Check that the limit leaves room for candidates that joined after the selection began.
@@ -70,21 +71,20 @@ class Strategy(Registrable):
         Raises:
             ConfigError: if it does not; the message has the smallest limit that does.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names of active candidates to run next. A name can occur more than once.
 
         An empty list means that there is nothing to start now. If nothing is pending either, the selection is over.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def recommend(self, history: History) -> Decision:
         """Return the current decision.
 
         `stopped_by` is set if and only if the selection is over, even if runs are still pending.
         """
-        raise NotImplementedError
 
     def fix_margin(self, history: History) -> Optional[str]:
         """Fix a margin in units of the run-to-run sd, once the starting runs are done.
@@ -121,11 +121,11 @@ class Strategy(Registrable):
         """
         return None
 
+    @abstractmethod
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         """Return the smallest and the largest number of runs that a selection among `num_candidates` candidates can
         take.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +167,8 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     if not all_finished(history, active, belief.min_evaluations):
         return Look(Decision(best=None, margin=margin))
     posterior = posterior or belief.posterior(history)
+    if not hasattr(posterior, "prob_best"):
+        raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shortened(posterior)}.")
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
     within = prob_best
     if margin > 0:
@@ -174,6 +176,19 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
     decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
     return Look(decision, posterior)
+
+
+def names_in(returned: Any, history: History, method: str) -> List[str]:
+    """Return the names that a method returned, which may be of a user's own class.
+
+    Raises:
+        ConfigError: if they are not a list, or one is unknown; the message names the method and the value.
+    """
+    names = value_of(returned, List[str], method)
+    for name in names:
+        if name not in history.candidates:
+            raise ConfigError(f"{method} must be candidates, {', '.join(history.candidates)}, but one is '{name}'.")
+    return names
 
 
 def loss_of(best: Optional[str], history: History, posterior: Optional[Posterior]) -> Optional[float]:

@@ -1,5 +1,6 @@
 """Strategies for a fixed budget, and the two to compare with, which evaluate every candidate equally often."""
 
+from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import List, Optional, Tuple
@@ -34,13 +35,13 @@ class FixedBudget(Strategy):
         self.belief = belief
         self.budget = budget
 
+    @abstractmethod
     def stage(self, history: History) -> Stage:
         """Return the open stage, or the last one. Requires at least one active candidate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def least(self, num_candidates: int) -> int:
         """Return the smallest budget for `num_candidates` candidates."""
-        raise NotImplementedError
 
     def planned(self, history: History) -> int:
         """Return the part of the budget that is left for the candidates that the user did not remove.

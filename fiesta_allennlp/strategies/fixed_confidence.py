@@ -1,6 +1,7 @@
 """When a selection for a fixed confidence is over."""
 
 import math
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
@@ -10,7 +11,16 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.strategies.base import Look, Margin, Strategy, all_finished, believed, check_candidates, loss_of
+from fiesta_allennlp.strategies.base import (
+    Look,
+    Margin,
+    Strategy,
+    all_finished,
+    believed,
+    check_candidates,
+    loss_of,
+    names_in,
+)
 from fiesta_allennlp.strategies.remaining import plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
 
@@ -63,12 +73,12 @@ class FixedConfidence(Strategy):
         self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
+    @abstractmethod
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names to run next, while there is more to do and room for as many.
 
         `look` has the current posterior. If nothing is pending, the list has at least one name.
         """
-        raise NotImplementedError
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
@@ -207,7 +217,8 @@ class FixedConfidence(Strategy):
         if len(history.active) < 2 or not self.may_stop(history, look.decision):
             return None
         missing = self.stop.missing_runs(history, look, self.confidence)
-        return None if missing is None else self.open(missing)
+        method = f"{type(self.stop).__name__}.missing_runs"
+        return None if missing is None else self.open(names_in(missing, history, method))
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""

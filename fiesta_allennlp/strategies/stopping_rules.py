@@ -1,6 +1,7 @@
 """Stopping rules: when a winner is certain enough, and which runs it misses."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Dict, Mapping, Optional, Tuple
 
@@ -37,13 +38,13 @@ class StoppingRule(Registrable):
     stops_at_probability: bool = False
     """Whether the rule needs a posterior probability of the winner of at least the confidence, and then only runs."""
 
+    @abstractmethod
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
         """Return the candidates to run again before `look.decision.best` is named, one for each run, in order.
 
         An empty tuple means that this candidate is the best within `look.decision.margin`, with this confidence. `None`
         means that the sampling rule goes on. Requires at least two active candidates.
         """
-        raise NotImplementedError
 
     def starts(self, belief: Belief) -> int:
         """Return the number of runs that every candidate begins with."""

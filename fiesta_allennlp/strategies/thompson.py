@@ -1,5 +1,6 @@
 """Strategies that draw from the posterior: Thompson sampling, its synchronous batches, and top-two rules."""
 
+from abc import abstractmethod
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History, Remaining
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn, names_in
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
 
@@ -30,14 +31,15 @@ class PosteriorSampling(FixedConfidence):
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
         instead = max(names, key=look.decision.prob_best.__getitem__)
-        return [instead if name in self.done else name for name in self.choose(history, look, slots, rng)]
+        chosen = names_in(self.choose(history, look, slots, rng), history, f"{type(self).__name__}.choose")
+        return [instead if name in self.done else name for name in chosen]
 
+    @abstractmethod
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names, once all starting runs have finished.
 
         `look` has the current decision, with a probability for every active candidate.
         """
-        raise NotImplementedError
 
 
 @Strategy.register("thompson")

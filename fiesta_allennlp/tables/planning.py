@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.strategies.base import unwrapped
@@ -139,12 +139,12 @@ def _least_budget(settings: PlanSettings, problem: Problem) -> int:
     """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
     names = list(problem.source.true_means())
     if settings.budget is not None:
-        SequentialHalving(belief=Belief(), budget=settings.budget).check(names)
+        SequentialHalving(belief=StudentT(), budget=settings.budget).check(names)
         if settings.budget <= problem.num_done:
             raise ConfigError(
                 f"--budget must be above the {problem.num_done} runs of the pilot but got {settings.budget}."
             )
-    return SequentialHalving(belief=Belief(), budget=1).least(len(names))
+    return SequentialHalving(belief=StudentT(), budget=1).least(len(names))
 
 
 def _alternatives(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:

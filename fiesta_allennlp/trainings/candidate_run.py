@@ -110,10 +110,10 @@ def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:
     }
 
 
-def _flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, Any]]:
+def flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, Any]]:
     for name, value in metrics.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
+            yield from flat(value, f"{before}{name}.")
         else:
             yield visible(f"{before}{name}"), value
 
@@ -123,7 +123,7 @@ def _object(content: Union[str, bytes], where: str) -> Metrics:
     try:
         parsed = json.loads(content, object_pairs_hook=distinct)
         if isinstance(parsed, dict):
-            return distinct(list(_flat(parsed)))
+            return distinct(list(flat(parsed)))
     except UnicodeDecodeError as error:
         raise FiestaError(f"the metrics in {where} are not {error.encoding}: {error.reason}. Write UTF-8.") from error
     except (ValueError, RecursionError) as error:

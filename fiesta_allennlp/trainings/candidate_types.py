@@ -5,19 +5,22 @@ refuse what AllenNLP accepts although it would silently give a wrong score.
 """
 
 import json
+from abc import abstractmethod
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.core.errors import NO_ALLENNLP, ConfigError
-from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.splits import PARTS, Division
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import words_of
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, flat
 from fiesta_allennlp.trainings.config import (
     Config,
     check_complete,
@@ -128,31 +131,35 @@ def check_direction(config: Config, metric: Metric) -> None:
 TRIAL_RECORDS = 200  # of a program
 
 
-class CandidateType(Registrable):
-    """A candidate of one type, found by the `type` in its config.
+class AnyCandidate(Registrable):
+    """Everything that a selection asks a candidate of one type. The defaults are for one that splits its data itself.
 
-    A subclass needs `run_class` and `check_complete`. The defaults are for a candidate that splits its data itself, by
-    the `split_seed` of each request. Refuse other divisions than the official one in `check` if yours does not.
+    A type of your own is a `CandidateType`. Extend this class if the selection splits your data, as for a program.
 
     Attributes:
+        config: the config, with its `type`.
         worker_module: a module of this package that workers import first.
         builds_model: whether the selection builds the model itself, once before the first run, and runs choose an
             epoch.
     """
 
     default = "allennlp"
-    run_class: ClassVar[Type[CandidateRun]]
-    worker_module: ClassVar[str] = "fiesta_allennlp.trainings.candidate_run"
+    worker_module: ClassVar[str] = "fiesta_allennlp.trainings.candidate_types"
     builds_model: ClassVar[bool] = False
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self.config: Config = dict(config)
+    config: Config
+
+    @classmethod
+    def of(cls, config: Config) -> "AnyCandidate":
+        """Return the candidate of a config. Raise a `ConfigError` if a key cannot be right."""
+        candidate = cls()
+        candidate.config = config
+        return candidate
 
     # The config.
 
-    def check_complete(self) -> None:
+    def check_keys(self) -> None:
         """Refuse unknown and missing keys, and values of the wrong type."""
-        raise NotImplementedError
 
     def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
         """Refuse everything that can be found wrong without building the candidate."""
@@ -213,26 +220,63 @@ class CandidateType(Registrable):
 
     # The runs.
 
-    def run(
+    @abstractmethod
+    def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
         """Return what makes the runs. `shared` are the fields of every `CandidateRun`; a trial is a short run."""
-        return self.run_class(self.absolute(), **shared)
 
-    def repeat_command(self, packages: Sequence[str]) -> str:
+    @classmethod
+    def repeat_command(cls, packages: Sequence[str]) -> str:
         """Return the shell command that repeats one run."""
-        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{self.run_class.description}"
+        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{CandidateRun.description}"
         return " ".join(["python -m fiesta_allennlp.trainings.programs.repeat", file, "NEW", *packages])
 
 
-@CandidateType.register("allennlp")
-class AllenNLPCandidate(CandidateType):
+class CandidateType(AnyCandidate):
+    """A type of your own, for candidates that split their data themselves by the `split_seed` of each request.
+
+    A subclass needs `run`. The keys of its config, apart from `type`, are the arguments of its constructor.
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> AnyCandidate:
+        candidate = build(AnyCandidate, config)
+        candidate.config = config
+        return candidate
+
+    @abstractmethod
+    def run(self, request: Request, directory: Path) -> Union[float, Mapping[str, Any]]:
+        """Make one run with the seeds of the request, and return its score, or its metrics by name.
+
+        It runs in a fresh process, in the current directory of the command. Write files into `directory`.
+        """
+
+    def evaluator(self, **options: Any) -> CandidateRun:
+        shared = {key: value for key, value in options.items() if key in CandidateRun.__dataclass_fields__}
+        return TypeRun(self.config, **shared)
+
+
+@dataclass(frozen=True)
+class TypeRun(CandidateRun):
+    """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""
+
+    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
+        candidate = type_of(self.config)
+        assert isinstance(candidate, CandidateType)
+        returned = candidate.run(request, directory)
+        metrics = flat(returned if isinstance(returned, Mapping) else {self.metric: returned})
+        return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
+
+
+@AnyCandidate.register("allennlp")
+class AllenNLPCandidate(AnyCandidate):
     """A complete config for `allennlp train`."""
 
     worker_module = "fiesta_allennlp.trainings.allennlp.loaded"
     builds_model = True
 
-    def check_complete(self) -> None:
+    def check_keys(self) -> None:
         check_complete(self.config)
 
     def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
@@ -294,7 +338,7 @@ class AllenNLPCandidate(CandidateType):
             self.config, group_by=group_by, division=division, data=data, vectors_directory=vectors
         )
 
-    def run(
+    def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
         from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
@@ -302,20 +346,20 @@ class AllenNLPCandidate(CandidateType):
         config = of_one_epoch(self.absolute()) if is_trial else self.absolute()
         return AllenNLPTraining(config, vectors=vectors, keep_archives=keep_models, free_device=free_device, **shared)
 
-    def repeat_command(self, packages: Sequence[str]) -> str:
+    @classmethod
+    def repeat_command(cls, packages: Sequence[str]) -> str:
         options = " ".join(words_of("include_package", ("fiesta_allennlp.plugin", *packages)))
         file = "DIR/evaluations/CANDIDATE-REPLICATE/config.json"
         return f"OMP_NUM_THREADS=1 allennlp train {file} -s NEW {options}"
 
 
-@CandidateType.register(TYPE)
-class ProgramCandidate(CandidateType):
+@AnyCandidate.register(TYPE)
+class ProgramCandidate(AnyCandidate):
     """A command in any language, which gets its sets as files and reports its metrics."""
 
-    run_class = ProgramRun
     worker_module = ProgramRun.__module__
 
-    def check_complete(self) -> None:
+    def check_keys(self) -> None:
         check_keys(self.config)
 
     def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
@@ -350,14 +394,15 @@ class ProgramCandidate(CandidateType):
     def example_command(self, division: Division, directory: Path) -> str:
         return example_command(self.config, division, directory)
 
-    def run(
+    def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
         most_records = TRIAL_RECORDS if is_trial else None
         return ProgramRun(self.absolute(), keep_models=keep_models, most_records=most_records, **shared)
 
-    def repeat_command(self, packages: Sequence[str]) -> str:
-        return super().repeat_command(())
+    @classmethod
+    def repeat_command(cls, packages: Sequence[str]) -> str:
+        return super().repeat_command(()).replace(CandidateRun.description, ProgramRun.description)
 
 
 def of_one_epoch(config: Config) -> Config:
@@ -367,9 +412,19 @@ def of_one_epoch(config: Config) -> Config:
     return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
 
 
-def type_of(config: Mapping[str, Any]) -> CandidateType:
-    """Return the object that answers for a config. Raise a `ConfigError` if its type is not registered. An AllenNLP
-    config may also have a `type`, of its training loop."""
-    name = config.get("type", CandidateType.default)
-    is_loop = "model" in config and name not in CandidateType.available()
-    return CandidateType.by_name(str(CandidateType.default) if is_loop else name)(config)
+def type_of(config: Mapping[str, Any]) -> AnyCandidate:
+    """Return the object that answers for a config. Raise a `ConfigError` if its type is not registered, or its keys are
+    wrong."""
+    return AnyCandidate.by_name(_name_of(config)).of(dict(config))
+
+
+def stored_type_of(config: Mapping[str, Any]) -> Type[AnyCandidate]:
+    """Return the class of a config, or `CandidateType` for that of a package which is not imported."""
+    name = _name_of(config)
+    return AnyCandidate.by_name(name) if name in AnyCandidate.available() else CandidateType
+
+
+def _name_of(config: Mapping[str, Any]) -> Any:
+    """Return the type in a config. An AllenNLP config may also have a `type`, of its training loop."""
+    is_loop = "model" in config and config.get("type") not in AnyCandidate.available()
+    return AnyCandidate.default if is_loop else config.get("type", AnyCandidate.default)

@@ -67,7 +67,7 @@ def load_config(
             raise ConfigError("no such config file.")
         raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")
     config = _evaluated(spec, overrides, data_of_commands)
-    type_of(config).check_complete()
+    type_of(config).check_keys()
     return config
 
 

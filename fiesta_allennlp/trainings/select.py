@@ -163,7 +163,7 @@ class Trainings(SelectionFamily):
         records."""
         settings, roster = self.settings, self.roster
         runs = {
-            name: type_of(config).run(
+            name: type_of(config).evaluator(
                 metric=settings.scored_by.name,
                 group_by=self.preparations[name].pool.group_by,
                 data=roster.data.get(name, DataMark()),

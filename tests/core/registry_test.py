@@ -1,6 +1,7 @@
 """Only registered names are built, at every depth, and every wrong key or value is named."""
 
 import sys
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -87,6 +88,24 @@ def test_a_name_is_taken_once() -> None:
     with pytest.raises(ConfigError, match="'electric' .*tests.core.registry_test.Electric"):
         Engine.register("electric")(Van)
     assert Engine.register("electric")(Electric) is Electric
+
+
+def test_a_class_without_its_base_or_its_methods_is_refused() -> None:
+    class Shape(Registrable):
+        @abstractmethod
+        def area(self) -> float: ...
+
+        @abstractmethod
+        def name(self) -> str: ...
+
+    class Square(Shape):
+        def name(self) -> str:
+            return "square"
+
+    for wrong, message in ((Square, "Square must define area,"), (Van, "Van must be a subclass of Shape")):
+        with pytest.raises(ConfigError, match=f"^'wrong': {message}"):
+            Shape.register("wrong")(wrong)
+    assert Shape.available() == []
 
 
 def test_a_package_is_imported_with_all_its_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

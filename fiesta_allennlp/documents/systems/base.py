@@ -1,6 +1,7 @@
 import hashlib
 import json
 import re
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,13 +135,13 @@ class System(Registrable):
             FiestaError: if the system does not run.
         """
 
+    @abstractmethod
     def ask(self, question: Any) -> Any:
         """Send one question and return its answer as plain data. At most `parallel` threads call it at once.
 
         Raises:
             Unanswered: if no answer came.
         """
-        raise NotImplementedError
 
     def stop(self) -> None:
         """Start no new attempts, because the selection is ending. Another thread calls it; it is idempotent."""

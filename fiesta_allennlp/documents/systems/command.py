@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,9 +164,9 @@ class ProcessSystem(System):
         self._is_new = True
         self._is_closed = False
 
+    @abstractmethod
     def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
         """Return the program with its arguments, and its working directory; None for the current one."""
-        raise NotImplementedError
 
     def open(self, workplace: Workplace) -> None:
         self._workplace = workplace

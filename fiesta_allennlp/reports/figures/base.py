@@ -1,5 +1,6 @@
 """The base class of the figures of a report. It imports no matplotlib, so a package of your own may import it early."""
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Dict, Optional
 
 from fiesta_allennlp.core.errors import ConfigError
@@ -30,16 +31,16 @@ class ReportFigure(Registrable):
     whether it shows every candidate; the caption of one that does names how many of more than 40 are left out.
     """
 
-    section: ClassVar[str]
+    section: ClassVar[str] = "candidates"
     of_candidates: ClassVar[bool] = True
 
+    @abstractmethod
     def draw(self, report: Report) -> Optional["Figure"]:
         """Return the drawing, or None if the report has nothing to show."""
-        raise NotImplementedError
 
+    @abstractmethod
     def caption(self, report: Report) -> str:
         """Return the caption of a drawing, which is its alternative text as well."""
-        raise NotImplementedError
 
 
 def registered_figures() -> Dict[str, ReportFigure]:

@@ -9,6 +9,7 @@ from typing import Any, ContextManager, Mapping
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import replacing
 from fiesta_allennlp.reports.figures import runs, scores  # noqa: F401  # they register their figures
 from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
@@ -84,6 +85,8 @@ def caption(figure: ReportFigure, report: Report) -> str:
 
 
 def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
+    if not isinstance(drawing, Figure):
+        raise ConfigError(f"figure '{path.name}': draw must return a matplotlib Figure or None but got {drawing!r}.")
     svg = io.BytesIO()
     drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays

@@ -1,5 +1,6 @@
 """The interface of searchers: their data, and how they give the next point."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, List, Mapping, Sequence, Tuple
@@ -94,9 +95,9 @@ class Searcher(Registrable):
             chosen.append(row)
         return chosen
 
+    @abstractmethod
     def criterion(self, history: SearchHistory) -> np.ndarray:
         """Compute how promising each open row is. At least one run has succeeded. Shape: `(num_open,)`."""
-        raise NotImplementedError
 
     def _next(self, history: SearchHistory, rng: np.random.Generator) -> int:
         if (

@@ -1,6 +1,7 @@
 """Searchers that model the scores: by a Gaussian process, over a kernel or a graph of near points, or by the graph
 itself."""
 
+from abc import abstractmethod
 from typing import Any, List, Optional
 
 import numpy as np
@@ -49,9 +50,9 @@ class GaussianProcess(Searcher):
         self.prior_mean = prior_mean if prior_mean is not None else 0.0 if scores == "raw" else PRIOR_MEAN
         self.noise = noise
 
+    @abstractmethod
     def covariance(self, points: Points) -> np.ndarray:
         """Compute the prior covariance of all points. Shape: `(num_points, num_points)`."""
-        raise NotImplementedError
 
     def values(self, history: SearchHistory) -> np.ndarray:
         """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""

@@ -2,10 +2,11 @@
 
 python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW [PACKAGE ...]
 
-The packages are imported first, as `--include-package` does.
+The packages are imported first, as `--include-package` does. The run is made in the current directory of its selection.
 """
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,11 @@ def repeat_program(description: Path, directory: Path) -> Evaluation:
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
     shared = {"metric": record["metric"], "group_by": run["group_by"], "division": Division(**division)}
     candidate = type_of(run["config"])
+    directory = directory.absolute()
     directory.mkdir(parents=True)
-    again = candidate.run(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
+    if Path(record["working_directory"]).is_dir():
+        os.chdir(record["working_directory"])
+    again = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
     return replace(again, config=run["config"], working_directory=record["working_directory"]).evaluate(
         request, directory
     )

@@ -5,14 +5,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports.figures.base import SECTIONS, ReportFigure, registered_figures
-from fiesta_allennlp.reports.figures.drawing import Picture
+from fiesta_allennlp.reports.figures.drawing import Picture, draw_all
 from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import screened
 
@@ -41,7 +43,20 @@ def test_each_section_takes_figures_and_an_unknown_one_is_refused(monkeypatch: p
         section = next(part for part in page.split("</section>") if f'id="{name}"' in part)
         assert re.findall("<figcaption[^>]*>([^<]*)", section) == [f"caption of {name}"]
         assert f"(figures/of_{name}.png)" in text
-    nowhere = type("Nowhere", (ReportFigure,), {"section": "appendix"})
+    nowhere = type("Nowhere", (type(registered_figures()["path"]),), {"section": "appendix"})
     monkeypatch.setitem(Registrable._registered[ReportFigure], "nowhere", nowhere)
     with pytest.raises(ConfigError, match="figure 'nowhere': no section 'appendix'"):
         registered_figures()
+
+
+def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Wrong(ReportFigure):
+        def draw(self, report: Report) -> Any:
+            return "a drawing"
+
+        def caption(self, report: Report) -> str:
+            return "A caption."
+
+    monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
+    with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
+        draw_all(screened(), tmp_path)

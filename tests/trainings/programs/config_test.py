@@ -26,7 +26,7 @@ OF_THREE, OF_TWO = Division(ratios=(0.6, 0.2, 0.2)), Division(ratios=(0.8, 0.2),
 def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        type_of(config).check_complete()
+        type_of(config).check_keys()
         type_of(config).check(metric=ACCURACY, **{"division": AT_OFFICIAL_RATIOS, **options})
 
 
