@@ -52,7 +52,7 @@ class Distributions(ReportFigure):
 
 def _num_scores_note(candidate: CandidateReport) -> str:
     num_scores_text = f"n = {candidate.num_evaluations}" if candidate.scores else "no score"
-    return f"{num_scores_text}\nwithdrawn" if candidate.withdrawn else num_scores_text
+    return f"{num_scores_text}\n{candidate.state}" if candidate.withdrawn else num_scores_text
 
 
 def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
