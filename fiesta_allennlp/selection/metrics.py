@@ -8,8 +8,15 @@ from typing import List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shortened
 
-ERRORS = re.compile("loss|logloss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
-"""Matches parts of the names of metrics for which lower is better."""
+ERRORS = re.compile(
+    r"(?<!\S)(?:train|valid|val|eval|test|dev|m)?(loss|logloss|nll|perplexity|ppl|bp[bcd]|bits per \w+|errors?|err|"
+    "mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|ece|brier|cross ?entropy|"
+    r"xent|deviance|crps|misclassification|regret|latency|fid|lpips|mpjpe)(?!\S)"
+)
+"""Matches words in the names of metrics for which lower is better."""
+
+WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""The ends of the words in a name, also in camel case."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,9 @@ class Metric:
 def error_in(name: str) -> Optional[str]:
     """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
     None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
-    words = [word for word in re.split(r"[\W_]+", name.lower()) if word]
-    if name[:1] in ("-", "+") or "neg" in words:
-        return None
-    return next((word for word in words if ERRORS.fullmatch(word)), None)
+    words = [word.lower().rstrip("0123456789") for word in WORDS.split(name)]
+    match = None if name[:1] in ("-", "+") or "neg" in words else ERRORS.search(" ".join(words))
+    return match and match[1]
 
 
 def check_sign(name: str) -> None:
