@@ -383,7 +383,26 @@ def test_notes_name_what_is_doubtful() -> None:
     assert "on two scales: fraction with fractions such as 0.72, and percent with percentages such as 72" in notes
     assert "Every score of percent, fraction is in the table more than once" in notes
     assert scale_notes({"a": [0.8, 80.1, 0.81], "b": [0.7]})
+    assert scale_notes({"a": [0.85, 0.86], "b": [83, 3.1, 84]})  # 3.1 is a collapsed run
     assert not scale_notes({"a": [0.8, 0.9], "b": [1.2, 1.5]})
+
+
+@pytest.mark.parametrize("crashed", [0, -1])
+def test_a_crash_that_counts_as_the_best_score_is_noted(crashed: float) -> None:
+    scores = {"a": [0.25, 0.26, crashed, 0.24, 0.25], "b": [0.22, 0.21, 0.23, 0.22, 0.22]}
+    doubt = f"a has 1 of 5 scores at {crashed}, far below its others"
+    assert any(note.startswith(doubt) for note in next_runs(scores, minimise=True).notes)
+    assert not any("far below its others" in note for note in next_runs(scores).notes)
+    near = {**scores, "a": [0.02, 0.01, 0, 0.03, 0.02]}
+    assert not any("far below its others" in note for note in next_runs(near, minimise=True).notes)
+
+
+def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
+    rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
+    rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]
+    note = "a takes no part, although it has 5 scores: 3 of its runs failed."
+    assert any(text.startswith(note) for text in next_runs(rows).notes)
+    assert not any("takes no part" in text for text in next_runs(rows, max_failures=4).notes)
 
 
 def test_the_target_of_ones_own_strategy_is_told() -> None:
