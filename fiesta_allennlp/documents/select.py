@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Set
 
 from rich.console import Console
 
@@ -19,10 +19,11 @@ from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
 from fiesta_allennlp.documents.given_systems import build_systems, open_systems, parse_systems
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
+from fiesta_allennlp.documents.tasks import UNKNOWN
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.selection.family import Resumed, SelectionFamily
-from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import RunStore
@@ -30,6 +31,9 @@ from fiesta_allennlp.selection.strategy_building import importing
 
 LINES_OF_PROGRESS = 20
 """The approximate number of lines that a round of all documents prints if the output is not a terminal."""
+
+FEWEST_UNKNOWN = 3
+"""The number of runs after which a system without a known label gives a note."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class Documents(SelectionFamily):
                     strategy=choice.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
-                    listeners=[progress],
+                    listeners=[progress, UnknownLabels(console)],
                     store=store,
                     directory=self.directory,
                     seed=seed,
@@ -132,6 +136,28 @@ class Documents(SelectionFamily):
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         charges = read_charges(self.answers, run=self.run)
         return self.choice.result(history, decision, seed=seed, charges=charges)
+
+
+class UnknownLabels(Listener):
+    """Prints a note once the labels of a system have been unknown for `FEWEST_UNKNOWN` runs and never known."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._checked: Set[str] = set()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        for name in history.candidates:
+            runs = history.evaluations_of(name)
+            if len(runs) < FEWEST_UNKNOWN or name in self._checked:
+                continue
+            self._checked.add(name)
+            answered = {kind.rpartition(">")[2] for run in runs for kind, number in run.metrics.items() if number}
+            if answered == {UNKNOWN}:
+                self._console.print(
+                    f"Note: no answer in the first {len(runs)} runs of {name} is a gold label, so all count as "
+                    "wrong. Check upper case, and map its labels with the key 'labels'.",
+                    markup=False,
+                )
 
 
 def _check_unchanged(selection: Documents, stored: Resumed) -> None:
