@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from joblib import cpu_count
 from rich.console import Console
@@ -22,9 +22,9 @@ from fiesta_allennlp.documents.document_file import DocumentFile, field_names, r
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station, ThreadExecutor
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
-from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.documents.tasks import UNKNOWN, Task
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
-from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.progress import Progress
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import Resumed, SelectionFamily, rehearsed, run_selection
@@ -116,6 +116,9 @@ def _config(name: str, source: str) -> Dict[str, Any]:
 LINES_OF_PROGRESS = 20
 """The approximate number of lines that a round of all documents prints if the output is not a terminal."""
 
+FEWEST_UNKNOWN = 3
+"""The number of runs after which a system without a known label gives a note."""
+
 
 @dataclass(frozen=True)
 class Documents(SelectionFamily):
@@ -204,7 +207,7 @@ class Documents(SelectionFamily):
                     strategy=choice.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
-                    listeners=[progress],
+                    listeners=[progress, UnknownLabels(console)],
                     store=store,
                     directory=self.directory,
                     seed=seed,
@@ -217,6 +220,28 @@ class Documents(SelectionFamily):
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         charges = read_charges(self.answers, run=self.run)
         return self.choice.result(history, decision, seed=seed, charges=charges)
+
+
+class UnknownLabels(Listener):
+    """Prints a note once the labels of a system have been unknown for `FEWEST_UNKNOWN` runs and never known."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._checked: Set[str] = set()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        for name in history.candidates:
+            runs = history.evaluations_of(name)
+            if len(runs) < FEWEST_UNKNOWN or name in self._checked:
+                continue
+            self._checked.add(name)
+            answered = {kind.rpartition(">")[2] for run in runs for kind, number in run.metrics.items() if number}
+            if answered == {UNKNOWN}:
+                self._console.print(
+                    f"Note: no answer in the first {len(runs)} runs of {name} is a gold label, so all count as "
+                    "wrong. Check upper case, and map its labels with the key 'labels'.",
+                    markup=False,
+                )
 
 
 def _check_unchanged(selection: Documents, stored: Resumed) -> None:

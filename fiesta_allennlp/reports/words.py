@@ -13,7 +13,7 @@ from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.records import UNDECIDED, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import Metric, scale_notes
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import PEAK_MEMORY, Columns, candidate_table, number_table, table_of
 from fiesta_allennlp.selection.result import CandidateResult, Result
@@ -126,8 +126,9 @@ def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, .
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(result) if running else ended_in_words(result)
     spent = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    collapsed = collapsed_in_words(result)
-    return tuple(filter(None, (decision, *collapsed, result.scored_on, scope_in_words(result), spent)))
+    scales = scale_notes({candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean})
+    doubts = (*scales, *collapsed_in_words(result))
+    return tuple(filter(None, (decision, *doubts, result.scored_on, scope_in_words(result), spent)))
 
 
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:

@@ -8,8 +8,15 @@ from typing import List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shortened
 
-ERRORS = re.compile("loss|logloss|nll|perplexity|ppl|bpc|bpb|errors?|mae|mse|rmse|wer|cer|ter|eer|ece|brier")
-"""Matches parts of the names of metrics for which lower is better."""
+ERRORS = re.compile(
+    r"(?<!\S)(?:train|valid|val|eval|test|dev|m)?(loss|logloss|nll|perplexity|ppl|bp[bcd]|bits per \w+|errors?|err|"
+    "mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|ece|brier|cross ?entropy|"
+    r"xent|deviance|crps|misclassification|regret|latency|fid|lpips|mpjpe)(?!\S)"
+)
+"""Matches words in the names of metrics for which lower is better."""
+
+WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""The ends of the words in a name, also in camel case."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +54,9 @@ class Metric:
 def error_in(name: str) -> Optional[str]:
     """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
     None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
-    words = [word for word in re.split(r"[\W_]+", name.lower()) if word]
-    if name[:1] in ("-", "+") or "neg" in words:
-        return None
-    return next((word for word in words if ERRORS.fullmatch(word)), None)
+    words = [word.lower().rstrip("0123456789") for word in WORDS.split(name)]
+    match = None if name[:1] in ("-", "+") or "neg" in words else ERRORS.search(" ".join(words))
+    return match and match[1]
 
 
 def check_sign(name: str) -> None:
@@ -86,24 +92,55 @@ FEWEST_EQUAL = 3
 """Two scores of a metric with two decimals are often equal by chance."""
 
 
-def score_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return the notes on scores of two scales and on equal scores. `scores` are by candidate."""
-    return [*scale_notes(scores), *constant_notes(scores)]
+def score_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
+    """Return all notes on doubtful scores. `scores` are by candidate."""
+    return [*scale_notes(scores), *candidate_notes(scores, minimise=minimise)]
+
+
+def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
+    """Return the notes on candidates with equal scores or with scores of crashed runs. `scores` are by candidate."""
+    return [*constant_notes(scores), *(crash_notes(scores) if minimise else ())]
 
 
 def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     """Return a note if some scores look like percentages and others like fractions, of several candidates or of one.
     `scores` are by candidate."""
     sizes = sorted(abs(score) for values in scores.values() for score in values if score)
-    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
-    if not fractions or not percents or percents[-1] > PERCENT or percents[0] < MIN_FACTOR * fractions[-1]:
+    means = sorted(abs(sum(values) / len(values)) for values in scores.values() if any(values))
+    if not _has_two_scales(sizes) and not _has_two_scales(means):  # one bad run hides the gap between sizes
         return []
+    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
     with_fractions = [name for name, values in scores.items() if any(0 < abs(score) <= FRACTION for score in values)]
     with_percents = [name for name, values in scores.items() if any(abs(score) > FRACTION for score in values)]
     return [
         f"The scores are on two scales: {', '.join(with_fractions)} with fractions such as {fractions[-1]:g}, and "
         f"{', '.join(with_percents)} with percentages such as {percents[-1]:g}. Report all scores on one scale."
     ]
+
+
+def _has_two_scales(sizes: Sequence[float]) -> bool:
+    """Return whether there is a gap between fractions and percentages. `sizes` are ascending."""
+    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
+    return bool(fractions and percents) and MIN_FACTOR * fractions[-1] <= percents[0] <= percents[-1] <= PERCENT
+
+
+def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
+    """Return a note for each candidate of a minimised metric that has a score of 0 or less far below its others, as
+    programs write -1 or 0 for a run that crashed. `scores` are by candidate."""
+    import numpy as np  # which --help does without
+
+    from fiesta_allennlp.probability.collapsed import collapsed
+
+    notes: List[str] = []
+    for name, values in scores.items():
+        is_far = collapsed(np.asarray(values))
+        low = [value for value, far in zip(values, is_far, strict=True) if far and value <= 0]
+        if low and max(values) > 0:
+            notes.append(
+                f"{name} has {len(low)} of {len(values)} scores at {low[0]:g}, far below its others, which count as "
+                "its best. If these runs crashed, report them as failed."
+            )
+    return notes
 
 
 def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:

@@ -132,6 +132,11 @@ def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[
     for candidate, scores in lists.items():
         where = f"{name}, candidate '{candidate}'"
         scores = scores.tolist() if hasattr(scores, "tolist") else scores
+        if str(candidate).casefold() in (*FORM, "metric"):
+            raise DataError(
+                f"{where}: each list has the scores of the candidate in its name, so '{candidate}' would be "
+                'a candidate. Remove it, or pass rows such as {"candidate": "a", "seed": 1, "score": 0.8}.'
+            )
         if not isinstance(scores, (list, tuple)) or not scores:
             raise DataError(f"{where}: must have a list of scores but has {shortened(scores)}.")
         if len(scores) % (scores_per_split or 1):

@@ -127,7 +127,11 @@ class Rows:
         """Sentences about what was read, and about what splits, seeds and scores mean."""
         twice = [name for name, scores in self.scores.items() if _is_twice(scores)]
         repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
-        more_notes = (*self.reader_notes, *score_notes(self.scores), repeated if twice else None)
+        more_notes = (
+            *self.reader_notes,
+            *score_notes(self.scores, minimise=self.minimise),
+            repeated if twice else None,
+        )
         return (*self._on_splits(), *filter(None, more_notes))
 
     def _on_splits(self) -> Tuple[str, ...]:

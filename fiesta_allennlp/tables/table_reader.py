@@ -36,7 +36,29 @@ ALIASES = {"state": ("state", "status"), "error": ("error", "info")}
 
 LAST = "last"
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
-OF_PANDAS = re.compile(r"Unnamed: [0-9]+")
+STEPS = re.compile(r"(.*[^a-z_])?_?(epochs?|((global|training)_)?(steps?|iterations?))")
+"""The names, in lower case, of columns that number the steps of a run."""
+
+NO_SCORES = re.compile(rf"unnamed: [0-9]+|.* - .*__(min|max)|{STEPS.pattern}")
+"""The names, in lower case, of columns without scores: the index of pandas, bounds of Weights & Biases, steps."""
+
+SETS = re.compile("(train|dev|val|test|eval|valid|holdout)(ing|ation|uation|elopment)?([ _-]?set)?")
+"""The names of sets, as `look` gives them. Scores on different sets are not scores on random splits."""
+
+FOLDS = re.compile("(.*[^a-z])?folds?")
+"""The names of columns that hold splits."""
+
+SUMMARY = {"mean", "avg", "average", "median", "std", "stdev", "sd", "sem"}
+"""Words in the name of a row or column that summarizes others."""
+
+MIXED = re.compile(
+    r"(.*[\W_])?(datasets?|data|tasks?|benchmark|corpus|metrics?|metric_name|measure|variable|subset|set|partition|phase|"
+    r"stage)|(params?|config|hparams)[\W_](?!(.*[\W_])?(seed|random_state|dir|path|name|id)([\W_].*)?$).*"
+)
+"""The names, in lower case, of columns in which the runs of a candidate should be equal: data, metrics and settings."""
+
+NEUTRAL = re.compile(r"values?(_[0-9]+)?|objective(_value)?")
+"""The names, in lower case, of scores that Optuna and others minimise or maximise."""
 
 
 NO_SEEDS = (
@@ -79,8 +101,13 @@ class _Columns:
     run counts."""
 
     sheet: Sheet
-    at: Mapping[str, Optional[int]]
+    at: Dict[str, Optional[int]]
     last: Tuple[int, ...] = ()
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether each row is a run with a number of its own, unless splits tell runs apart."""
+        return self.at["seed"] is None and not self.last
 
     def called(self, column: str) -> str:
         position = self.at[column]
@@ -105,20 +132,26 @@ class _Reader:
         all_columns: List[_Columns] = []
         for sheet, stem in zip(sheets, stems, strict=True):
             sheet, last = self._filtered(sheet)
-            sheet = self._in_long_form(sheet, notes)
+            sheet = self._in_long_form(sheet, notes, numbers_rows=not last)
             if self.names_files and self._position(sheet, "candidate") is None and "candidate" not in self.headers:
                 candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
                 sheet = forms.with_constant(sheet, "candidate", candidate)
             all_columns.append(self._columns(sheet, last))
+        _drop_set(all_columns)
         lacks_splits = {self.is_official or columns.at["split"] is None for columns in all_columns}
         if len(lacks_splits) > 1:
             raise DataError(
                 f"{name}: some of the files have a split column, others not. Use one form, or --splits official."
             )
+        numbered = [columns for columns in all_columns if lacks_splits == {True} and columns.numbers_rows]
+        for columns in numbered:
+            _refuse_steps(columns.sheet, columns.at["candidate"], columns.at["score"])
         rows = self._rows(all_columns, has_splits=lacks_splits == {False}, notes=notes)
         _check_names(rows)
-        if lacks_splits == {True} and any(columns.at["seed"] is None for columns in all_columns):
+        if numbered:
             notes[NO_SEEDS] = None
+        for columns in all_columns:
+            notes.update(dict.fromkeys(self._mixed(columns, rows)))
         if any(columns.at["state"] is not None for columns in all_columns):
             counts = Counter(
                 "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
@@ -130,7 +163,7 @@ class _Reader:
             name,
             rows,
             lacks_splits == {False},
-            self._metric(rows, all_columns[0]),
+            self._metric(rows, all_columns[0], notes),
             tuple(notes),
             is_independent,
             tells_states=any(columns.at["state"] is not None for columns in all_columns),
@@ -154,6 +187,10 @@ class _Reader:
         at = {column: self._position(sheet, column) for column in COLUMNS}
         for column in COLUMNS:
             likely = near(self.headers.get(column) or column, sheet.columns)
+            if column == "split":
+                likely += [
+                    name for name in sheet.columns if FOLDS.fullmatch(look(name)) and not self._is_filtered(name)
+                ]
             is_like = column not in self.headers and column in (("seed",) if self.is_official else ("split", "seed"))
             is_needed = self.headers.get(column) or column in ("candidate", "score")
             if at[column] is None and (is_needed or (is_like and likely)):
@@ -207,8 +244,12 @@ class _Reader:
 
         return (forms.selected(sheet, keeps) if values else sheet), last
 
-    def _in_long_form(self, sheet: Sheet, notes: Dict[str, None]) -> Sheet:
-        """Return a wide sheet in long form."""
+    def _is_filtered(self, column: str) -> bool:
+        """Return whether `--where` names a column."""
+        return any(look(text).startswith(f"{look(column)}=") for text in self.settings.where)
+
+    def _in_long_form(self, sheet: Sheet, notes: Dict[str, None], *, numbers_rows: bool) -> Sheet:
+        """Return a wide sheet in long form. With `numbers_rows`, rows without split and seed are runs of their own."""
         if self.settings.wide is None:
             return sheet
         name, _, listed = self.settings.wide.partition("=")
@@ -225,7 +266,7 @@ class _Reader:
                 self._refuse(sheet, name, near(separated(listed)[listed_positions.index(None)], sheet.columns))
         else:
             used = {position for position in at.values() if position is not None}
-            used |= {p for p, c in enumerate(sheet.columns) if any(w.startswith(f"{c}=") for w in self.settings.where)}
+            used |= {position for position, column in enumerate(sheet.columns) if self._is_filtered(column)}
             positions = _with_numbers(sheet, used)
         names = [sheet.columns[position] for position in positions]
         if len(names) < 2:
@@ -234,10 +275,37 @@ class _Reader:
             raise DataError(f"{sheet.header}: the column '{twice}' appears twice. Rename one.")
         notes[f"Read the columns {shortened(', '.join(names))} as the {name} of their scores."] = None
         kind = None
-        if name == "candidate" and at["split"] is None and at["seed"] is None:
+        if numbers_rows and name == "candidate" and at["split"] is None and at["seed"] is None:
+            _refuse_steps(sheet, None, None)
             kind = "seed" if self.is_official or self.headers.get("split") == "" else "split"
             notes[f"Each row counts as a {kind} of its own{', which all candidates share' * (kind == 'split')}."] = None
         return forms.long_form(sheet, positions, name, number_as=kind)
+
+    def _mixed(self, columns: _Columns, rows: Sequence[Row]) -> List[str]:
+        """Return a note if the runs of a candidate differ in more than splits and seeds."""
+        sheet, used = columns.sheet, {*columns.at.values(), *columns.last}
+        free = [
+            position
+            for position, name in enumerate(sheet.columns)
+            if position not in used and MIXED.fullmatch(look(name)) and not self._is_filtered(name)
+        ]
+        candidates: DefaultDict[int, List[str]] = defaultdict(list)
+        for row in rows if free else ():
+            if row.sheet is sheet and row.is_scored:
+                candidates[row.number].append(row.candidate)
+        values: DefaultDict[Tuple[str, int], Dict[str, None]] = defaultdict(dict)
+        for number, cells in sheet.lines() if free else ():
+            for candidate in candidates[number]:
+                for position in free:
+                    values[candidate, position][name_of_cell(cells[position])] = None
+        name, position = next((key for key, texts in values.items() if len(texts) > 1), ("", -1))
+        if not name:
+            return []
+        called, texts = sheet.columns[position], list(values[name, position])
+        return [
+            f"The runs of {name} differ in '{called}': {shortened(', '.join(texts))}. Their mean mixes them. To "
+            f"compare runs of one kind, add --where '{called}={texts[0]}'."
+        ]
 
     # Which rows there are.
 
@@ -264,14 +332,15 @@ class _Reader:
                         _refuse_empty(columns, missing.position, number)
                     nameless += 1
                     continue
-                if not has_splits and seeds.position is None:
+                if not has_splits and columns.numbers_rows:
                     run = candidate, split, seed = candidate, "", str(num_rows[candidate])
                     num_rows[candidate] += 1
                 outcome = outcomes.outcome(cells, number, state)
                 row = Row(candidate, split, seed, outcome, metrics.name(cells), columns.sheet, number)
                 earlier = runs.pop(run, None)
                 if columns.last:
-                    step = tuple(_step(columns.sheet, number, cells[position]) for position in columns.last)
+                    steps_of_row = (_step(columns.sheet, number, cells[position]) for position in columns.last)
+                    step = (outcome is not None, *steps_of_row)  # a step without a score says nothing
                     if earlier is not None and step != steps[run]:
                         row, earlier = (row if step > steps[run] else earlier), None
                     steps[run] = max(step, steps.get(run, step))
@@ -284,7 +353,7 @@ class _Reader:
             notes[f"Ignored {count_text(nameless, 'run')} without a score, candidate, split or seed."] = None
         return list(runs.values())
 
-    def _metric(self, rows: Sequence[Row], first: _Columns) -> Metric:
+    def _metric(self, rows: Sequence[Row], first: _Columns, notes: Dict[str, None]) -> Metric:
         """Return the metric, which the metric column names, or else the score column. Refuse different metrics, and an
         error without a direction."""
         by_text: Dict[str, Row] = {}
@@ -310,6 +379,10 @@ class _Reader:
         where_by_name = {name: row.where for name, row in by_text.items()}
         where_by_name.setdefault(score if score[1:] == called else called, first.sheet.header)
         metric = Metric(visible(Metric.of(next(iter(where_by_name))).name) or UNNAMED.name)
+        if (self.settings.wide or "").startswith("candidate"):  # Weights & Biases calls them RUN - METRIC
+            where_by_name.update(
+                (row.candidate.rpartition(" - ")[2], row.where) for row in rows if " - " in row.candidate
+            )
         if any(map(_has_minus, where_by_name)) or self.settings.minimise is not None:
             return replace(metric, minimise=bool(self.settings.minimise) or any(map(_has_minus, where_by_name)))
         for name, where in where_by_name.items():
@@ -318,6 +391,8 @@ class _Reader:
                     f"{where}: '{name}' has '{error_word}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
+            if NEUTRAL.fullmatch(look(name)):
+                notes[f"The highest mean of '{name}' wins. If lower is better, add --minimise."] = None
         return metric
 
 
@@ -434,7 +509,9 @@ def _find(sheet: Sheet, called: str, column: str, *, is_typed: bool = False) -> 
 
 def _with_numbers(sheet: Sheet, used: Set[int]) -> List[int]:
     """Return the columns of a wide sheet that hold numbers, but not those that are used, or number the rows."""
-    free = {p for p, name in enumerate(sheet.columns) if p not in used and name and not OF_PANDAS.fullmatch(name)}
+    free = {
+        p for p, name in enumerate(sheet.columns) if p not in used and name and not NO_SCORES.fullmatch(name.lower())
+    }
     numeric: Set[int] = set()
     for _, cells in sheet.lines():
         numeric |= {
@@ -481,15 +558,72 @@ def _refuse_twice(columns: _Columns, row: Row, earlier: Row) -> NoReturn:
 
 
 def _check_names(rows: Sequence[Row]) -> None:
-    """Refuse names of candidates and splits that contain invisible characters, or that look alike."""
+    """Refuse names of candidates and splits that contain invisible characters, that look alike or are one number, and
+    splits and seeds that summarize others."""
     for what in ("candidate", "split"):
         first = {getattr(row, what): row for row in reversed(rows)}
         for name, row in first.items():
             if visible(name) != name:
                 raise DataError(f"{row.where}: the name '{visible(name)}' contains an invisible character. Rename it.")
-        if pair := alike(first):
+        numbers: Dict[float, str] = {}
+        same_number = (
+            (name, earlier)
+            for name in first
+            if NUMBER.fullmatch(name) and (earlier := numbers.setdefault(float(name), name)) != name
+        )
+        if pair := alike(first) or next(same_number, None):
             old, new = sorted(pair, key=lambda name: rows.index(first[name]))
             raise DataError(
-                f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} differ only in case, "
-                "in blanks or in how accents are encoded. Use one name."
+                f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} are one number, or "
+                "differ only in case, in blanks or in how accents are encoded. Use one name."
             )
+    for row in rows:
+        for what, name in (("split", row.split), ("seed", row.seed)):
+            if not name.isdigit() and not SUMMARY.isdisjoint(re.split(r"[\W_]+", name.lower())):
+                raise DataError(
+                    f"{row.where}: the {what} '{name}' looks like a summary of other scores, which would count as one "
+                    "more run. Remove it, rename it, or list the columns of a wide table: --wide NAME=COLUMN,..."
+                )
+
+
+def _drop_set(all_columns: Sequence[_Columns]) -> None:
+    """Ignore a split column that names only the set that is scored. Refuse several sets."""
+    first: Dict[str, str] = {}
+    for columns in all_columns:
+        position = columns.at["split"]
+        if position is None:
+            continue
+        for number, cells in columns.sheet.lines():
+            if (name := name_of_cell(cells[position])) not in first:
+                first[name] = columns.sheet.where(number)
+    sets = [name for name in first if SETS.fullmatch(look(name))]
+    if sets and len(first) > 1:
+        other = next(name for name in first if name != sets[0])
+        called = next(columns.called("split") for columns in all_columns if columns.at["split"] is not None)
+        raise DataError(
+            f"{first[other]}: the split is '{other}', but in {first[sets[0]]} it is '{sets[0]}', the name of a set. "
+            f"Scores on different sets are not scores on random splits. Choose one, for example with --where "
+            f"'{called}={sets[-1]}'."
+        )
+    for columns in all_columns if sets else ():
+        columns.at["split"] = None
+
+
+def _refuse_steps(sheet: Sheet, candidate: Optional[int], score: Optional[int]) -> None:
+    """Refuse rows that are steps of a run where each row would count as a run. Without a column of candidates, all rows
+    are of one run."""
+    positions = [position for position, name in enumerate(sheet.columns) if STEPS.fullmatch(name.lower())]
+    first: Dict[Tuple[int, str], Tuple[int, str]] = {}
+    for number, cells in sheet.lines() if positions else ():
+        if score is not None and not text_of_cell(cells[score]):
+            continue
+        for position in positions:
+            step, run = name_of_cell(cells[position]), (position, "" if candidate is None else str(cells[candidate]))
+            earlier, earlier_step = first.setdefault(run, (number, step))
+            if step != earlier_step:
+                called = sheet.columns[position]
+                raise DataError(
+                    f"{sheet.where(number)}: '{called}' is {step}, but in {sheet.where(earlier)} it is {earlier_step}. "
+                    f"If the rows are steps of one run, add --where {called}=last. If each row is a run of its own, "
+                    "name a column that tells runs apart: --columns seed=NAME."
+                )

@@ -18,7 +18,7 @@ from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.selection.loop import Listener
-from fiesta_allennlp.selection.metrics import constant_notes, scale_notes
+from fiesta_allennlp.selection.metrics import candidate_notes, scale_notes
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, metric_in
@@ -59,7 +59,8 @@ class MetricNames(Listener):
     is doubtful about the scores, once it shows."""
 
     def __init__(self, settings: Settings, runs: Mapping[str, CandidateRun], console: Console) -> None:
-        self._metric, self._runs, self._console = settings.scored_by.name, runs, console
+        self._metric, self._minimise = settings.scored_by.name, settings.scored_by.minimise
+        self._runs, self._console = runs, console
         self._noted_names: Set[str] = set()
         self._scores: Dict[str, List[float]] = {}
         self._doubted: Set[str] = set()
@@ -86,7 +87,8 @@ class MetricNames(Listener):
     def _doubt(self) -> None:
         """Print the notes on the scores so far: one on their scale, and one on each candidate."""
         doubts = {"": scale_notes(self._scores)}
-        doubts.update({name: constant_notes({name: scores}) for name, scores in self._scores.items()})
+        for name, scores in self._scores.items():
+            doubts[name] = candidate_notes({name: scores}, minimise=self._minimise)
         for candidate, notes in doubts.items():
             if notes and candidate not in self._doubted:
                 self._doubted.add(candidate)

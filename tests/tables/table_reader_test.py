@@ -218,7 +218,11 @@ HEADER = "candidate,seed,score\n"
     [
         ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the columns 'score' and 'score' have the same name"),
         ("candidate,seed,score,Score\na,0,1,2\n", {}, "line 1: the columns 'score' and 'Score'.* --columns score="),
-        (HEADER + "ours,0,1\nOurs,1,1\n", {}, "line 3: candidate 'Ours' and candidate 'ours' in .*line 2 differ only"),
+        (
+            HEADER + "ours,0,1\nOurs,1,1\n",
+            {},
+            "line 3: candidate 'Ours' and candidate 'ours' in .*line 2 are one number, or differ only",
+        ),
         (HEADER + "a b,0,1\na\u00a0b,1,1\n", {}, r"line 3: candidate 'a\\xa0b' and candidate 'a b'"),
         (HEADER + "\u00e9,0,1\ne\u0301,1,1\n", {}, r"line 3: candidate 'e\\u0301' and candidate '\\xe9'"),
         (HEADER + "a\u200b,0,1\na,1,1\n", {}, r"line 2: the name 'a\\u200b' contains an invisible character"),
@@ -250,6 +254,23 @@ HEADER = "candidate,seed,score\n"
         ("a,a\n1,2\n", {"wide": "candidate"}, "line 1: the column 'a' appears twice"),
         ("a,b\n1,2\n", {"wide": "model"}, "--wide must be candidate, split or seed"),
         ("candidate,seed,score," + "x" * 10**6 + "\na,0\n", {"columns": {"score": "f1"}}, "missing.{1,400}$"),
+        (HEADER + "1e-3,0,.5\n0.001,1,.6\n", {}, "line 3: candidate '0.001' and candidate '1e-3' in .*one number"),
+        (HEADER + "2,0,.5\n2.0,1,.6\n", {}, "line 3: candidate '2.0' and candidate '2' in .*one number"),
+        (HEADER + "a,0,.5\na,mean,.5\n", {}, "line 3: the seed 'mean' looks like a summary"),
+        ("model,s0,acc_std\na,.5,.1\n", {"wide": "split", "columns": {"candidate": "model"}}, "split 'acc_std' looks"),
+        (
+            "candidate,split,seed,score\na,train,0,1\na,test,0,.5\n",
+            {},
+            "line 3: the split is 'test', but in .*line 2 it is 'train', .*--where 'split=test'",
+        ),
+        ("candidate,score,epoch\na,.5,1\na,.6,2\n", {}, "line 3: 'epoch' is 2, but in .*line 2 .* --where epoch=last"),
+        ("Step,a,b\n1,.5,.6\n2,.6,.7\n", {"wide": "candidate"}, "line 3: 'Step' is 2, but in .*line 2 it is 1"),
+        ("candidate,fold,score\na,0,.5\n", {}, "'split' is missing.* --columns split=fold, or ignore it"),
+        (
+            "run,a - loss,a - loss__MIN,b - loss\n1,.5,.1,.6\n2,.6,.1,.6\n",
+            {"wide": "candidate", "columns": {"split": "run"}},
+            "'loss' has 'loss' in its name.* --minimise",
+        ),
     ],
 )
 def test_what_can_be_misread_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], named: str) -> None:
@@ -290,6 +311,53 @@ def test_the_last_step_of_a_run_counts() -> None:
     assert told(next_runs(rows, where={"step": 2})) == {"a": [0.9, 0, 0], "b": [0.9, 0, 0]}
     with pytest.raises(DataError, match="differ in step"):
         next_runs(rows)
+    without_seeds = [{name: value for name, value in row.items() if name != "seed"} for row in rows]
+    assert told(next_runs(without_seeds, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
+
+
+def test_a_last_step_without_a_score_takes_none_away() -> None:
+    steps = [(1, 0.1), (10, None), (5, 0.3), (2, 0.2)]
+    rows = [{"candidate": name, "seed": 0, "step": step, "score": score} for name in "ab" for step, score in steps]
+    assert told(next_runs(rows, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
+
+
+def test_one_set_is_no_split() -> None:
+    rows = [
+        {"candidate": name, "split": split, "seed": seed, "score": score - seed / 100}
+        for name, *scores in (("big", 0.99, 0.80), ("small", 0.90, 0.84))
+        for split, score in zip(("Train", "test"), scores, strict=True)
+        for seed in range(3)
+    ]
+    found = next_runs(rows, where={"split": "test"})
+    assert found.decision.best == "small" and found.splits == "official"
+    assert next_runs(rows, where={"split": "Train"}).decision.best == "big"
+    with pytest.raises(DataError, match="row 4: the split is 'test', but in rows, row 1 it is 'Train'"):
+        report(rows)
+
+
+@pytest.mark.parametrize("column", ["dataset", "params.lr", "config/optimizer", "Task"])
+def test_runs_of_several_kinds_are_noted(column: str) -> None:
+    rows = [
+        {"candidate": name, "seed": kind + seed, "score": 0.5, column: kind} for name in "ab" for kind, seed in KINDS
+    ]
+    assert any(f"differ in '{column}': x, y. " in note for note in next_runs(rows).notes)
+    for other in ("params.seed", "params_run_name", "model"):
+        renamed = [{other if name == column else name: value for name, value in row.items()} for row in rows]
+        assert not any("differ in" in note for note in next_runs(renamed).notes)
+    assert not any("differ in" in note for note in next_runs(rows, where={column: "x"}).notes)
+    assert not any("differ in" in note for note in next_runs(rows, columns={"split": column}).notes)
+
+
+KINDS = [("x", "1"), ("x", "2"), ("y", "1")]
+
+
+@pytest.mark.parametrize("name", ["value", "values_0"])
+def test_a_score_of_any_direction_is_noted(name: str) -> None:
+    rows = [{"candidate": candidate, "seed": seed, name: seed} for candidate in "ab" for seed in range(3)]
+    doubt = f"The highest mean of '{name}' wins. If lower is better, add --minimise."
+    assert doubt in next_runs(rows, columns={"score": name}).notes
+    assert doubt not in next_runs(rows, columns={"score": name}, minimise=True).notes
+    assert doubt not in next_runs(rows, columns={"score": f"-{name}"}).notes
 
 
 def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
@@ -318,7 +386,26 @@ def test_notes_name_what_is_doubtful() -> None:
     assert "on two scales: fraction with fractions such as 0.72, and percent with percentages such as 72" in notes
     assert "Every score of percent, fraction is in the table more than once" in notes
     assert scale_notes({"a": [0.8, 80.1, 0.81], "b": [0.7]})
+    assert scale_notes({"a": [0.85, 0.86], "b": [83, 3.1, 84]})  # 3.1 is a collapsed run
     assert not scale_notes({"a": [0.8, 0.9], "b": [1.2, 1.5]})
+
+
+@pytest.mark.parametrize("crashed", [0, -1])
+def test_a_crash_that_counts_as_the_best_score_is_noted(crashed: float) -> None:
+    scores = {"a": [0.25, 0.26, crashed, 0.24, 0.25], "b": [0.22, 0.21, 0.23, 0.22, 0.22]}
+    doubt = f"a has 1 of 5 scores at {crashed}, far below its others"
+    assert any(note.startswith(doubt) for note in next_runs(scores, minimise=True).notes)
+    assert not any("far below its others" in note for note in next_runs(scores).notes)
+    near = {**scores, "a": [0.02, 0.01, 0, 0.03, 0.02]}
+    assert not any("far below its others" in note for note in next_runs(near, minimise=True).notes)
+
+
+def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
+    rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
+    rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]
+    note = "a takes no part, although it has 5 scores: 3 of its runs failed."
+    assert any(text.startswith(note) for text in next_runs(rows).notes)
+    assert not any("takes no part" in text for text in next_runs(rows, max_failures=4).notes)
 
 
 def test_the_target_of_ones_own_strategy_is_told() -> None:
@@ -336,7 +423,23 @@ def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
         replay(scores, **options, with_replacement=False)
 
 
-@pytest.mark.parametrize("name", ["logloss", "val_log_loss"])
+def test_a_list_that_is_called_as_a_column_is_no_candidate() -> None:
+    with pytest.raises(DataError, match="'seed' would be a candidate"):
+        next_runs({"seed": [1, 2, 3], "bert": [0.8, 0.7, 0.9], "cnn": [0.7, 0.8, 0.6]})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["accuracy", "mAP50", "f1-measure-overall", "macro avg.f1-score", "tokens_per_s", "chrF2", "negLogLoss", "R2Score"],
+)
+def test_a_score_is_no_error(name: str) -> None:
+    check_sign(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["logloss", "val_log_loss", "valLoss", "top1_err", "test-mlogloss", "smape", "MSELoss", "cross_entropy", "loss2"],
+)
 def test_a_log_loss_is_a_loss_and_its_negative_is_not(name: str) -> None:
     with pytest.raises(FiestaError, match="usually minimized"):
         check_sign(name)
