@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
@@ -84,7 +84,7 @@ def test_shares_by_hand_can_be_taken_by_halving() -> None:
         shares = shared_out(runs)
         assert shares.configs + shares.decision == runs and shares.finalists < shares.configs
         names = [f"candidate-{number}" for number in range(shares.finalists)]
-        SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
+        SequentialHalving(belief=SplitPaired(), budget=shares.decision).check(names)
 
 
 def test_stages_that_do_not_go_together_are_refused() -> None:
