@@ -1,0 +1,153 @@
+"""Refuses tables that would name a wrong winner, and notes rows that are mixed."""
+
+import re
+from collections import defaultdict
+from typing import Callable, DefaultDict, Dict, List, NoReturn, Optional, Sequence, Tuple
+
+from fiesta_allennlp.core.errors import DataError, visible
+from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.names import alike, look
+from fiesta_allennlp.tables.columns import STEPS, Columns
+from fiesta_allennlp.tables.forms import Sheet, cells_of, differing
+from fiesta_allennlp.tables.rows import NUMBER, Row, name_of_cell, text_of_cell
+from fiesta_allennlp.tables.settings import COLUMNS
+
+SETS = re.compile("(train|dev|val|test|eval|valid|holdout)(ing|ation|uation|elopment)?([ _-]?set)?")
+"""The names of sets, as `look` gives them. Scores on different sets are not scores on random splits."""
+
+SUMMARY = {"mean", "avg", "average", "median", "std", "stdev", "sd", "sem"}
+"""Words in the name of a row or column that summarizes others."""
+
+MIXED = re.compile(
+    r"(.*[\W_])?(datasets?|data|tasks?|benchmark|corpus|metrics?|metric_name|measure|variable|subset|set|partition|phase|"
+    r"stage)|(params?|config|hparams)[\W_](?!(.*[\W_])?(seed|random_state|dir|path|name|id)([\W_].*)?$).*"
+)
+"""The names, in lower case, of columns in which the runs of a candidate should be equal: data, metrics and settings."""
+
+
+def refuse_empty(columns: Columns, position: Optional[int], number: int) -> NoReturn:
+    *names, last = (columns.called(column) for column in COLUMNS[:4] if columns.at[column] is not None)
+    raise DataError(
+        f"{columns.sheet.where(number)}: '{columns.sheet.columns[position or 0]}' is empty. Every row needs "
+        f"{', '.join(names)} and {last}."
+    )
+
+
+def refuse_twice(columns: Columns, row: Row, earlier: Row) -> NoReturn:
+    """Refuse two scores of one run, and name the columns that could tell them apart."""
+    used_names = [columns.called(column) for column in COLUMNS]
+    differ = differing(row.sheet, [earlier.number, row.number]) if row.sheet is earlier.sheet else []
+    telling = [name for name in differ if name not in used_names]
+    split = f", split {row.split}" if row.split else ""
+    remedy = "Remove one of the rows."
+    if telling:
+        value = cells_of(row.sheet, [row.number])[0][row.sheet.columns.index(telling[0])]
+        remedy = (
+            f"The rows differ in {shortened(', '.join(telling))}. Choose rows, for example with --where "
+            f"'{telling[0]}={shortened(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
+        )
+    elif columns.at["seed"] is None:
+        remedy = "Add a seed column that tells them apart, or remove one of the rows."
+    raise DataError(
+        f"{row.where}: candidate '{row.candidate}'{split}{f', seed {row.seed}' if row.seed else ''} already appears in "
+        f"{earlier.where}. {remedy}"
+    )
+
+
+def check_names(rows: Sequence[Row]) -> None:
+    """Refuse names of candidates and splits that contain invisible characters, that look alike or are one number, and
+    splits and seeds that summarize others."""
+    for what in ("candidate", "split"):
+        first = {getattr(row, what): row for row in reversed(rows)}
+        for name, row in first.items():
+            if visible(name) != name:
+                raise DataError(f"{row.where}: the name '{visible(name)}' contains an invisible character. Rename it.")
+        numbers: Dict[float, str] = {}
+        same_number = (
+            (name, earlier)
+            for name in first
+            if NUMBER.fullmatch(name) and (earlier := numbers.setdefault(float(name), name)) != name
+        )
+        if pair := alike(first) or next(same_number, None):
+            old, new = sorted(pair, key=lambda name: rows.index(first[name]))
+            raise DataError(
+                f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} are one number, or "
+                "differ only in case, in blanks or in how accents are encoded. Use one name."
+            )
+    for row in rows:
+        for what, name in (("split", row.split), ("seed", row.seed)):
+            if not name.isdigit() and not SUMMARY.isdisjoint(re.split(r"[\W_]+", name.lower())):
+                raise DataError(
+                    f"{row.where}: the {what} '{name}' looks like a summary of other scores, which would count as one "
+                    "more run. Remove it, rename it, or list the columns of a wide table: --wide NAME=COLUMN,..."
+                )
+
+
+def drop_set(all_columns: Sequence[Columns]) -> None:
+    """Ignore a split column that names only the set that is scored. Refuse several sets."""
+    first: Dict[str, str] = {}
+    for columns in all_columns:
+        position = columns.at["split"]
+        if position is None:
+            continue
+        for number, cells in columns.sheet.lines():
+            if (name := name_of_cell(cells[position])) not in first:
+                first[name] = columns.sheet.where(number)
+    sets = [name for name in first if SETS.fullmatch(look(name))]
+    if sets and len(first) > 1:
+        other = next(name for name in first if name != sets[0])
+        called = next(columns.called("split") for columns in all_columns if columns.at["split"] is not None)
+        raise DataError(
+            f"{first[other]}: the split is '{other}', but in {first[sets[0]]} it is '{sets[0]}', the name of a set. "
+            f"Scores on different sets are not scores on random splits. Choose one, for example with --where "
+            f"'{called}={sets[-1]}'."
+        )
+    for columns in all_columns if sets else ():
+        columns.at["split"] = None
+
+
+def refuse_steps(sheet: Sheet, candidate: Optional[int], score: Optional[int]) -> None:
+    """Refuse rows that are steps of a run where each row would count as a run. Without a column of candidates, all rows
+    are of one run."""
+    positions = [position for position, name in enumerate(sheet.columns) if STEPS.fullmatch(name.lower())]
+    first: Dict[Tuple[int, str], Tuple[int, str]] = {}
+    for number, cells in sheet.lines() if positions else ():
+        if score is not None and not text_of_cell(cells[score]):
+            continue
+        for position in positions:
+            step, run = name_of_cell(cells[position]), (position, "" if candidate is None else str(cells[candidate]))
+            earlier, earlier_step = first.setdefault(run, (number, step))
+            if step != earlier_step:
+                called = sheet.columns[position]
+                raise DataError(
+                    f"{sheet.where(number)}: '{called}' is {step}, but in {sheet.where(earlier)} it is {earlier_step}. "
+                    f"If the rows are steps of one run, add --where {called}=last. If each row is a run of its own, "
+                    "name a column that tells runs apart with --columns seed=NAME, or remove this column."
+                )
+
+
+def notes_on_mixed_runs(columns: Columns, rows: Sequence[Row], is_filtered: Callable[[str], bool]) -> List[str]:
+    """Return a note if the runs of a candidate differ in more than splits and seeds."""
+    sheet, used = columns.sheet, {*columns.at.values(), *columns.last}
+    free = [
+        position
+        for position, name in enumerate(sheet.columns)
+        if position not in used and MIXED.fullmatch(look(name)) and not is_filtered(name)
+    ]
+    candidates: DefaultDict[int, List[str]] = defaultdict(list)
+    for row in rows if free else ():
+        if row.sheet is sheet and row.is_scored:
+            candidates[row.number].append(row.candidate)
+    values: DefaultDict[Tuple[str, int], Dict[str, None]] = defaultdict(dict)
+    for number, cells in sheet.lines() if free else ():
+        for candidate in candidates[number]:
+            for position in free:
+                values[candidate, position][name_of_cell(cells[position])] = None
+    name, position = next((key for key, texts in values.items() if len(texts) > 1), ("", -1))
+    if not name:
+        return []
+    called, texts = sheet.columns[position], list(values[name, position])
+    return [
+        f"The runs of {name} differ in '{called}': {shortened(', '.join(texts))}. Their mean mixes them. To "
+        f"compare runs of one kind, add --where '{called}={texts[0]}'."
+    ]
