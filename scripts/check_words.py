@@ -38,7 +38,7 @@ MOST_WORDS: Dict[str, int] = {
     "README.md": 580,
     "cluster.md": 1070,
     "cost.md": 790,
-    "documents.md": 960,
+    "documents.md": 970,
     "evaluation.md": 1780,
     "faq.md": 1290,
     "files.md": 700,
@@ -51,7 +51,7 @@ MOST_WORDS: Dict[str, int] = {
     "searching.md": 780,
     "select.md": 1440,
     "splits.md": 850,
-    "tables.md": 590,
+    "tables.md": 690,
 }
 """The most words of a page, code and tables left out."""
 
