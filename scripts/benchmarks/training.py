@@ -37,6 +37,9 @@ from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 
 DIM = 50
 BATCH_SIZE = 32
+PACKAGES = ("fiesta_allennlp.plugin",)
+"""What the fork server of both has loaded. With other packages, it would start again."""
+
 LABELS = {"positive": 0, "negative": 1, "neutral": 2}
 CONFIG = Path("training_configs/tdsa/tdlstm_50.jsonnet")
 HEADINGS = ("", "whole evaluation", "epochs", "process", "data, model, test", "macro-F1")
@@ -66,7 +69,7 @@ class Timing:
 
 def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
     """One evaluation through the executor, as a selection makes it."""
-    executor = ProcessExecutor(run, packages=("fiesta_allennlp.plugin",))
+    executor = ProcessExecutor(run, packages=PACKAGES)
     start = time.monotonic()
     executor.submit(evaluator, REQUEST)
     outcome = next(executor.completed())
@@ -82,7 +85,7 @@ def bare(config: Mapping[str, Any], vectors: str, log: Path) -> Timing:
     """The same model on the same split in a bare loop, in a process of its own."""
     start = time.monotonic()
     work = {"bare": (config, vectors)}
-    (result,) = run_apart(bare_training, work, logs={"bare": log}, settings=WorkerSettings()).values()
+    (result,) = run_apart(bare_training, work, logs={"bare": log}, settings=WorkerSettings(packages=PACKAGES)).values()
     total = time.monotonic() - start
     if isinstance(result, BaseException):
         raise result
