@@ -135,12 +135,11 @@ def _interruptible() -> Iterator[None]:
     A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status.
     Python drops what is raised in a callback, such as that of a fork or a `__del__`, so such a signal comes again."""
     came: List[int] = []
+    dropping: List[Any] = []
 
     def interrupt(signum: int, frame: Any) -> None:
-        while frame is not None and frame.f_code is not come_again.__code__:
-            frame = frame.f_back
-        if frame is not None:  # Python drops what is raised there, too
-            return
+        if dropping or (frame is not None and frame.f_code is come_again.__code__):
+            return  # Python drops what is raised there, too
         signal.setitimer(signal.ITIMER_REAL, 0)
         if came and signum == signal.SIGALRM:
             return
@@ -150,11 +149,15 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
     def come_again(dropped: Any) -> None:
-        if came and dropped.exc_type is KeyboardInterrupt:
-            came.clear()
-            signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN, SECONDS_UNTIL_AGAIN)
-        else:
-            hook(dropped)
+        dropping.append(dropped.exc_type)
+        try:
+            if came and dropped.exc_type is KeyboardInterrupt:
+                came.clear()
+                signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN, SECONDS_UNTIL_AGAIN)
+            else:
+                hook(dropped)
+        finally:
+            dropping.clear()
 
     endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
