@@ -24,8 +24,9 @@ from fiesta_allennlp.reports.candidates import (
     single_score,
 )
 from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown, join_pairs, render_rows
-from fiesta_allennlp.reports.reading import Origin, Reading, Stored
+from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
+from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.reports.words import (
     changes,
     collapsed_in_words,

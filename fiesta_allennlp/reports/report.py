@@ -11,9 +11,10 @@ from fiesta_allennlp.core.errors import ConfigError, command
 from fiesta_allennlp.core.records import Decision, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.reports.pages import refuse_link, write_report
-from fiesta_allennlp.reports.reading import FILES_PREFIX, Reading, only, read_directory
+from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import TABLE_OPTIONS, ReportSettings
+from fiesta_allennlp.reports.stored import FILES_PREFIX
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import as_tuple, check_names
 from fiesta_allennlp.selection.settings import OFFICIAL, registered

@@ -14,7 +14,8 @@ from fiesta_allennlp.core.errors import command
 from fiesta_allennlp.core.names import legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
-from fiesta_allennlp.reports.reading import Reading, Stored, opened, read_directory
+from fiesta_allennlp.reports.reading import Reading, read_directory
+from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,

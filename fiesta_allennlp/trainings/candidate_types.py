@@ -1,21 +1,19 @@
 """The types of candidates: AllenNLP configs, programs, and those that your own packages register.
 
-Nothing else asks for the type of a candidate. `type_of` returns the object that answers for one config. The checks
-refuse what AllenNLP accepts although it would silently give a wrong score.
+Nothing else asks for the type of a candidate. `type_of` returns the object that answers for one config.
 """
 
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.core.errors import NO_ALLENNLP, ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
-from fiesta_allennlp.core.splits import PARTS, Division
+from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
@@ -24,13 +22,12 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun, flat
 from fiesta_allennlp.trainings.config import (
     Config,
     check_complete,
-    leaves_of,
     official_paths,
     readers_of,
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.data_files import DataMark, files_behind
+from fiesta_allennlp.trainings.config_checks import check_direction, check_group_by, check_sets, check_test_loader
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     TYPE,
@@ -45,88 +42,6 @@ from fiesta_allennlp.trainings.programs.config import (
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
-
-SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
-
-
-def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
-    """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
-    random split open. `key_of` returns the key of the config for a set."""
-    missing_sets = [set_name for set_name in division.parts if set_name not in paths] if division.is_official else []
-    if missing_sets:
-        hidden = "; or use --score validation if the test labels are hidden" * (missing_sets[0] == "test")
-        raise ConfigError(
-            f"--splits official needs '{key_of(missing_sets[0])}', which is missing. Add the file{hidden}; or use "
-            "--splits shared for random splits."
-        )
-    if not division.is_official and not division.ratios and len(division.used(paths)) < 2:
-        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.parts[1:])
-        ratios = "0.64,0.16,0.2" if len(division.parts) == len(PARTS) else "0.8,0.2"
-        raise ConfigError(
-            f"without {keys}, the sizes of random splits are unknown. Add a file, or set the sizes, for example with "
-            f"--split-ratios {ratios}."
-        )
-
-
-def check_group_by(config: Config, group_by: Optional[str]) -> None:
-    """Refuse a group key of a program's own that is not the key of the option."""
-    key = config["data"].get("group_by")
-    if key is not None and (not isinstance(key, str) or key == "none"):
-        raise ConfigError(
-            f"'data.group_by' must be a metadata key but is {json.dumps(key)}. Remove it, and use --group-by none for "
-            "splits without groups."
-        )
-    if key is not None and group_by not in (None, key):
-        raise ConfigError(
-            f"'data.group_by' is '{key}' but --group-by is '{group_by}'. All splits use the same groups, so remove one."
-        )
-
-
-def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, key_of: Callable[[str], str]) -> None:
-    """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
-
-    Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
-    """
-    digests = {file.path: file.digest for file in mark.files}
-    for a, b in combinations([set_name for set_name in division.parts if set_name in paths], 2):
-        files_a, files_b = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (a, b))
-        contents_a, contents_b = set(files_a.values()), set(files_b.values())
-        is_copy = bool(files_a and files_b) and (contents_a <= contents_b or contents_b <= contents_a)
-        if paths[a] == paths[b] or files_a.keys() & files_b.keys() or is_copy:
-            keys = [key_of(set_name) for set_name in (a, b)]
-            remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
-            if division.is_official:
-                remedy = "; or remove 'test_data_path' and use --score validation" * (a != "train")
-            raise ConfigError(
-                f"'{keys[0]}' ({paths[a]}) and '{keys[1]}' ({paths[b]}) contain the same data, so runs would be "
-                f"scored on data that they were fitted to. Use a different file{remedy}."
-            )
-
-
-def check_test_loader(config: Config) -> None:
-    """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for validation, or
-    else with the loader for training."""
-    loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
-    for key, value in leaves_of(config[loader], loader):
-        if key.rpartition(".")[2] in SHORTENING and value is not None and value is not False:
-            raise ConfigError(
-                f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
-                "'validation_data_loader' that does not set it, such as {\"batch_size\": 64}."
-            )
-
-
-def check_direction(config: Config, metric: Metric) -> None:
-    """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
-    tracked = config.get("trainer", {}).get("validation_metric")
-    opposite = ("+" if metric.minimise else "-") + metric.name
-    if opposite in (tracked if isinstance(tracked, list) else [tracked]):
-        better, end = ("higher", "lowest") if metric.minimise else ("lower", "highest")
-        raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(tracked)}, so the trainer prefers a {better} '{metric.name}', "
-            f"but --metric={metric.typed} selects the candidate with the {end} mean. Use --metric={opposite}, or fix "
-            "'trainer.validation_metric'."
-        )
-
 
 TRIAL_RECORDS = 200  # of a program
 

@@ -17,9 +17,10 @@ from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
 from fiesta_allennlp.selection.session import Resumed
-from fiesta_allennlp.trainings.candidate_types import check_parts, type_of
+from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_spec
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
+from fiesta_allennlp.trainings.config_checks import check_parts
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
 from fiesta_allennlp.trainings.pool import preparation_of
 from fiesta_allennlp.trainings.programs.config import config_of_command

@@ -7,7 +7,8 @@ import pytest
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.trainings.candidate_types import check_parts, type_of
+from fiesta_allennlp.trainings.candidate_types import type_of
+from fiesta_allennlp.trainings.config_checks import check_parts
 from fiesta_allennlp.trainings.data_files import mark_data, missing_file
 from tests.conftest import classifier_config
 

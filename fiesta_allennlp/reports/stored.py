@@ -1,0 +1,94 @@
+"""Opens the current state of a selection in a directory. Nothing is locked or changed."""
+
+import platform
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, Optional
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.lock import is_locked
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.store import StoreReader, reading
+from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+
+SECONDS_OF_SILENCE = 180
+"""A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
+
+FILES_PREFIX = "files "
+"""Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
+
+
+class Stored:
+    """The content of a run directory that a report reads. Older versions lack parts of `meta`."""
+
+    def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
+        self.directory = directory
+        self.meta = store.meta()
+        self.candidates = store.candidates()
+        self.names = [candidate.name for candidate in self.candidates]
+        self.history = store.history
+        self.preparations: Dict[str, Preparation] = {}
+        if self.meta.kind != "documents":
+            with understood(directory.store):
+                self.preparations = {candidate.name: preparation_of(candidate.facts) for candidate in self.candidates}
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the data from AllenNLP's readers, or of the files of programs. Empty if programs split
+        their own data."""
+        pools = [preparation.pool for preparation in self.preparations.values()]
+        reader_fingerprints = [pool.fingerprint for pool in pools if not pool.is_of_program]
+        file_fingerprints = [f"{FILES_PREFIX}{pool.fingerprint}" for pool in pools if pool.fingerprint]
+        return next(iter([*reader_fingerprints, *file_fingerprints]), "")
+
+    def share_of(self, set_name: str) -> Optional[float]:
+        """Return the share of this part of a random split. None if programs split their own data."""
+        set_sizes = next(iter(self.preparations.values())).pool.targets
+        return set_sizes[set_name] / sum(set_sizes.values()) if set_sizes.get(set_name) else None
+
+    def values(self, names: Iterable[str]) -> Dict[str, str]:
+        """Return the values of those candidates that have a number instead of a name."""
+        values = {candidate.name: values_in(candidate.source) for candidate in self.candidates}
+        return {name: values[name] for name in names if name.startswith(NUMBER)}
+
+    @property
+    def running(self) -> bool:
+        """True if a selection is running in the directory.
+
+        On the same machine, it holds the lock. From another machine, check when the store was last written."""
+        host = self.meta.environments[-1].get("host") if self.meta.environments else None
+        try:
+            if host == platform.node():
+                return is_locked(self.directory)
+        except OSError:
+            pass
+        log = self.directory.store_log
+        return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
+
+    def stopped_by(self, history: History) -> Optional[str]:
+        """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
+        num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
+        try:
+            result = Result.read(self.directory.root)
+        except StoreError:
+            return "interrupted"
+        is_latest = result.num_evaluations + sum(c.num_missed for c in result.candidates) == num_scored
+        return result.stopped_by if is_latest else "interrupted"
+
+
+@contextmanager
+def opened(root: Path) -> Iterator[Stored]:
+    """Open the current state of the selection in a directory."""
+    directory = RunDirectory(root)
+    with reading(directory) as store:
+        if not store.meta().begun:
+            raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
+        stored = Stored(directory, store)
+        if not stored.candidates:
+            raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
+        yield stored
