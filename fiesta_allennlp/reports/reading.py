@@ -304,7 +304,7 @@ def _selection_reading(
     base_strategy = getattr(strategy, "strategy", strategy)
     return Reading(
         name=str(stored.directory.root),
-        notes=tuple(score_notes(scores, minimise=metric.minimise)),
+        notes=tuple(score_notes(scores, metric)),
         stored=stored,
         metric=replace(metric, name=visible(metric.name)),  # somebody else may have chosen it
         history=history,

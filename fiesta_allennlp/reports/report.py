@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, command
 from fiesta_allennlp.core.records import Decision, History, Request
@@ -18,7 +19,7 @@ from fiesta_allennlp.reports.stored import FILES_PREFIX
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import as_tuple, check_names
 from fiesta_allennlp.selection.settings import OFFICIAL, registered
-from fiesta_allennlp.selection.summary import LeastScore
+from fiesta_allennlp.selection.summary import LeastScore, failed_notes
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.tables.forms import Content
@@ -49,13 +50,14 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
         raise ConfigError(f"--belief {params['type']}: {error}") from error
     # a table has no order: the first runs of all candidates come before the second ones
     evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
-    scored_history = LeastScore(settings.min_score, table.minimise).applied(
+    history = LeastScore(settings.min_score, table.minimise).applied(
         replace(history, evaluations=evaluations, pending=())
     )
+    history = history.withdrawing(max_failures=settings.max_failures or MAX_FAILURES)
     reading = Reading(
         name=str(path),
         metric=table.metric,
-        history=scored_history,
+        history=history,
         decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
@@ -64,7 +66,7 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
         table_files=() if content is not None else (str(path), *settings.files),
         min_score=settings.min_score,
         limit_is_late=settings.min_score is not None,
-        table_notes=(*table.notes, *done_note(settings.done)),
+        table_notes=(*table.notes, *done_note(settings.done), *failed_notes(history)),
     )
     for name in settings.done:
         reading.check_name(name)

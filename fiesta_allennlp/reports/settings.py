@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import BELIEF
+from fiesta_allennlp.core.defaults import BELIEF, MAX_FAILURES
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.selection.settings import CONFIG, splits_option
 from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
@@ -14,7 +14,7 @@ FOLLOWING = "Following"
 REPORT = "Report"
 _report_option = partial(option, group=REPORT)
 
-TABLE_OPTIONS = (*OF_TABLES, "done", "splits", "belief")
+TABLE_OPTIONS = (*OF_TABLES, "done", "splits", "belief", "max_failures")
 """The settings of a report that a selection has recorded."""
 
 
@@ -65,6 +65,13 @@ class ReportSettings(TableSettings):
     splits: Optional[str] = splits_option(SCORES, default=None)
     belief: Any = option(
         None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG
+    )
+    max_failures: Optional[int] = option(
+        None,
+        f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",
+        group=SCORES,
+        metavar="N",
+        least=1,
     )
 
     def __post_init__(self) -> None:

@@ -126,7 +126,8 @@ def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, .
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision = running_in_words(result) if running else ended_in_words(result)
     spent = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    scales = scale_notes({candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean})
+    means = {candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean}
+    scales = scale_notes(means, Metric.of(result.metric).name)
     doubts = (*scales, *collapsed_in_words(result))
     return tuple(filter(None, (decision, *doubts, result.scored_on, scope_in_words(result), spent)))
 

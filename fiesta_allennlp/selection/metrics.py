@@ -85,16 +85,24 @@ def usable(score: float, name: str) -> float:
 FRACTION, PERCENT = 1.0, 100.0
 """The largest scores of these scales."""
 
-MIN_FACTOR = 10.0
-"""The least factor between fractions and percentages. Losses around 1 are closer together."""
+MIN_FACTOR, MIN_FACTOR_OF_RATES = 10.0, 4.0
+"""The least factors between fractions and percentages. Losses around 1 are closer together than error rates."""
+
+RATES = re.compile(r"errors?|err|[wct]er|hter|eer|der|s?mape|wape|misclassification")
+"""Matches the words of `ERRORS` that name shares, which are fractions or percentages."""
 
 FEWEST_EQUAL = 3
 """Two scores of a metric with two decimals are often equal by chance."""
 
 
-def score_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
+def score_notes(
+    scores: Mapping[str, Sequence[float]], metric: Metric, *, min_score: Optional[float] = None
+) -> List[str]:
     """Return all notes on doubtful scores. `scores` are by candidate."""
-    return [*scale_notes(scores), *candidate_notes(scores, minimise=minimise)]
+    return [
+        *scale_notes(scores, metric.name, min_score=min_score),
+        *candidate_notes(scores, minimise=metric.minimise),
+    ]
 
 
 def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
@@ -102,12 +110,19 @@ def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) ->
     return [*constant_notes(scores), *(crash_notes(scores) if minimise else ())]
 
 
-def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return a note if some scores look like percentages and others like fractions, of several candidates or of one.
-    `scores` are by candidate."""
+def scale_notes(
+    scores: Mapping[str, Sequence[float]], metric_name: str = "", *, min_score: Optional[float] = None
+) -> List[str]:
+    """Return a note if some scores, or the limit `min_score`, look like percentages and others like fractions, of
+    several candidates or of one. `scores` are by candidate."""
+    error = error_in(metric_name)
+    is_rate = error is not None and RATES.fullmatch(error) is not None
+    if min_score is not None and (error is None or is_rate):
+        scores = {"--min-score": [min_score], **scores}
+    min_factor = MIN_FACTOR_OF_RATES if is_rate else MIN_FACTOR
     sizes = sorted(abs(score) for values in scores.values() for score in values if score)
     means = sorted(abs(sum(values) / len(values)) for values in scores.values() if any(values))
-    if not _has_two_scales(sizes) and not _has_two_scales(means):  # one bad run hides the gap between sizes
+    if not any(_has_two_scales(numbers, min_factor) for numbers in (sizes, means)):  # a bad run hides gaps of sizes
         return []
     fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
     with_fractions = [name for name, values in scores.items() if any(0 < abs(score) <= FRACTION for score in values)]
@@ -118,10 +133,10 @@ def scale_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     ]
 
 
-def _has_two_scales(sizes: Sequence[float]) -> bool:
+def _has_two_scales(sizes: Sequence[float], min_factor: float) -> bool:
     """Return whether there is a gap between fractions and percentages. `sizes` are ascending."""
     fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
-    return bool(fractions and percents) and MIN_FACTOR * fractions[-1] <= percents[0] <= percents[-1] <= PERCENT
+    return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= PERCENT
 
 
 def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:

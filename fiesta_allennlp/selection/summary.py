@@ -78,6 +78,16 @@ def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
     return {candidate["candidate"]: collapsed_text(candidate, minimise=minimise) for candidate in collapsed}
 
 
+def failed_notes(history: History) -> List[str]:
+    """Return a note for each candidate with scores that is dropped because of its failed runs."""
+    return [
+        f"{name} takes no part, although it has {count_text(len(history.evaluations_of(name)), 'score')}: "
+        f"{history.num_counted_failures(name)} of its runs failed. If it was not at fault, add --max-failures N."
+        for name in sorted(history.withdrawn)
+        if history.evaluations_of(name)
+    ]
+
+
 def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
     """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:

@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import LeastScore, collapsed_notes, count_text
+from fiesta_allennlp.selection.summary import LeastScore, collapsed_notes, failed_notes
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import NextSettings, done_note
@@ -95,13 +95,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     margin = strategy.fix_margin(history)
-    notes = [*table.notes, *done_note(settings.done)]
-    notes += [
-        f"{name} takes no part, although it has {count_text(len(history.evaluations_of(name)), 'score')}: "
-        f"{history.num_counted_failures(name)} of its runs failed. If it was not at fault, add --max-failures N."
-        for name in sorted(history.withdrawn)
-        if history.evaluations_of(name)
-    ]
+    notes = [*table.notes, *done_note(settings.done), *failed_notes(history)]
     if margin is not None:
         notes.append(
             f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Opti
 import numpy as np
 from scipy.special import ndtri
 
+from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
@@ -27,9 +28,6 @@ from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
 from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.tables.table import open_scores
-
-MAX_FAILURES = 3
-"""As in a selection: after this number of failures that count, a candidate drops out."""
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""

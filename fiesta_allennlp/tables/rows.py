@@ -94,6 +94,7 @@ class Rows:
     reader_notes: Tuple[str, ...] = ()
     is_independent: bool = False
     tells_states: bool = False
+    min_score: Optional[float] = None
 
     @property
     def minimise(self) -> bool:
@@ -129,7 +130,7 @@ class Rows:
         repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
         more_notes = (
             *self.reader_notes,
-            *score_notes(self.scores, minimise=self.minimise),
+            *score_notes(self.scores, self.metric, min_score=self.min_score),
             repeated if twice else None,
         )
         return (*self._on_splits(), *filter(None, more_notes))

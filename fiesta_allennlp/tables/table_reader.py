@@ -130,6 +130,7 @@ class _Reader:
             tuple(notes),
             is_independent,
             tells_states=any(columns.at["state"] is not None for columns in all_columns),
+            min_score=self.settings.min_score,
         )
 
     # Which columns there are.

@@ -60,6 +60,7 @@ class MetricNames(Listener):
 
     def __init__(self, settings: Settings, runs: Mapping[str, CandidateRun], console: Console) -> None:
         self._metric, self._minimise = settings.scored_by.name, settings.scored_by.minimise
+        self._min_score = settings.min_score
         self._runs, self._console = runs, console
         self._noted_names: Set[str] = set()
         self._scores: Dict[str, List[float]] = {}
@@ -86,7 +87,7 @@ class MetricNames(Listener):
 
     def _doubt(self) -> None:
         """Print the notes on the scores so far: one on their scale, and one on each candidate."""
-        doubts = {"": scale_notes(self._scores)}
+        doubts = {"": scale_notes(self._scores, self._metric, min_score=self._min_score)}
         for name, scores in self._scores.items():
             doubts[name] = candidate_notes({name: scores}, minimise=self._minimise)
         for candidate, notes in doubts.items():

@@ -58,6 +58,25 @@ def test_fractions_next_to_percentages_are_noted(scores: Dict[str, List[float]],
     assert [all(words in note for words in named or ()) for note in notes] == [True] * (named is not None)
 
 
+@pytest.mark.parametrize(
+    ("metric", "scores", "min_score", "named"),
+    [
+        ("error_rate", [0.45, 4.1], None, ["a", "b"]),
+        ("wer", [0.45, 1.2], None, None),  # more words inserted than there are
+        ("loss", [0.45, 4.1], None, None),
+        ("accuracy", [81.0, 72.5], 0.5, ["--min-score with fractions such as 0.5", "a, b with percentages"]),
+        ("accuracy", [0.81, 0.725], 50.0, ["a, b with fractions", "--min-score with percentages such as 50"]),
+        ("accuracy", [0.81, 0.725], 0.5, None),
+        ("perplexity", [0.8, 0.7], 100.0, None),  # a limit for runs that diverge
+    ],
+)
+def test_error_rates_and_a_limit_on_another_scale_are_noted(
+    metric: str, scores: List[float], min_score: Optional[float], named: Optional[List[str]]
+) -> None:
+    notes = scale_notes({name: [score] for name, score in zip("ab", scores, strict=True)}, metric, min_score=min_score)
+    assert [all(words in note for words in named or ()) for note in notes] == [True] * (named is not None)
+
+
 def test_equal_scores_of_a_candidate_are_noted() -> None:
     notes = constant_notes({"a": [0.0, 0.0, 0.0], "b": [0.5, 0.5, 0.6], "c": [0.7, 0.7], "d": []})
     assert len(notes) == 1 and "All 3 scores of a are 0." in notes[0]

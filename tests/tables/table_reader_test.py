@@ -408,6 +408,19 @@ def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
     assert not any("takes no part" in text for text in next_runs(rows, max_failures=4).notes)
 
 
+def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:
+    rows = [
+        {"candidate": name, "seed": seed, "score": score + int(seed) / 100}
+        for name, score in (("a", 0.9), ("b", 0.7), ("c", 0.6))
+        for seed in "123"
+    ]
+    rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in "456"]
+    assert next_runs(rows).decision.best == "b"
+    report_of_all = report(rows)
+    assert report_of_all.leading == "b" and {c.name: c.state for c in report_of_all.candidates}["a"] == "failed"
+    assert report(rows, max_failures=4).leading == "a"
+
+
 def test_the_target_of_ones_own_strategy_is_told() -> None:
     rows = [{"candidate": name, "seed": seed, "score": seed / 10} for name in "ab" for seed in range(3)]
     assert next_runs(rows, strategy={"type": "top_two", "confidence": 0.8}).confidence == 0.8
