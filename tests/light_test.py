@@ -13,7 +13,7 @@ import pytest
 
 from fiesta_allennlp.__main__ import main
 from fiesta_allennlp.commands import COMMANDS
-from fiesta_allennlp.core.errors import NO_ALLENNLP
+from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
 
@@ -116,4 +116,4 @@ def test_a_missing_allennlp_is_told_with_the_line_to_type() -> None:
     path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     here = {"cwd": configs, "env": {**os.environ, "PYTHONPATH": path}}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **here)
-    assert (done.returncode, done.stderr) == (2, f"error: {NO_ALLENNLP}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: {ALLENNLP_MISSING_MESSAGE}\n")

@@ -107,7 +107,7 @@ class DirichletFMeasure(Belief):
                 f"dirichlet_f_measure needs the counts {', '.join(BINARY)} of a binary task but candidate "
                 f"'{candidate}' has {unexpected[0]}. Use paired_measure."
             )
-        return counts.for_kinds(list(BINARY))
+        return counts.columns_for(list(BINARY))
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -92,7 +92,7 @@ class PairedMeasure(Belief):
         counts = [checked_counts(history, name, self.min_evaluations) for name in history.active]
         pairs = _pairs(sorted({kind for own in counts for kind in own.kinds}), self._average)
         contributions = _contributions(list(pairs.values()), self._average, self._beta)
-        numerators, denominators = ([own.for_kinds(list(pairs)) @ added for own in counts] for added in contributions)
+        numerators, denominators = ([own.columns_for(list(pairs)) @ added for own in counts] for added in contributions)
         return pseudo_scores(numerators, denominators)
 
 
@@ -144,10 +144,10 @@ def checked_counts(history: History, candidate: str, least: int) -> Counts:
     """
     check_evaluations(history, candidate, least)
     counts = history.counts(candidate)
-    if counts.num_without:
+    if counts.num_runs_without_counts:
         raise ScoreError(
-            f"the posterior needs counts such as {COUNT_PREFIX}tp from every run, but {counts.num_without} runs of "
-            f"candidate '{candidate}' have none. Choose another --belief."
+            f"the posterior needs counts such as {COUNT_PREFIX}tp from every run, but {counts.num_runs_without_counts} "
+            f"runs of candidate '{candidate}' have none. Choose another --belief."
         )
     refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
     if refused.any():

@@ -5,7 +5,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
-from fiesta_allennlp.core.records import LARGEST_SCORE, History
+from fiesta_allennlp.core.records import MAX_SCORE, History
 from fiesta_allennlp.probability import logit, prob_best
 from fiesta_allennlp.probability.expected_loss import expected_loss
 from fiesta_allennlp.probability.student_t import prob_best_of_all
@@ -91,10 +91,10 @@ class ScoreBelief(Belief):
     def _scores(self, history: History, candidate: str) -> np.ndarray:
         check_evaluations(history, candidate, self.min_evaluations)
         scores = history.scores(candidate)
-        refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
+        refused = scores[~(np.abs(scores) <= MAX_SCORE)]
         if refused.size:
             raise ScoreError(
-                f"scores must not exceed {LARGEST_SCORE:g} in absolute value but candidate '{candidate}' has "
+                f"scores must not exceed {MAX_SCORE:g} in absolute value but candidate '{candidate}' has "
                 f"{history.sign * refused[0]}. Fix the metric, or have the run exit with an error in this case."
             )
         if not self.takes_logits:

@@ -22,7 +22,7 @@ from fiesta_allennlp.commands.selecting import (
     detach,
     nothing_goes_on,
 )
-from fiesta_allennlp.core.errors import PREFIX, did_you_mean
+from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -85,7 +85,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
 def _run(prefix: str, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status. `prefix` is for messages."""
-    command, prefix_token = COMMANDS[args.command], PREFIX.set(prefix)
+    command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(prefix)
     if not command.trains:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
@@ -93,4 +93,4 @@ def _run(prefix: str, args: argparse.Namespace) -> None:
     try:
         run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))
     finally:
-        PREFIX.reset(prefix_token)
+        COMMAND_PREFIX.reset(prefix_token)

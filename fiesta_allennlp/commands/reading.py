@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import replacing
+from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -174,7 +174,7 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
             is_new = LINE not in map(str.strip, lines)
             if is_new:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(path) as temporary_path:
+                with atomic_replacement(path) as temporary_path:
                     temporary_path.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot add the line {LINE} to {path}: {error.strerror}.") from error

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
-from fiesta_allennlp.core.directory import RunDirectory, at_work_words
-from fiesta_allennlp.core.errors import ConfigError, command
-from fiesta_allennlp.core.files import not_through_links
+from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
+from fiesta_allennlp.core.errors import ConfigError, full_command
+from fiesta_allennlp.core.files import open_without_links
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +135,7 @@ def exit_status(result: "Result", args: argparse.Namespace, console: "Console") 
 
 
 def recover_command(args: argparse.Namespace) -> str:
-    return f"{command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
+    return f"{full_command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 class SelectCommand(Selecting):
@@ -249,7 +249,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     output = directory.detached_log
     is_new = not output.exists()
     directory.root.mkdir(parents=True, exist_ok=True)
-    with open(output, "ab", opener=not_through_links) as log, output.open("rb") as log_reader:
+    with open(output, "ab", opener=open_without_links) as log, output.open("rb") as log_reader:
         log_reader.seek(0, os.SEEK_END)
         process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
@@ -259,7 +259,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
             process.wait()
             raise
     if status is None:
-        watch = f"{command('status')} {shlex.quote(str(directory.root))} --follow"
+        watch = f"{full_command('status')} {shlex.quote(str(directory.root))} --follow"
         console.print(f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}")
         console.print(f"To watch it: {watch}", f"To stop it: kill {process.pid}")
         return 0
@@ -297,7 +297,7 @@ def _is_at_work(pid: int, directory: RunDirectory) -> bool:
     """Return whether this process has begun its runs, the first stage of a search included."""
     for log in (directory.log, directory.screening.log):
         with suppress(OSError):
-            if at_work_words(pid) in log.read_text(encoding="utf-8", errors="replace"):
+            if loop_started_message(pid) in log.read_text(encoding="utf-8", errors="replace"):
                 return True
     return False
 

@@ -4,19 +4,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import List, Set, Tuple
 
-from fiesta_allennlp.core.files import PART
+from fiesta_allennlp.core.files import PART_SUFFIX
 
-SETS, OUTPUT = "data", "output"
+DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
 """The entries of a program's run: the files of its sets, and the program's own directory."""
 
-MODEL = f"{OUTPUT}/model"
+MODEL_DIRECTORY = f"{OUTPUT_DIRECTORY}/model"
 """The place where a program leaves its trained model."""
 
-OUTCOME = "outcome.json"
+OUTCOME_FILE = "outcome.json"
 """Written last and in one step, so that its presence means that the run is complete."""
 
 
-def _at(name: str) -> "cached_property[Path]":
+def _path_below_root(name: str) -> "cached_property[Path]":
     """A path below the root of a run directory."""
     return cached_property(lambda directory: directory.root / name)
 
@@ -27,19 +27,23 @@ class RunDirectory:
 
     root: Path
 
-    store = _at("store.sqlite")  # every request and outcome
-    store_log = _at("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
-    lock = _at("store.lock")  # held by the one process that may write
-    log = _at("selection.log")
-    notify_log = _at("notify.log")  # the output of the command of `--notify`
-    detached_log = _at("detached.log")  # the output of a command in the background
-    selection_json = _at("selection.json")
-    evaluations_csv = _at("evaluations.csv")
-    report = _at("report")
-    vectors = _at("vectors")
-    slurm = _at("slurm")  # files that Slurm jobs share with the command, and their logs
-    queue = _at("queue")  # files that workers share with the command
-    answers = _at("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
+    store = _path_below_root("store.sqlite")  # every request and outcome
+    store_log = _path_below_root(
+        "store.sqlite-wal"
+    )  # SQLite's; there while the store is open, or after its process was killed
+    lock = _path_below_root("store.lock")  # held by the one process that may write
+    log = _path_below_root("selection.log")
+    notify_log = _path_below_root("notify.log")  # the output of the command of `--notify`
+    detached_log = _path_below_root("detached.log")  # the output of a command in the background
+    selection_json = _path_below_root("selection.json")
+    evaluations_csv = _path_below_root("evaluations.csv")
+    report = _path_below_root("report")
+    vectors = _path_below_root("vectors")
+    slurm = _path_below_root("slurm")  # files that Slurm jobs share with the command, and their logs
+    queue = _path_below_root("queue")  # files that workers share with the command
+    answers = _path_below_root(
+        "answers.sqlite"
+    )  # of systems; not among `contents`: they were paid for, and serve later selections
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
@@ -62,12 +66,12 @@ class RunDirectory:
 
     def model(self, name: str) -> Path:
         """The trained model of a program's run, if it was kept."""
-        return self.evaluation(name) / MODEL
+        return self.evaluation(name) / MODEL_DIRECTORY
 
-    def large(self, name: str) -> List[Path]:
+    def large_files(self, name: str) -> List[Path]:
         """The large and useless files of a failed run."""
         directory = self.evaluation(name)
-        paths = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
+        paths = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / DATA_DIRECTORY, self.model(name)]
         return [path for path in paths if path.exists()]
 
     def system_log(self, name: str) -> Path:
@@ -75,7 +79,7 @@ class RunDirectory:
         return self.root / "systems" / f"{name}.log"
 
     @property
-    def prepared(self) -> Tuple[Path, ...]:
+    def preparation_paths(self) -> Tuple[Path, ...]:
         """The files that the checks before the first run write."""
         return self.vectors, self.root / "checks", self.root / "systems"
 
@@ -89,7 +93,7 @@ class RunDirectory:
         return self.store, self.screening.store
 
     @property
-    def next(self) -> "RunDirectory":
+    def staging(self) -> "RunDirectory":
         """The directory in which a new selection is checked before it replaces this one."""
         return RunDirectory(self.root / "next")
 
@@ -100,17 +104,17 @@ class RunDirectory:
             "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
         )
         names += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
-        unfinished = self.root.glob(f".*{PART}*")
+        unfinished = self.root.glob(f".*{PART_SUFFIX}*")
         return [path for path in (*(self.root / name for name in names.split()), *unfinished) if os.path.lexists(path)]
 
     @property
     def finished_runs(self) -> Set[str]:
         """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
         another machine."""
-        run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
-        return {directory.name for directory in run_directories if directory.suffix != PART}
+        run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME_FILE}"))
+        return {directory.name for directory in run_directories if directory.suffix != PART_SUFFIX}
 
 
-def at_work_words(pid: int) -> str:
+def loop_started_message(pid: int) -> str:
     """The log's line when this process begins with its runs."""
     return f"at work as process {pid} "

@@ -14,17 +14,17 @@ from typing import Dict, Iterable, List, Sequence
 
 from fiesta_allennlp.version import ALLENNLP
 
-NO_ALLENNLP = "AllenNLP is not installed. In a clone of fiesta_allennlp, run: pip install '.[allennlp]'"
+ALLENNLP_MISSING_MESSAGE = "AllenNLP is not installed. In a clone of fiesta_allennlp, run: pip install '.[allennlp]'"
 if sys.version_info >= (3, 11):  # where the pins of AllenNLP itself have no solution
-    NO_ALLENNLP += f" && pip install --no-deps allennlp=={ALLENNLP}"
+    ALLENNLP_MISSING_MESSAGE += f" && pip install --no-deps allennlp=={ALLENNLP}"
 
-PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
+COMMAND_PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
 """The words before the name of a command, as the user typed them. Python calls have the default."""
 
 
-def command(name: str) -> str:
+def full_command(name: str) -> str:
     """Return a command as the user types it: `fiesta select`, or `allennlp fiesta-select`."""
-    return PREFIX.get() + name
+    return COMMAND_PREFIX.get() + name
 
 
 class FiestaError(Exception):
@@ -81,23 +81,23 @@ class ScoreError(FiestaError):
     """The chosen model of the scores cannot use a score, for example because it needs the logit of a score above 1."""
 
 
-INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+INVISIBLE_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode's categories of control and format characters, halves of surrogate pairs, ends of lines and paragraphs."""
 
-LAYOUT = "\n\t"
+LAYOUT_CHARACTERS = "\n\t"
 """The invisible characters that a text of several lines consists of."""
 
-NOT_ASCII = re.compile(r"[^ -~]")
+NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
 
 
-def visible(text: str, *, keep: str = "") -> str:
+def escape_invisible(text: str, *, keep: str = "") -> str:
     r"""Return a text with invisible characters as escapes, such as `\x1b` and `\u202e`, except those in `keep`. A
     terminal obeys some of them, a reader sees none of them, and no file can contain half of a surrogate pair."""
-    return NOT_ASCII.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
+    return NOT_PRINTABLE_ASCII.sub(lambda match: match[0] if match[0] in keep else _escape_character(match[0]), text)
 
 
-def _escaped(character: str) -> str:
-    is_invisible = unicodedata.category(character) in INVISIBLE
+def _escape_character(character: str) -> str:
+    is_invisible = unicodedata.category(character) in INVISIBLE_CATEGORIES
     return character.encode("unicode_escape").decode("ascii") if is_invisible else character
 
 
@@ -105,29 +105,29 @@ def describe(error: BaseException) -> str:
     """Format an error as one line for tables: its message, after its type unless the message is clear by itself. A
     traceback at the end of another package's message is left out. Invisible characters are written as escapes."""
     is_ours, text = isinstance(error, FiestaError), str(error)
-    message = visible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
+    message = escape_invisible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
     name = type(error).__name__
-    speaks = is_ours or name == "ConfigurationError"
-    return message if speaks and message else f"{name}: {message}".rstrip(": ")
+    has_clear_message = is_ours or name == "ConfigurationError"
+    return message if has_clear_message and message else f"{name}: {message}".rstrip(": ")
 
 
-def near(name: str, names: Iterable[str], *, most: int = 1) -> List[str]:
-    return difflib.get_close_matches(name, list(names), n=most)
+def near_names(name: str, names: Iterable[str], *, max_names: int = 1) -> List[str]:
+    return difflib.get_close_matches(name, list(names), n=max_names)
 
 
-def did_you_mean(name: str, names: Iterable[str], *, most: int = 1) -> str:
+def did_you_mean(name: str, names: Iterable[str], *, max_names: int = 1) -> str:
     """Return a question with the nearest names for the end of a sentence; empty if there is none."""
-    close_names = near(name, names, most=most)
+    close_names = near_names(name, names, max_names=max_names)
     return f" Did you mean {' or '.join(map(repr, close_names))}?" if close_names else ""
 
 
-def not_keys(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> str:
+def unknown_keys_message(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> str:
     """Return a sentence for each key that its owner does not have, with the nearest of the `valid_keys`."""
     ends = ((key, did_you_mean(key, valid_keys) or " Correct its name, or remove it.") for key in keys)
     return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in ends)
 
 
-LIBRARIES = tuple(
+LIBRARY_DIRECTORIES = tuple(
     {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parent)}
 )
 """Directories of installed code."""
@@ -136,64 +136,64 @@ LIBRARIES = tuple(
 def code_line_of(error: BaseException) -> str:
     """Return the line of the user's own code that raised an error, for the end of a sentence; empty if none did."""
     frames = traceback.extract_tb(error.__traceback__)
-    own_frames = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, "<"))]
+    own_frames = [frame for frame in frames if not frame.filename.startswith((*LIBRARY_DIRECTORIES, "<"))]
     return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
 
 
-def explained(error: BaseException) -> str:
+def describe_with_line(error: BaseException) -> str:
     """Describe an error in one line, with its line of code unless its message is clear by itself."""
     return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{code_line_of(error)}"
 
 
-MOST_SHOWN = 8
+MAX_MESSAGES_SHOWN = 8
 
 
-def combined(messages: Sequence[str], *, what: str) -> str:
-    """Combine messages into one: a single message unchanged, or their number and at most `MOST_SHOWN` lines. Messages
-    that say the same of several names, each before a colon, share a line."""
+def combine_messages(messages: Sequence[str], *, noun: str) -> str:
+    """Combine messages into one: a single message unchanged, or their number and at most `MAX_MESSAGES_SHOWN` lines.
+    Messages that say the same of several names, each before a colon, share a line."""
     if len(messages) == 1:
         return messages[0]
     names_by_reason: Dict[str, List[str]] = {}
     for message in messages:
         name, colon, reason = message.partition(": ")
         names_by_reason.setdefault(reason if colon else message, []).extend([name] * bool(colon))
-    lines = [": ".join(filter(None, [_several(names, ", "), reason])) for reason, names in names_by_reason.items()]
-    return "\n  ".join([f"{len(messages)} {what}:", _several(lines, "\n  ")])
+    lines = [": ".join(filter(None, [_join_limited(names, ", "), reason])) for reason, names in names_by_reason.items()]
+    return "\n  ".join([f"{len(messages)} {noun}:", _join_limited(lines, "\n  ")])
 
 
-def _several(texts: Sequence[str], separator: str) -> str:
-    more = [f"and {len(texts) - MOST_SHOWN} more"] if len(texts) > MOST_SHOWN else []
-    return separator.join([*texts[:MOST_SHOWN], *more])
+def _join_limited(texts: Sequence[str], separator: str) -> str:
+    remainder = [f"and {len(texts) - MAX_MESSAGES_SHOWN} more"] if len(texts) > MAX_MESSAGES_SHOWN else []
+    return separator.join([*texts[:MAX_MESSAGES_SHOWN], *remainder])
 
 
-SPACY_MODELS = "/explosion/spacy-models/"
+SPACY_MODELS_URL_PART = "/explosion/spacy-models/"
 """In the address where spaCy looks for a model that is not installed."""
 
-NO_SPACY_MODEL = (
+SPACY_MODEL_MISSING_MESSAGE = (
     "a tokenizer needs a spaCy model that is not installed and cannot be downloaded. Install it, for example with "
     "`python -m spacy download en_core_web_sm`, or configure another tokenizer."
 )
 
-UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
-UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
-EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
+UNKNOWN_NAME_PATTERN = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
+UNKNOWN_KEY_PATTERN = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+EXTRA_KEYS_PATTERN = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
 
 
-def plainly(error: BaseException) -> str:
+def describe_as_sentence(error: BaseException) -> str:
     """Describe an error in one line that ends with a full stop."""
-    if match := UNKNOWN_NAME.search(str(error)):
-        return unknown_name(match[1], match[2], ast.literal_eval(match[3]))
+    if match := UNKNOWN_NAME_PATTERN.search(str(error)):
+        return unknown_name_message(match[1], match[2], ast.literal_eval(match[3]))
     text = describe(error)
-    if match := UNKNOWN_KEY.search(text):
-        return not_keys([match[2]], match[1], [])
-    if match := EXTRA_KEYS.search(str(error)):
-        return not_keys(ast.literal_eval(match[2]), match[1], [])
-    if SPACY_MODELS in text:
-        return NO_SPACY_MODEL
+    if match := UNKNOWN_KEY_PATTERN.search(text):
+        return unknown_keys_message([match[2]], match[1], [])
+    if match := EXTRA_KEYS_PATTERN.search(str(error)):
+        return unknown_keys_message(ast.literal_eval(match[2]), match[1], [])
+    if SPACY_MODELS_URL_PART in text:
+        return SPACY_MODEL_MISSING_MESSAGE
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
+def unknown_name_message(value: str, key: str, names: Sequence[str]) -> str:
     """Describe a value of `key` that is not among the registered `names`, with the near ones."""
     hint = did_you_mean(value, names) or f" Valid names: {', '.join(sorted(names))}."
     return (

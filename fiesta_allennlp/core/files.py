@@ -11,56 +11,56 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
-from fiesta_allennlp.core.errors import DataError, StoreError, visible
+from fiesta_allennlp.core.errors import DataError, StoreError, escape_invisible
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
 
-PART = ".part"
+PART_SUFFIX = ".part"
 """The end of the name of a file that is being written."""
 
 LEFTOVER_SECONDS = 3600.0
 """The age at which a file that is being written counts as left by a process that was killed."""
 
-CUT = b"\n... %d bytes of output were cut here ...\n"
+CUT_MARKER = b"\n... %d bytes of output were cut here ...\n"
 
-FORMULAS = ("=", "+", "-", "@")
+FORMULA_STARTS = ("=", "+", "-", "@")
 """The beginnings of a cell that a spreadsheet runs. A tab or a carriage return is written as an escape."""
 
 
-def digest_of(file: Path) -> str:
+def file_digest(file: Path) -> str:
     digest = hashlib.sha256()
     with file.open("rb") as content:
-        while chunk := content.read(CHUNK):
+        while chunk := content.read(CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_replacement(path: Path) -> Iterator[Path]:
     """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
     Nobody can know its name beforehand and put a link there."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PART}*"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PART_SUFFIX}*"):
         with suppress(OSError):
             if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
                 leftover.unlink()
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART_SUFFIX}")
+    os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
-        yield part
-        os.replace(part, path)
+        yield temporary_path
+        os.replace(temporary_path, path)
     finally:
-        part.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
 
 
-def not_through_links(path: str, flags: int) -> int:
+def open_without_links(path: str, flags: int) -> int:
     """Open a file, as an `opener` of `open`, but refuse a symbolic link, which somebody else may have put there."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
-def read_own(path: Path) -> bytes:
+def read_own_file(path: Path) -> bytes:
     """Return the content of a file that only this user can have written, as a pickle must be. Raise a `StoreError` if
     the file or its directory belongs to another user."""
-    with open(path, "rb", opener=not_through_links) as file:
+    with open(path, "rb", opener=open_without_links) as file:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
                 raise StoreError(
@@ -72,14 +72,14 @@ def read_own(path: Path) -> bytes:
 
 def shorten_log(path: Path) -> None:
     """Keep the first and the last MiB of a log that is longer, with a line between them."""
-    with open(path, "r+b", opener=not_through_links) as log:
+    with open(path, "r+b", opener=open_without_links) as log:
         size = os.fstat(log.fileno()).st_size
-        if size <= 2 * CHUNK + len(CUT):
+        if size <= 2 * CHUNK_BYTES + len(CUT_MARKER):
             return
-        log.seek(-CHUNK, os.SEEK_END)
+        log.seek(-CHUNK_BYTES, os.SEEK_END)
         end = log.read()
-        log.seek(CHUNK)
-        log.write(CUT % (size - 2 * CHUNK) + end)
+        log.seek(CHUNK_BYTES)
+        log.write(CUT_MARKER % (size - 2 * CHUNK_BYTES) + end)
         log.truncate()
 
 
@@ -90,7 +90,7 @@ def delete(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. Refuse an object with a
     repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""
     try:
@@ -105,22 +105,22 @@ def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
         if not content.strip():
             continue
         try:
-            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=distinct)
+            record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeated_keys)
             json.dumps(record, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
             raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: expected a JSON object but found {shortened(record)}.")
+            raise DataError(f"{path}, line {line}: expected a JSON object but found {shorten(record)}.")
         yield line, record
 
 
-def no_constant(name: str) -> Any:
+def refuse_constant(name: str) -> Any:
     """Refuse NaN and Infinity, which `json` reads by default."""
     raise ValueError(f"{name} is not allowed in JSON")
 
 
-def distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     """Make an object of JSON, but refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
@@ -129,20 +129,20 @@ def distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     return mapping
 
 
-def shortened(value: Any, limit: int = 120) -> str:
+def shorten(value: Any, limit: int = 120) -> str:
     """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
-def to_csv(value: Any) -> Any:
-    """Return the CSV cell of a value, which `from_csv` reads back. A text that a spreadsheet would run gets an
+def to_csv_cell(value: Any) -> Any:
+    """Return the CSV cell of a value, which `from_csv_cell` reads back. A text that a spreadsheet would run gets an
     apostrophe in front, and invisible characters become escapes."""
     if not isinstance(value, str):
         return value
-    text = visible(value)
-    return f"'{text}" if text.lstrip("'").startswith(FORMULAS) else text
+    text = escape_invisible(value)
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA_STARTS) else text
 
 
-def from_csv(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULAS) else cell
+def from_csv_cell(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS) else cell

@@ -17,29 +17,29 @@ class Counts:
 
     `kinds` are the names of the metrics without `count:`, sorted. `values` has a row for each finished run by
     replicate, with 0 for a kind that a run does not report; shape `(num_finished, num_kinds)`. It is read only.
-    `num_without` runs reported no counts at all.
+    `num_runs_without_counts` runs reported no counts at all.
     """
 
     kinds: Tuple[str, ...]
     values: np.ndarray
-    num_without: int
+    num_runs_without_counts: int
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
 
-    def for_kinds(self, kinds: Sequence[str]) -> np.ndarray:
+    def columns_for(self, kinds: Sequence[str]) -> np.ndarray:
         """Return `values` with these columns, 0 for unknown kinds. Shape: `(num_finished, len(kinds))`."""
         columns = dict(zip(self.kinds, self.values.T, strict=True))
         absent = np.zeros(len(self.values))
         return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))
 
 
-def counts_in(metrics_by_run: Sequence[Mapping[str, float]]) -> Counts:
+def counts_from_metrics(metrics_by_run: Sequence[Mapping[str, float]]) -> Counts:
     keys = sorted({key for metrics in metrics_by_run for key in metrics if key.startswith(COUNT_PREFIX)})
     rows = [[metrics.get(key, 0) for key in keys] for metrics in metrics_by_run]
     values = np.array(rows, dtype=float).reshape(len(metrics_by_run), len(keys))
     num_without = sum(metrics.keys().isdisjoint(keys) for metrics in metrics_by_run)
-    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=num_without)
+    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_runs_without_counts=num_without)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Failure:
 
 Outcome = Union[Evaluation, Failure]
 
-TOO_LOW_PER_FINISHED = 3
+LOW_SCORES_PER_FINISHED_RUN = 3
 """A candidate may have so many runs with too low a score for each run that works, before more count as failures."""
 
 
@@ -130,7 +130,7 @@ class History:
     `candidates` are all names in the order given, including those that dropped out after failures or were removed by
     the user. `evaluations` are in the order in which they finished. `pending` are reserved and not finished.
     `withdrawn` are the candidates that dropped out or were removed; `removed` are those of them that the user removed.
-    `sign` times a score is the score as the metric reports it; `sign` is -1 in the result of `turned`.
+    `sign` times a score is the score as the metric reports it; `sign` is -1 in the result of `negated`.
     """
 
     candidates: Tuple[str, ...]
@@ -159,52 +159,56 @@ class History:
         that are too low count only beyond three for each run that works: a candidate of which one run in twenty
         collapses is no broken one.
         """
-        failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
-        if not failed:
+        candidate_failures = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
+        if not candidate_failures:
             return 0
-        too_low = sum(f.kind == "score" for f in failed)
-        beyond = max(0, too_low - TOO_LOW_PER_FINISHED * self.num_finished(candidate))
-        failed = [f for f in failed if f.kind != "score"]
-        finished = {e.request for e in self.evaluations_of(candidate)}
-        deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
-        return beyond + max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
+        num_low_scores = sum(f.kind == "score" for f in candidate_failures)
+        num_excess_low_scores = max(0, num_low_scores - LOW_SCORES_PER_FINISHED_RUN * self.num_finished(candidate))
+        candidate_failures = [f for f in candidate_failures if f.kind != "score"]
+        finished_requests = {e.request for e in self.evaluations_of(candidate)}
+        num_deaths_by_request = Counter(
+            f.request for f in candidate_failures if f.kind == "killed" and f.request not in finished_requests
+        )
+        return num_excess_low_scores + max(
+            sum(f.kind != "killed" for f in candidate_failures), *num_deaths_by_request.values(), 0
+        )
 
     @property
-    def without_metric(self) -> FrozenSet[str]:
+    def candidates_without_metric(self) -> FrozenSet[str]:
         """The candidates that have no score, and a run that ended without the metric."""
-        failed = {failure.request.candidate for failure in self.failures if failure.kind == "metric"}
-        return frozenset(name for name in failed if not self.num_finished(name))
+        failed_candidates = {failure.request.candidate for failure in self.failures if failure.kind == "metric"}
+        return frozenset(name for name in failed_candidates if not self.num_finished(name))
 
     @property
-    def spent_on_removed(self) -> int:
+    def num_runs_of_removed(self) -> int:
         """Number of finished and pending runs of the candidates that the user removed."""
         return sum(self.num_started(name) for name in self.candidates if name in self.removed)
 
     @cached_property
-    def _finished(self) -> "Dict[str, _Finished]":
+    def _finished_runs(self) -> "Dict[str, _FinishedRuns]":
         runs: Dict[str, List[Evaluation]] = {name: [] for name in self.candidates}
         for evaluation in self.evaluations:
             runs.setdefault(evaluation.request.candidate, []).append(evaluation)
-        return {name: _Finished(tuple(evaluations)) for name, evaluations in runs.items()}
+        return {name: _FinishedRuns(tuple(evaluations)) for name, evaluations in runs.items()}
 
     def scores(self, candidate: str) -> np.ndarray:
         """Return the finished scores of one candidate by replicate. Read only.
 
         The order in which runs finish has no influence. Shape: `(num_finished,)`.
         """
-        return self._finished[candidate].scores
+        return self._finished_runs[candidate].scores
 
     def split_seeds(self, candidate: str) -> np.ndarray:
         """Return the split seeds of `scores`. Shape: `(num_finished,)`."""
-        return self._finished[candidate].split_seeds
+        return self._finished_runs[candidate].split_seeds
 
     def counts(self, candidate: str) -> Counts:
         """Return the counts of one candidate's finished runs by replicate."""
-        return self._finished[candidate].counts
+        return self._finished_runs[candidate].counts
 
     def evaluations_of(self, candidate: str) -> Sequence[Evaluation]:
         """Return the finished runs of one candidate in the order in which they finished."""
-        return self._finished[candidate].runs
+        return self._finished_runs[candidate].runs
 
     def num_finished(self, candidate: str) -> int:
         return len(self.evaluations_of(candidate))
@@ -229,57 +233,57 @@ class History:
         return len(self.evaluations) + len(self.pending)
 
     @cached_property
-    def turned(self) -> "History":
+    def negated(self) -> "History":
         """This history with every score negated, for a selection in which the lowest mean is the best.
 
         Strategies and models of the scores read it. Stores, listeners and reports keep the scores as they are.
         """
-        negated = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
-        return replace(self, evaluations=negated, sign=-self.sign)
+        negated_evaluations = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
+        return replace(self, evaluations=negated_evaluations, sign=-self.sign)
 
-    def after(self, evaluations: Iterable[Evaluation]) -> "History":
+    def with_finished(self, evaluations: Iterable[Evaluation]) -> "History":
         """Return this history after these runs have finished too, and are no longer pending.
 
         The scores of the other candidates are not collected again, because a replay takes thousands of such steps.
         """
-        new = tuple(evaluations)
-        finished = {evaluation.request for evaluation in new}
-        pending = tuple(request for request in self.pending if request not in finished)
-        later = self._with(evaluations=(*self.evaluations, *new), pending=pending)
-        grown = dict(self._finished)
-        for evaluation in new:
+        new_evaluations = tuple(evaluations)
+        finished_requests = {evaluation.request for evaluation in new_evaluations}
+        pending = tuple(request for request in self.pending if request not in finished_requests)
+        new_history = self._copy_with(evaluations=(*self.evaluations, *new_evaluations), pending=pending)
+        finished_runs = dict(self._finished_runs)
+        for evaluation in new_evaluations:
             name = evaluation.request.candidate
-            grown[name] = _Finished((*grown[name].runs, evaluation))
-        later.__dict__["_finished"] = grown
-        return later
+            finished_runs[name] = _FinishedRuns((*finished_runs[name].runs, evaluation))
+        new_history.__dict__["_finished_runs"] = finished_runs
+        return new_history
 
-    def reserving(self, requests: Iterable[Request]) -> "History":
+    def with_pending(self, requests: Iterable[Request]) -> "History":
         """Return this history with these requests pending too."""
-        return self._with(pending=(*self.pending, *requests))
+        return self._copy_with(pending=(*self.pending, *requests))
 
-    def withdrawing(self, *, max_failures: int) -> "History":
+    def with_withdrawn(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that
         count, or whose first run did not report the metric.
 
         Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
         """
-        failed = {failure.request.candidate for failure in self.failures}
-        too_often = {name for name in failed if self.num_counted_failures(name) >= max_failures}
-        return self._with(withdrawn=self.removed | too_often | self.without_metric)
+        failed_candidates = {failure.request.candidate for failure in self.failures}
+        dropped_candidates = {name for name in failed_candidates if self.num_counted_failures(name) >= max_failures}
+        return self._copy_with(withdrawn=self.removed | dropped_candidates | self.candidates_without_metric)
 
-    def _with(self, **changes: Any) -> "History":
+    def _copy_with(self, **changes: Any) -> "History":
         """Return a copy with these changes. What was gathered of the runs goes along."""
-        later = replace(self, **changes)
-        if "_finished" in self.__dict__:
-            later.__dict__["_finished"] = self._finished
-        return later
+        new_history = replace(self, **changes)
+        if "_finished_runs" in self.__dict__:
+            new_history.__dict__["_finished_runs"] = self._finished_runs
+        return new_history
 
-    def first(self, num_evaluations: int) -> "History":
+    def first_evaluations(self, num_evaluations: int) -> "History":
         """Return the history at the moment when `num_evaluations` runs had finished, without pending ones."""
         return replace(self, evaluations=self.evaluations[:num_evaluations], pending=(), failures=())
 
 
-class _Finished:
+class _FinishedRuns:
     """The finished runs of one candidate in the order in which they finished, and what follows from them by replicate:
     read only, shape `(num_finished,)` each."""
 
@@ -300,7 +304,7 @@ class _Finished:
 
     @cached_property
     def counts(self) -> Counts:
-        return counts_in([evaluation.metrics for evaluation in self.by_replicate])
+        return counts_from_metrics([evaluation.metrics for evaluation in self.by_replicate])
 
 
 def _read_only(values: np.ndarray) -> np.ndarray:
@@ -308,10 +312,10 @@ def _read_only(values: np.ndarray) -> np.ndarray:
     return values
 
 
-LARGEST_SCORE = 1e100
+MAX_SCORE = 1e100
 """Squares of scores up to this size do not overflow."""
 
-UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
+INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted")
 """The reasons for which a selection may stop before it names a winner."""
 
 

@@ -17,15 +17,22 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.core.errors import ConfigError, PackageError, code_line_of, describe, not_keys, unknown_name
-from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.errors import (
+    ConfigError,
+    PackageError,
+    code_line_of,
+    describe,
+    unknown_keys_message,
+    unknown_name_message,
+)
+from fiesta_allennlp.core.files import shorten
 
 Registered = TypeVar("Registered", bound="Registrable")
-Added = TypeVar("Added", bound=type)
+RegisteredClass = TypeVar("RegisteredClass", bound=type)
 Record = TypeVar("Record")
-_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
+_cached_type_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
 
-SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
+SIMPLE_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 """The words of a message for each simple type."""
 
 
@@ -40,55 +47,65 @@ class Registrable(ABC):  # noqa: B024, each base names its own
     _registered: ClassVar[Dict[type, Dict[str, type]]] = defaultdict(dict)
 
     @classmethod
-    def register(cls, name: str) -> Callable[[Added], Added]:
+    def register(cls, name: str) -> Callable[[RegisteredClass], RegisteredClass]:
         """Return a decorator that registers a class as `name`. Refuse a name that another class has already; a cell of
         a notebook that runs again replaces its own class. Refuse a class without the base or its methods."""
         base = next(owner for owner in reversed(cls.__mro__) if issubclass(owner, Registrable) and owner != Registrable)
 
-        def add(added: Added) -> Added:
-            owner = Registrable._registered[base].get(name, added)
-            if (owner.__module__, owner.__qualname__) != (added.__module__, added.__qualname__):
+        def add(registered_class: RegisteredClass) -> RegisteredClass:
+            earlier_class = Registrable._registered[base].get(name, registered_class)
+            if (earlier_class.__module__, earlier_class.__qualname__) != (
+                registered_class.__module__,
+                registered_class.__qualname__,
+            ):
                 raise ConfigError(
-                    f"'{name}' is already registered, by {owner.__module__}.{owner.__qualname__}. Choose another name."
+                    f"'{name}' is already registered, by {earlier_class.__module__}.{earlier_class.__qualname__}. "
+                    "Choose another name."
                 )
-            if not issubclass(added, base):
-                raise ConfigError(f"'{name}': {added.__name__} must be a subclass of {base.__name__}.")
-            if missing := ", ".join(sorted(getattr(added, "__abstractmethods__", ()))):
-                raise ConfigError(f"'{name}': {added.__name__} must define {missing}, as its base class documents.")
-            Registrable._registered[base][name] = added
-            return added
+            if not issubclass(registered_class, base):
+                raise ConfigError(f"'{name}': {registered_class.__name__} must be a subclass of {base.__name__}.")
+            if missing := ", ".join(sorted(getattr(registered_class, "__abstractmethods__", ()))):
+                raise ConfigError(
+                    f"'{name}': {registered_class.__name__} must define {missing}, as its base class documents."
+                )
+            Registrable._registered[base][name] = registered_class
+            return registered_class
 
         return add
 
     @classmethod
     def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
         """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
-        registered = Registrable._registered[cls].get(name) if isinstance(name, str) else None
-        if registered is None:
-            raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
-        return registered
+        registered_class = Registrable._registered[cls].get(name) if isinstance(name, str) else None
+        if registered_class is None:
+            raise ConfigError(unknown_name_message(shorten(name), "type", cls.available()))
+        return registered_class
 
     @classmethod
     def available(cls) -> List[str]:
         return sorted(Registrable._registered[cls])
 
 
-def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> Registered:
+def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments: Any) -> Registered:
     """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
 
-    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well. `extras` are
-    finished arguments; those that the constructor does not take are left out. Raise a `ConfigError` if a name is not
-    registered, a key is unknown or missing, or a value has the wrong type.
+    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well. `ready_arguments`
+    are finished arguments; those that the constructor does not take are left out. Raise a `ConfigError` if a name is
+    not registered, a key is unknown or missing, or a value has the wrong type.
     """
     values = dict(mapping)
     built_class = base.by_name(values.pop("type", base.default))
-    parameters, takes_all = _parameters(built_class)
-    unknown = [] if takes_all else [key for key in values if key not in parameters]
+    parameters, has_kwargs = _constructor_parameters(built_class)
+    unknown = [] if has_kwargs else [key for key in values if key not in parameters]
     if unknown:
-        raise ConfigError(not_keys(unknown, built_class.__name__, [name for name in parameters if name not in extras]))
+        raise ConfigError(
+            unknown_keys_message(
+                unknown, built_class.__name__, [name for name in parameters if name not in ready_arguments]
+            )
+        )
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
-    arguments = {key: value_of(value, hints.get(key, Any), key) for key, value in values.items()}
-    arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
+    arguments = {key: convert_value(value, hints.get(key, Any), key) for key, value in values.items()}
+    arguments.update({key: value for key, value in ready_arguments.items() if has_kwargs or key in parameters})
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
             raise ConfigError(f"{built_class.__name__} requires '{name}'.")
@@ -105,42 +122,44 @@ def import_package(name: str) -> None:
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
             importlib.import_module(module.name)
     except Exception as error:  # of the package's own code
-        raise PackageError(f"--include-package {name} cannot be imported: {_why_not(name, error)}") from error
+        raise PackageError(
+            f"--include-package {name} cannot be imported: {_import_failure_reason(name, error)}"
+        ) from error
     finally:
         sys.path.remove("")
 
 
-def _why_not(name: str, error: Exception) -> str:
+def _import_failure_reason(name: str, error: Exception) -> str:
     """Return the reason why a package cannot be imported, and the remedy."""
-    missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-    if missing and f"{name}.".startswith(f"{missing}."):
+    missing_module = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if missing_module and f"{name}.".startswith(f"{missing_module}."):
         return f"{error}. Run the command from the directory that contains it, or add that directory to PYTHONPATH."
     reason = f"{describe(error).rstrip('.')}{code_line_of(error)}."
-    package = missing.partition(".")[0]
+    package = missing_module.partition(".")[0]
     is_dependency = package not in ("", name.partition(".")[0])
     return f"{reason} Install it, for example with `pip install {package}`." if is_dependency else reason
 
 
-def _parameters(built_class: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
+def _constructor_parameters(built_class: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
     """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
     takes even more keys."""
     parameters: Dict[str, inspect.Parameter] = {}
-    takes_all = False
+    has_kwargs = False
     for owner in built_class.__mro__:
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own_parameters, hints = inspect.signature(constructor).parameters, _resolved(constructor)
+        own_parameters, hints = inspect.signature(constructor).parameters, _constructor_type_hints(constructor)
         for name, parameter in list(own_parameters.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 parameters.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
-        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters.values())
-        if not takes_all:
+        has_kwargs = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters.values())
+        if not has_kwargs:
             break
-    return parameters, takes_all
+    return parameters, has_kwargs
 
 
-def _resolved(constructor: Any) -> Dict[str, Any]:
+def _constructor_type_hints(constructor: Any) -> Dict[str, Any]:
     """Return the annotations of a constructor, without those that exist for a type checker alone."""
     try:
         return typing.get_type_hints(constructor)
@@ -153,42 +172,46 @@ def _resolved(constructor: Any) -> Dict[str, Any]:
         return hints
 
 
-def value_of(value: Any, annotation: Any, key: str) -> Any:
+def convert_value(value: Any, annotation: Any, key: str) -> Any:
     """Return a plain value as its annotation describes it, with registered parts built. Raise a `ConfigError` that
     begins with `key` if it has another type. A choice between several types is not checked."""
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    origin, type_arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Union, types.UnionType):
-        kinds = [kind for kind in inner if kind is not type(None)]
-        is_free = len(kinds) > 1 or (value is None and len(kinds) < len(inner))
-        return value if is_free else value_of(value, kinds[0], key)
+        accepted_types = [kind for kind in type_arguments if kind is not type(None)]
+        is_unchecked = len(accepted_types) > 1 or (value is None and len(accepted_types) < len(type_arguments))
+        return value if is_unchecked else convert_value(value, accepted_types[0], key)
     if inspect.isclass(annotation) and issubclass(annotation, Registrable):
         if isinstance(value, annotation):
             return value
         return build(annotation, value if isinstance(value, Mapping) else {"type": value})
     if dataclasses.is_dataclass(annotation) and not isinstance(value, annotation):  # type: ignore[arg-type]
-        return record_of(annotation, _checked(value, Mapping, "an object", key))  # type: ignore[arg-type]
-    if annotation in SIMPLE:
-        return _checked(value, (int, float) if annotation is float else annotation, SIMPLE[annotation], key)
+        return build_record(annotation, _check_type(value, Mapping, "an object", key))  # type: ignore[arg-type]
+    if annotation in SIMPLE_TYPE_NAMES:
+        return _check_type(
+            value, (int, float) if annotation is float else annotation, SIMPLE_TYPE_NAMES[annotation], key
+        )
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
-        items = _checked(value, Mapping, "an object", key).items()
-        return {name: value_of(item, inner[1], f"{key}.{name}") for name, item in items}
+        items = _check_type(value, Mapping, "an object", key).items()
+        return {name: convert_value(item, type_arguments[1], f"{key}.{name}") for name, item in items}
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
-        return [value_of(item, inner[0], key) for item in _checked(value, Sequence, "a list", key)]
+        return [convert_value(item, type_arguments[0], key) for item in _check_type(value, Sequence, "a list", key)]
     return value
 
 
-def record_of(record: Type[Record], values: Mapping[str, Any]) -> Record:
+def build_record(record_class: Type[Record], values: Mapping[str, Any]) -> Record:
     """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
     have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
-    hints = _hints(record)
-    return record(**{name: value_of(values[name], hint, name) for name, hint in hints.items() if name in values})
-
-
-def _checked(value: Any, expected: Any, type_name: str, key: str) -> Any:
-    is_lookalike = (isinstance(value, bool) and expected is not bool) or (
-        isinstance(value, str) and expected is not str
+    hints = _cached_type_hints(record_class)
+    return record_class(
+        **{name: convert_value(values[name], hint, name) for name, hint in hints.items() if name in values}
     )
-    is_number = isinstance(value, (int, float)) and expected == (int, float)
-    if is_lookalike or not isinstance(value, expected) or (is_number and not abs(value) <= sys.float_info.max):
-        raise ConfigError(f"{key} must be {type_name} but got {shortened(json.dumps(value, default=str))}.")
+
+
+def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any:
+    is_lookalike = (isinstance(value, bool) and expected_type is not bool) or (
+        isinstance(value, str) and expected_type is not str
+    )
+    is_number = isinstance(value, (int, float)) and expected_type == (int, float)
+    if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
+        raise ConfigError(f"{key} must be {type_name} but got {shorten(json.dumps(value, default=str))}.")
     return value

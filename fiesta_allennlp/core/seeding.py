@@ -35,24 +35,24 @@ def candidate_key(name: Optional[str]) -> int:
     return 0 if name is None else int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
 
 
-def _sequence(seed: int, stream: int, candidate: Optional[str], number: int) -> np.random.SeedSequence:
+def _seed_sequence(seed: int, stream: int, candidate: Optional[str], number: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(stream, candidate_key(candidate), number))
 
 
-def _numbers(sequence: np.random.SeedSequence, count: int) -> "list[int]":
+def _draw_seeds(sequence: np.random.SeedSequence, count: int) -> "list[int]":
     return [int(word) >> (32 - SEED_BITS) for word in sequence.generate_state(count, np.uint32)]
 
 
 def split_seed(seed: int, replicate: int, candidate: Optional[str] = None) -> int:
     """Return the seed of split `replicate`, of all candidates or of `candidate` alone."""
-    return _numbers(_sequence(seed, SPLIT_STREAM, candidate, replicate), 1)[0]
+    return _draw_seeds(_seed_sequence(seed, SPLIT_STREAM, candidate, replicate), 1)[0]
 
 
 def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
     """Return the request for one run with all of its seeds. With `shared_splits`, replicate k of every candidate is
     trained on split k."""
-    sequence = _sequence(seed, TRAINING_STREAM, candidate, replicate)
-    random_seed, numpy_seed, pytorch_seed = _numbers(sequence, 3)
+    sequence = _seed_sequence(seed, TRAINING_STREAM, candidate, replicate)
+    random_seed, numpy_seed, pytorch_seed = _draw_seeds(sequence, 3)
     return Request(
         candidate=candidate,
         replicate=replicate,
@@ -66,16 +66,16 @@ def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bo
 def document_order(seed: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
     """Return the random order of the documents, for all candidates or for `candidate` alone. Shape:
     `(num_documents,)`."""
-    return np.random.default_rng(_sequence(seed, DOCUMENTS_STREAM, candidate, 0)).permutation(num_documents)
+    return np.random.default_rng(_seed_sequence(seed, DOCUMENTS_STREAM, candidate, 0)).permutation(num_documents)
 
 
 def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
     """Return the generator for the strategy's next choice. It is keyed by how many runs were ever reserved, so a
     resumed selection makes the same draw."""
-    return np.random.default_rng(_sequence(seed, STRATEGY_STREAM, None, num_reserved))
+    return np.random.default_rng(_seed_sequence(seed, STRATEGY_STREAM, None, num_reserved))
 
 
-def second_seed(seed: int) -> int:
+def second_stage_seed(seed: int) -> int:
     """Return the master seed of a search's second stage, whose runs all differ from those of the first stage."""
     words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
     return int(words[0]) << 64 | int(words[1])
@@ -84,4 +84,4 @@ def second_seed(seed: int) -> int:
 def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
     """Return a generator for one repetition of a replay, or `candidate`'s own. Replays with equal seeds meet the same
     scores whatever their strategies, so they can be compared in pairs."""
-    return np.random.default_rng(_sequence(seed, stream, candidate, repetition))
+    return np.random.default_rng(_seed_sequence(seed, stream, candidate, repetition))

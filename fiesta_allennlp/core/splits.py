@@ -6,7 +6,7 @@ from fiesta_allennlp.core.errors import DataError
 if TYPE_CHECKING:
     import numpy as np
 
-PARTS = ("train", "validation", "test")
+SET_NAMES = ("train", "validation", "test")
 
 SUM_TOLERANCE = 0.001
 """The most by which the ratios of a split may miss 1, because they are typed with few digits."""
@@ -16,8 +16,8 @@ SUM_TOLERANCE = 0.001
 class Division:
     """The division of the data into training, validation and test set, and the set that is scored.
 
-    `ratios` are the shares of `parts` in a random split, empty for the official sizes. With `is_official`, the sets are
-    those of the config. If `validation` is scored, a random split has no test set, and the pool does not hold the
+    `ratios` are the shares of `set_names` in a random split, empty for the official sizes. With `is_official`, the sets
+    are those of the config. If `validation` is scored, a random split has no test set, and the pool does not hold the
     official one; `keeps_test` gives it a test set that no run looks at. Programs may do without a validation set, if
     they are scored on the test set.
     """
@@ -29,27 +29,27 @@ class Division:
     has_validation: bool = True
 
     @property
-    def parts(self) -> Tuple[str, ...]:
-        needed = PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
+    def set_names(self) -> Tuple[str, ...]:
+        needed = SET_NAMES if self.keeps_test else SET_NAMES[: SET_NAMES.index(self.scored) + 1]
         return tuple(part for part in needed if part != "validation" or self.has_validation)
 
-    def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
+    def used_paths(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
         """Return the official data paths, by part, that a run reads."""
-        return {part: path for part, path in paths.items() if self.is_official or part in self.parts}
+        return {part: path for part, path in paths.items() if self.is_official or part in self.set_names}
 
 
-AT_OFFICIAL_RATIOS = Division()
+OFFICIAL_RATIOS_DIVISION = Division()
 """Random splits with sets of the official sizes, scored on the test set."""
 
 
-def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
+def check_ratios(ratios: Sequence[float], set_names: Sequence[str]) -> None:
     """Refuse shares that do not say how large each of these parts is."""
     total = sum(ratios)
-    if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
-        listed = ",".join(f"{ratio:g}" for ratio in ratios)
+    if len(ratios) != len(set_names) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
+        ratios_text = ",".join(f"{ratio:g}" for ratio in ratios)
         raise DataError(
-            f"split ratios must be {len(parts)} positive numbers ({', '.join(parts)}) that sum to 1 but got {listed}, "
-            f"which sum to {total:g}."
+            f"split ratios must be {len(set_names)} positive numbers ({', '.join(set_names)}) that sum to 1 but got "
+            f"{ratios_text}, which sum to {total:g}."
         )
 
 
@@ -61,17 +61,17 @@ class Split:
     validation: "np.ndarray"
     test: "np.ndarray"
 
-    def part(self, name: str) -> "np.ndarray":
+    def indices_of(self, name: str) -> "np.ndarray":
         """Return the indices of the part called `train`, `validation` or `test`. Shape: `(size_of_part,)`."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[name]
 
     @property
     def sizes(self) -> Dict[str, int]:
-        return {name: len(self.part(name)) for name in PARTS}
+        return {name: len(self.indices_of(name)) for name in SET_NAMES}
 
 
-def group_targets(
-    sizes: Mapping[str, int], *, ratios: Sequence[float] = (), parts: Sequence[str] = PARTS
+def target_sizes(
+    sizes: Mapping[str, int], *, ratios: Sequence[float] = (), set_names: Sequence[str] = SET_NAMES
 ) -> Dict[str, int]:
     """Return the sizes that every random split aims at: those of the official parts, or `ratios` of all instances.
 
@@ -80,8 +80,8 @@ def group_targets(
     """
     total = sum(sizes.values())
     if ratios:
-        check_ratios(ratios, parts)
-        targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
+        check_ratios(ratios, set_names)
+        targets = {part: round(ratio * total) for part, ratio in zip(set_names, ratios, strict=True)}
         targets["train"] += total - sum(targets.values())  # the rest is for training
         if empty := [part for part, size in targets.items() if size < 1]:
             raise DataError(
@@ -89,15 +89,17 @@ def group_targets(
                 f"{empty[0]} set would be empty. Increase its ratio, or add data."
             )
         return targets
-    substitutes = (("validation", "test"), ("test", "validation"))
-    held_out = {part: sizes.get(part) or sizes.get(substitute, 0) for part, substitute in substitutes if part in parts}
-    train = total - sum(held_out.values())
-    if not all(held_out.values()) or train < 1:
+    substitute_sets = (("validation", "test"), ("test", "validation"))
+    held_out_sizes = {
+        part: sizes.get(part) or sizes.get(substitute, 0) for part, substitute in substitute_sets if part in set_names
+    }
+    train_size = total - sum(held_out_sizes.values())
+    if not all(held_out_sizes.values()) or train_size < 1:
         raise DataError(
             "random splits take their ratios from the official sets, which must include a training set and a smaller "
             f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
         )
-    return {"train": train, **held_out}
+    return {"train": train_size, **held_out_sizes}
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
@@ -112,29 +114,34 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     """
     import numpy as np  # the settings import this module, and --help needs no NumPy
 
-    codes: Dict[Hashable, int] = {}
-    group_codes = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
-    parts = [part for part in PARTS if part in targets or part == "train"]
-    if len(codes) < len(parts):
+    code_by_group: Dict[Hashable, int] = {}
+    group_codes = np.array([code_by_group.setdefault(group, len(code_by_group)) for group in groups], dtype=int)
+    parts = [part for part in SET_NAMES if part in targets or part == "train"]
+    if len(code_by_group) < len(parts):
         raise DataError(
             f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(groups)} instances of "
-            f"the pool form only {len(codes)}."
+            f"the pool form only {len(code_by_group)}."
         )
-    order = np.random.RandomState(seed).permutation(len(codes))
-    group_sizes = np.bincount(group_codes, minlength=len(codes))[order]
-    num_test = _cut(group_sizes, targets["test"], num_left=len(parts) - 1) if "test" in targets else 0
+    order = np.random.RandomState(seed).permutation(len(code_by_group))
+    group_sizes = np.bincount(group_codes, minlength=len(code_by_group))[order]
+    num_test = (
+        _num_leading_groups(group_sizes, targets["test"], min_groups_left=len(parts) - 1) if "test" in targets else 0
+    )
     remaining_sizes = group_sizes[num_test:]
-    num_validation = _cut(remaining_sizes, targets["validation"], num_left=1) if "validation" in targets else 0
-    part_by_group = np.zeros(len(codes), dtype=int)
+    num_validation = (
+        _num_leading_groups(remaining_sizes, targets["validation"], min_groups_left=1) if "validation" in targets else 0
+    )
+    part_by_group = np.zeros(len(code_by_group), dtype=int)
     part_by_group[order[num_test : num_test + num_validation]] = 1
     part_by_group[order[:num_test]] = 2
     part_by_instance = part_by_group[group_codes]
-    return Split(*(np.flatnonzero(part_by_instance == index) for index in range(len(PARTS))))
+    return Split(*(np.flatnonzero(part_by_instance == index) for index in range(len(SET_NAMES))))
 
 
-def _cut(group_sizes: "np.ndarray", target: int, *, num_left: int) -> int:
-    """Return the number of leading groups nearest to `target` instances: at least 1, leaving `num_left` groups."""
+def _num_leading_groups(group_sizes: "np.ndarray", target: int, *, min_groups_left: int) -> int:
+    """Return the number of leading groups nearest to `target` instances: at least 1, leaving `min_groups_left`
+    groups."""
     import numpy as np
 
-    reached = np.cumsum(group_sizes)[: len(group_sizes) - num_left]
-    return int(np.argmin(np.abs(reached - target))) + 1
+    cumulative_sizes = np.cumsum(group_sizes)[: len(group_sizes) - min_groups_left]
+    return int(np.argmin(np.abs(cumulative_sizes - target))) + 1

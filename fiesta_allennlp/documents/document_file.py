@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.files import read_lines, shortened
+from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.tasks import Task
 
 FIELDS = ("id", "items", "label", "tags", "spans")
@@ -50,7 +50,7 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
     """Read and check a file. `names` maps names of `FIELDS` to those of the file. Raise a `DataError` with the line."""
     lines: Dict[str, int] = {}
     documents: List[Document] = []
-    for line, record in read_lines(path):
+    for line, record in read_jsonl(path):
         where = f"{path}, line {line}"
         document = _document(record, line, task, names, where)
         if document.id in lines:
@@ -83,7 +83,7 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
     id_ = fields.pop(name, None)
     if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
         raise DataError(
-            f"{where}: '{name}' must be a string or a whole number but is {shortened(id_)}. Add it, or set the name of "
+            f"{where}: '{name}' must be a string or a whole number but is {shorten(id_)}. Add it, or set the name of "
             "its field with --fields id=FIELD."
         )
     listed = names.get("items", "items")
@@ -92,7 +92,7 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
         return Document(str(id_), line, item.fields, (item,), has_items=False)
     listing = fields.pop(listed)
     if not isinstance(listing, list) or not listing or not all(isinstance(item, dict) for item in listing):
-        raise DataError(f"{where}: '{listed}' must be a list of one or more objects but is {shortened(listing)}.")
+        raise DataError(f"{where}: '{listed}' must be a list of one or more objects but is {shorten(listing)}.")
     items = tuple(_item(item, task, names, f"{where}, item {i}") for i, item in enumerate(listing, start=1))
     for gold_field in task.gold_fields:
         fields.pop(names.get(gold_field, gold_field), None)
@@ -114,4 +114,4 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
-        raise DataError(f"{where}: '{names.get(name, name)}': {error} but is {shortened(value)}.") from error
+        raise DataError(f"{where}: '{names.get(name, name)}': {error} but is {shorten(value)}.") from error

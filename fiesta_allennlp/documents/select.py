@@ -12,7 +12,7 @@ from joblib import cpu_count
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, plainly
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.registry import build
@@ -39,7 +39,7 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 def parse_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
     named_sources = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
-    check_names(named_sources, what="system", least=2, remedy=f"Pass each as {FORMS}.")
+    check_names(named_sources, noun="system", min_count=2, remedy=f"Pass each as {FORMS}.")
     return {name: Candidate(name, source, _config(name, source)) for name, source in named_sources}
 
 
@@ -88,7 +88,7 @@ def _naming(name: str, system: Candidate) -> Iterator[None]:
     try:
         yield
     except (FiestaError, OSError) as error:
-        raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
+        raise ConfigError(f"system '{name}' ({system.source}): {describe_as_sentence(error)}") from error
 
 
 def _stem(path: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tupl
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import delete, replacing, shorten_log
+from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import Begun
@@ -151,13 +151,13 @@ class QueueingExecutor(Executor, ABC):
             return outcome
         name = outcome.request.name
         try:
-            for path in self._directory.large(name):
+            for path in self._directory.large_files(name):
                 delete(path)
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
             log_copy = next(log for log in logs if not log.exists())
             log_copy.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
             shorten_log(self._directory.evaluation_log(name))
-            with replacing(log_copy) as temporary_path:
+            with atomic_replacement(log_copy) as temporary_path:
                 shutil.copyfile(self._directory.evaluation_log(name), temporary_path)
         except OSError as error:
             logger.warning("cannot keep the log of %s: %s", name, error)

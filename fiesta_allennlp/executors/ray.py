@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, describe
-from fiesta_allennlp.core.files import PART
+from fiesta_allennlp.core.files import PART_SUFFIX
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running, check_above_zero, import_for
@@ -341,7 +341,7 @@ class RayExecutor(QueueingExecutor):
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""
         target = self._directory.evaluation(request.name)
-        temporary_path = target.with_name(target.name + PART)
+        temporary_path = target.with_name(target.name + PART_SUFFIX)
         shutil.rmtree(temporary_path, ignore_errors=True)
         temporary_path.mkdir(parents=True)
         for name, content in files.items():

@@ -3,7 +3,7 @@ import time
 from typing import Any, Collection, Dict, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.queueing import Running
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
@@ -50,7 +50,7 @@ class WorkersExecutor(SharedQueueExecutor):
         num_runs_text = (
             "as many at a time as there are workers" if self._workers == "auto" else f"up to {self.slots} at a time"
         )
-        return f"{num_runs_text}, by workers of `{command('worker')}`"
+        return f"{num_runs_text}, by workers of `{full_command('worker')}`"
 
     @property
     def _own_terms(self) -> Dict[str, Any]:
@@ -61,7 +61,7 @@ class WorkersExecutor(SharedQueueExecutor):
             return ""
         root = self._directory.root.absolute()
         root = root.parent if RunDirectory(root.parent).screening.root == root else root  # workers serve both stages
-        return f"Waiting for workers: run `{command('worker')} {root}`"
+        return f"Waiting for workers: run `{full_command('worker')} {root}`"
 
     def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
         """End all workers if the selection has ended. If it was interrupted, let them finish their runs."""

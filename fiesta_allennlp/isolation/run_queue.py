@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.files import PART, read_own, replacing
+from fiesta_allennlp.core.files import PART_SUFFIX, atomic_replacement, read_own_file
 
 if TYPE_CHECKING:
     from fiesta_allennlp.core.records import Outcome, Request
@@ -114,7 +114,7 @@ class RunQueue:
         write here."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
-        with replacing(self.root / TERMS) as temporary_path:
+        with atomic_replacement(self.root / TERMS) as temporary_path:
             temporary_path.write_text(json.dumps(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(exist_ok=True)
@@ -141,7 +141,7 @@ class RunQueue:
     @property
     def terms(self) -> Dict[str, Any]:
         """The terms on which workers make the runs."""
-        terms: Dict[str, Any] = json.loads(read_own(self.root / TERMS))
+        terms: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS))
         return terms
 
     def silence(self) -> Dict[str, float]:
@@ -164,7 +164,7 @@ class RunQueue:
         return ticket
 
     def put(self, ticket: str, work: "Work") -> None:
-        with replacing(self.root / WAITING / ticket) as temporary_path:
+        with atomic_replacement(self.root / WAITING / ticket) as temporary_path:
             temporary_path.write_bytes(pickle.dumps(work))
 
     def waiting(self) -> List[str]:
@@ -180,7 +180,7 @@ class RunQueue:
         return _by_ticket(self.root / DONE)
 
     def outcome(self, claim: Claim) -> "Outcome":
-        outcome: "Outcome" = pickle.loads(read_own(self._outcome(claim.ticket)))
+        outcome: "Outcome" = pickle.loads(read_own_file(self._outcome(claim.ticket)))
         return outcome
 
     def forget(self, claim: Claim) -> None:
@@ -250,7 +250,7 @@ class RunQueue:
         return None
 
     def work(self, claim: Claim) -> "Work":
-        work: "Work" = pickle.loads(read_own(self.root / TAKEN / claim.name))
+        work: "Work" = pickle.loads(read_own_file(self.root / TAKEN / claim.name))
         return work
 
     def has(self, claim: Claim) -> bool:
@@ -261,7 +261,7 @@ class RunQueue:
         """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
         of an attempt that was given up."""
         with suppress(FileNotFoundError):
-            with replacing(self._outcome(claim.ticket)) as temporary_path:
+            with atomic_replacement(self._outcome(claim.ticket)) as temporary_path:
                 temporary_path.write_bytes(pickle.dumps(outcome))
             if _has_moved(self.root / TAKEN / claim.name, self.root / DONE / claim.name):
                 return True
@@ -280,7 +280,9 @@ class RunQueue:
 def _names(directory: Path) -> List[str]:
     """Return the names of complete files; none if there is no directory."""
     with suppress(FileNotFoundError):
-        return sorted(name for name in os.listdir(directory) if not (name.startswith(NFS) or name.endswith(PART)))
+        return sorted(
+            name for name in os.listdir(directory) if not (name.startswith(NFS) or name.endswith(PART_SUFFIX))
+        )
     return []
 
 

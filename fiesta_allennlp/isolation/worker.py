@@ -25,9 +25,9 @@ from fiesta_allennlp.core.errors import (
     ProgramError,
     ProgramKilledError,
     ReaderError,
-    explained,
+    describe_with_line,
 )
-from fiesta_allennlp.core.files import not_through_links, shorten_log
+from fiesta_allennlp.core.files import open_without_links, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
@@ -73,7 +73,7 @@ def evaluate_here(work: Work) -> Outcome:
     try:
         return run_logged(_evaluated, work, log=work.log, settings=work.settings)
     except BaseException as error:
-        return Failure(work.request, kind=_kind(error, work.directory), error=explained(error))
+        return Failure(work.request, kind=_kind(error, work.directory), error=describe_with_line(error))
 
 
 def _evaluated(work: Work) -> Outcome:
@@ -109,7 +109,7 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     """Call `work` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and it
     never outlives the parent process."""
     _die_with_parent()
-    with open(log, "ab", buffering=0, opener=not_through_links) as log_file:
+    with open(log, "ab", buffering=0, opener=open_without_links) as log_file:
         os.dup2(log_file.fileno(), 1)
         os.dup2(log_file.fileno(), 2)
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -140,7 +140,7 @@ def run_for_parent(work: Callable[..., Any], *args: Any, log: Path, settings: Wo
     except BaseException as error:
         if isinstance(error, FiestaError) and type(error).__module__ == FiestaError.__module__:
             raise
-        raise ForeignError(explained(error)) from None
+        raise ForeignError(describe_with_line(error)) from None
 
 
 def _die_with_parent() -> None:

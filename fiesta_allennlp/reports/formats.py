@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from rich.table import Table
 
-from fiesta_allennlp.core.errors import LAYOUT, visible
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 from fiesta_allennlp.selection.console import SteadyConsole
 from fiesta_allennlp.selection.result import decimals_of
 from fiesta_allennlp.selection.summary import (
@@ -91,7 +91,7 @@ def _cut(text: str, length: int) -> str:
 
 def one_line(text: str) -> str:
     """Return text without line ends, with its other invisible characters written as escapes."""
-    return visible(" ".join(text.split()))
+    return escape_invisible(" ".join(text.split()))
 
 
 def escape_markdown(text: str) -> str:
@@ -122,7 +122,7 @@ class Shown:
 
 def render(template: str, **values: Any) -> str:
     """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
-    return visible(_environment().get_template(template).render(**values), keep=LAYOUT)
+    return escape_invisible(_environment().get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
 
 
 def prose(name: str, *args: Any, **values: Any) -> str:
@@ -134,7 +134,7 @@ def prose(name: str, *args: Any, **values: Any) -> str:
 def render_paragraphs(template: str, **values: Any) -> List[str]:
     """Fill in a file of `templates`, and return each paragraph as one line. Invisible characters in values become
     escapes."""
-    plain = _environment().overlay(finalize=lambda value: visible(str(value)))
+    plain = _environment().overlay(finalize=lambda value: escape_invisible(str(value)))
     paragraphs = re.split(r"\n{2,}", plain.get_template(template).render(**values).strip())
     return [" ".join(paragraph.split("\n")) for paragraph in paragraphs]
 

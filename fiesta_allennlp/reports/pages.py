@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import replacing, to_csv
+from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.formats import TEMPLATES, prose, render, render_rows
 from fiesta_allennlp.reports.record import Report
@@ -50,7 +50,7 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary_path:
+    with atomic_replacement(path) as temporary_path:
         temporary_path.write_text(text, encoding="utf-8", newline="")
 
 
@@ -59,11 +59,11 @@ def render_csv(report: Report) -> str:
     csv_text = io.StringIO()
     writer = csv.writer(csv_text, lineterminator="\n")
     writer.writerow(["candidate", "split", "seed", "score", "development_score", "metric"])
-    metric = to_csv(Metric(report.metric, report.minimise).typed)
+    metric = to_csv_cell(Metric(report.metric, report.minimise).typed)
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([to_csv(candidate.name), *row, metric] for row in zip(*columns, strict=True))
+        writer.writerows([to_csv_cell(candidate.name), *row, metric] for row in zip(*columns, strict=True))
     return csv_text.getvalue()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from rich.console import Console
 from rich.table import Table
 
-from fiesta_allennlp.core.records import UNDECIDED
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
 from fiesta_allennlp.selection.progress import Columns, number_table, remaining_text, repetition_bar, table_of
 from fiesta_allennlp.selection.result import CandidateResult, decimals_of
@@ -132,6 +132,6 @@ def next_table(next_runs: NextRuns) -> Table:
 def next_in_words(next_runs: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
     result = next_runs.result
-    loss = loss_text(result.leading, result.expected_loss) if result.stopped_by in (None, *UNDECIDED) else ""
+    loss = loss_text(result.leading, result.expected_loss) if result.stopped_by in (None, *INCONCLUSIVE_REASONS) else ""
     template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss}
     return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

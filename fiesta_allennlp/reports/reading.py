@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.core.errors import ConfigError, StoreError, command, did_you_mean, visible
-from fiesta_allennlp.core.names import legend
-from fiesta_allennlp.core.records import UNDECIDED, Decision, History
-from fiesta_allennlp.core.registry import build, record_of
+from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, escape_invisible, full_command
+from fiesta_allennlp.core.names import numbered_legend
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
+from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.database import understood
@@ -99,7 +99,7 @@ class Origin:
 
     @property
     def legend(self) -> Tuple[str, ...]:
-        return legend(self.values)
+        return numbered_legend(self.values)
 
     @property
     def on_official_splits(self) -> bool:
@@ -165,7 +165,7 @@ class Reading(Origin):
 
     def directed(self, history: History) -> History:
         """Return the history for the belief, with negated scores if the metric is minimised."""
-        return history.turned if self.metric.minimise else history
+        return history.negated if self.metric.minimise else history
 
     @property
     def development(self) -> Optional[str]:
@@ -193,7 +193,7 @@ class Reading(Origin):
         """Refuse the name of an unknown candidate."""
         names = self.history.candidates
         if name not in names:
-            hint = did_you_mean(name, names, most=2)
+            hint = did_you_mean(name, names, max_names=2)
             raise ConfigError(f"{self.name}: unknown candidate '{name}'.{hint} Candidates: {', '.join(names)}.")
 
     def restricted(self, names: Sequence[str]) -> "Reading":
@@ -268,11 +268,11 @@ def _documents_reading(stored: Stored) -> Reading:
     if facts is None:
         raise StoreError(
             f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
-            f"{command('documents')} -s {root} --recover. This repeats no query."
+            f"{full_command('documents')} -s {root} --recover. This repeats no query."
         )
     with understood(stored.directory.store):
         settings = DocumentSettings(**overlay(stored.meta.settings or {}, settings_class=DocumentSettings))
-        document_facts = record_of(DocumentFacts, facts)
+        document_facts = build_record(DocumentFacts, facts)
     task = task_of(settings)
     choice = DocumentChoice.of(settings, task, document_facts, stored.names)
     metric, params = Metric.of(task.metric), choice.strategy_params
@@ -298,7 +298,7 @@ def _selection_reading(
         decision = replace(decision, stopped_by=stored.stopped_by(history))
     rng = strategy_rng(int(stored.meta.seed or 0), len(history.evaluations))
     decision = replace(decision, plain_loop=strategy.plain_loop(history, rng))
-    if decision.stopped_by in UNDECIDED:
+    if decision.stopped_by in INCONCLUSIVE_REASONS:
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     scores = {name: history.scores(name).tolist() for name in history.candidates}
     base_strategy = getattr(strategy, "strategy", strategy)
@@ -306,7 +306,7 @@ def _selection_reading(
         name=str(stored.directory.root),
         notes=tuple(score_notes(scores, metric)),
         stored=stored,
-        metric=replace(metric, name=visible(metric.name)),  # somebody else may have chosen it
+        metric=replace(metric, name=escape_invisible(metric.name)),  # somebody else may have chosen it
         history=history,
         decision=decision,
         belief=build(Belief, params["belief"]),

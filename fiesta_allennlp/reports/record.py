@@ -11,7 +11,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import digest_of
+from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.reports.candidates import (
@@ -54,7 +54,7 @@ def checklist_of(reading: Reading) -> Checklist:
     if reading.compared:
         return tuple((f"{name}: {key}", value) for name, side in reading.compared for key, value in checklist_of(side))
     if reading.table is not None:
-        file_digests = (f"{Path(file).name}, SHA-256 {digest_of(Path(file))}" for file in reading.table_files)
+        file_digests = (f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in reading.table_files)
         values: Dict[str, Any] = {"result": reading.result, "environments": [environment()]}
         values["source"] = "; ".join(file_digests) or "rows from Python"
         return render_rows("checklist.j2", reading=reading, table=reading.table, config_text=_as_text, **values)
@@ -335,9 +335,9 @@ def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
     num_runs = len(history.evaluations)
     point_sizes = np.unique(np.linspace(num_runs, 1, num=min(num_runs, MOST_POINTS), dtype=int)) if num_runs else []
     prob_best_path: List[PathPoint] = []
-    prefix = history.first(0)
+    prefix = history.first_evaluations(0)
     for size in map(int, point_sizes):
-        prefix = prefix.after(history.evaluations[len(prefix.evaluations) : size])
+        prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : size])
         begun = tuple(name for name in prefix.active if prefix.num_finished(name))
         begun_history = prefix if begun == prefix.active else replace(prefix, candidates=begun, withdrawn=frozenset())
         prob_best_path.append(PathPoint(size, believed(begun_history, belief).decision.prob_best))

@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.records import Decision, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.reports.pages import refuse_link, write_report
@@ -94,8 +94,8 @@ def read_pair(texts: Tuple[str, str], source: Optional[Reading], settings: Repor
     first_reading, second_reading = (_single_candidate(text, source, settings) for text in texts)
     if first_reading.by_documents or second_reading.by_documents:
         raise ConfigError(
-            f"--compare does not support selections made with {command('documents')}. Without --compare, the report "
-            "covers all systems, with their intervals and P(best)."
+            f"--compare does not support selections made with {full_command('documents')}. Without --compare, the "
+            "report covers all systems, with their intervals and P(best)."
         )
     is_same_source = Path(first_reading.name).resolve() == Path(second_reading.name).resolve()
     if settings.paired and (is_same_source or first_reading.is_selection or second_reading.is_selection):

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.files import from_csv
+from fiesta_allennlp.core.files import from_csv_cell
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.formats import Lines, Shown
 from fiesta_allennlp.reports.words import replay_in_words, replay_table, selection_in_words, selection_table
@@ -33,7 +33,7 @@ class SelectionResult(Shown, Result):
         with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as rows:
             for row in csv.DictReader(rows):
                 if row["status"] == "finished":
-                    scores[from_csv(row["candidate"])].append(float(row["score"]))
+                    scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
         return scores
 
     def shown(self) -> Lines:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.names import legend
-from fiesta_allennlp.core.seeding import second_seed
+from fiesta_allennlp.core.names import numbered_legend
+from fiesta_allennlp.core.seeding import second_stage_seed
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
@@ -97,7 +97,7 @@ def screening_report(
     directory is not that second stage."""
     with reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
-        if meta.seed is None or str(second_seed(int(meta.seed))) != seed:
+        if meta.seed is None or str(second_stage_seed(int(meta.seed))) != seed:
             return None
         settings = stored_search(meta)
         history = store.history(max_failures=settings.max_failures)
@@ -127,7 +127,9 @@ def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
         "is_over": selected is None,
         "num_failed": len(screened.candidates) - len(scores),
         "finalists": finalists_of(scores, candidates, Metric.of(screened.metric)),
-        "values": legend({config.name: config.values for config in screened.candidates if config.name in names}),
+        "values": numbered_legend(
+            {config.name: config.values for config in screened.candidates if config.name in names}
+        ),
     }
     return tuple(render_paragraphs("search.j2", **template_values))
 

@@ -10,8 +10,8 @@ from typing import Iterator, Optional, Tuple
 from rich.table import Table
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import command
-from fiesta_allennlp.core.names import legend
+from fiesta_allennlp.core.errors import full_command
+from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.reports.reading import Reading, read_directory
@@ -63,7 +63,7 @@ def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
                 life = f"last sign of life {duration_text(round(seconds))} ago"
                 yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {life}."
             if not silence:
-                yield f"No worker is there. Start one: {command('worker')} {root}"
+                yield f"No worker is there. Start one: {full_command('worker')} {root}"
 
 
 def _selection_status(reading: Reading) -> Status:
@@ -93,7 +93,7 @@ def _screening_status(stored: Stored) -> Status:
         f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed_configs(history))} failed"
     )
     sentences = (f"The screening is {state}.", f"{num_runs_text}, {len(history.pending)} {pending_word}.")
-    values = legend(stored.values(evaluation.request.candidate for evaluation in best))
+    values = numbered_legend(stored.values(evaluation.request.candidate for evaluation in best))
     return Status(table, tuple(filter(None, (*sentences, *values, _last_finished(history)))), stored.running)
 
 

@@ -8,7 +8,7 @@ from typing import Dict, Iterable, Iterator, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.lock import is_locked
@@ -53,8 +53,8 @@ class Stored:
 
     def values(self, names: Iterable[str]) -> Dict[str, str]:
         """Return the values of those candidates that have a number instead of a name."""
-        values = {candidate.name: values_in(candidate.source) for candidate in self.candidates}
-        return {name: values[name] for name in names if name.startswith(NUMBER)}
+        values = {candidate.name: values_text(candidate.source) for candidate in self.candidates}
+        return {name: values[name] for name in names if name.startswith(NUMBERED_PREFIX)}
 
     @property
     def running(self) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.core.errors import command
-from fiesta_allennlp.core.records import UNDECIDED, Evaluation, Outcome
+from fiesta_allennlp.core.errors import full_command
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric, scale_notes
@@ -118,7 +118,7 @@ def _plan_shown(table: Table, plan: Any, strategy: Mapping[str, Any], *, prepare
     stop = {"stop": strategy["stop"]["type"]} if "stop" in strategy else {}
     options = join_pairs({key: value for key, value in {**strategy, **stop}.items() if key not in ("type", "belief")})
     commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
-    values = {"strategy": strategy, "options": options or "defaults", "plan_command": command("plan")}
+    values = {"strategy": strategy, "options": options or "defaults", "plan_command": full_command("plan")}
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **values)]
 
 
@@ -191,7 +191,7 @@ def ended_in_words(result: Result) -> str:
     if stopped_by == "failures":
         survivors = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
         return f"No comparison: after {work}, {survivors} left. The others failed too often; see the reasons for each."
-    if stopped_by in UNDECIDED:
+    if stopped_by in INCONCLUSIVE_REASONS:
         limit = "is the limit" if stopped_by == "max_hours" else "leaves too few runs to decide"
         return f"Inconclusive after {work}: {flag(str(stopped_by))} {limit}. {leading_two_in_words(result)}".strip()
     confidence = result.confidence
@@ -350,4 +350,4 @@ def scores_in_words(result: Result, **template_values: Any) -> List[str]:
 
 def replay_in_words(summary: Mapping[str, Any]) -> List[str]:
     template_values = {"minimise": False, "notes": (), **summary}
-    return render_paragraphs("replay.j2", **template_values, plan=command("plan"))
+    return render_paragraphs("replay.j2", **template_values, plan=full_command("plan"))

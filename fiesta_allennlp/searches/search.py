@@ -13,10 +13,10 @@ import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, combined, command
-from fiesta_allennlp.core.names import NUMBER, values_in
+from fiesta_allennlp.core.errors import ConfigError, StoreError, combine_messages, full_command
+from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import Candidate, Decision, History
-from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_seed
+from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_stage_seed
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.searches.searchers import Points
@@ -160,7 +160,8 @@ class Screening(Trainings):
         order = (*self.strategy.ranked(history), *failed_configs(history))
         drawn = self.roster.given
         configs = (
-            replace(ScreenedConfig.of(history, decision, name), values=values_in(drawn[name].source)) for name in order
+            replace(ScreenedConfig.of(history, decision, name), values=values_text(drawn[name].source))
+            for name in order
         )
         metric = self.settings.scored_by.typed
         return ScreeningResult(
@@ -197,7 +198,9 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
             f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
             f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
         )
-    specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
+    specs = [
+        CandidateSpec(template, point, f"{NUMBERED_PREFIX}{row}") for row, point in enumerate(pool.points, start=1)
+    ]
     candidate_of(specs[0], settings)  # reports an error that all of them share only once
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
@@ -208,7 +211,7 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
-            raise ConfigError(combined(refusals, what="points of the space are invalid"))
+            raise ConfigError(combine_messages(refusals, noun="points of the space are invalid"))
         check_variables(specs, settings.overrides)
     return candidates
 
@@ -284,7 +287,7 @@ def _select(screened: ScreeningResult, directory: RunDirectory, console: Console
     selection_settings = replace(
         settings.selection(),
         candidates=tuple(f"{name}={sources[name]}" for name in finalists),
-        seed=second_seed(int(str(stage.meta.seed))),
+        seed=second_stage_seed(int(str(stage.meta.seed))),
         max_hours=_hours_left(settings.max_hours, stage.meta),
     )
     return SearchSummary(screened, run_selection(Trainings, selection_settings, directory.root, console=console))
@@ -293,7 +296,9 @@ def _select(screened: ScreeningResult, directory: RunDirectory, console: Console
 def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Resume the second stage."""
     if not directory.screening.store.is_file():
-        raise StoreError(f"{directory.root} has no screening. If {command('select')} began it, resume it with that.")
+        raise StoreError(
+            f"{directory.root} has no screening. If {full_command('select')} began it, resume it with that."
+        )
     meta = _first_stage(directory).meta
     late = sorted(overlay(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
     if late:
@@ -335,7 +340,7 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     with rehearsed(Screening, settings, console) as prepared:
         candidates, configs = prepared.roster.given, prepared.strategy.configs
         num_finalists = settings.num_finalists(configs)
-        examples = tuple(values_in(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])
+        examples = tuple(values_text(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])
         name, candidate = next(iter(candidates.items()))
         run = directory.screening.evaluation(f"{name}-0")
         command = type_of(candidate.config).example_command(prepared.roster.division, run)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, command
+from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, flag, option
 from fiesta_allennlp.selection.settings import CONFIG, registered
@@ -87,7 +87,7 @@ class SearchSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.candidates:
-            raise ConfigError(f"'candidates' is an option of {command('select')}. Pass a template and a space.")
+            raise ConfigError(f"'candidates' is an option of {full_command('select')}. Pass a template and a space.")
         if self.template and (self.space is None) == (self.points is None):
             raise ConfigError("a search needs either a SPACE.json or --points FILE.jsonl.")
         if self.runs is not None:

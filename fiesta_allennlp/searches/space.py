@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import no_constant, shortened
+from fiesta_allennlp.core.files import refuse_constant, shorten
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
 DIGITS = 3
@@ -162,7 +162,7 @@ def read_space(content: Any) -> Space:
 
 def _content(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=refuse_constant)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}. Pass the search space as a JSON file.") from error
     except ValueError as error:
@@ -177,7 +177,7 @@ def _dimensions(content: Any) -> Dict[str, Values]:
     if isinstance(content, list):
         content = dict(_of_optuna(entry, number) for number, entry in enumerate(content, start=1))
     if not isinstance(content, dict) or not content:
-        raise ConfigError(f"must be an object such as {EXAMPLE} but is {shortened(content)}.")
+        raise ConfigError(f"must be an object such as {EXAMPLE} but is {shorten(content)}.")
     return {
         name: _numbers(name, entry) if isinstance(entry, dict) else _choices(name, entry)
         for name, entry in content.items()
@@ -193,7 +193,7 @@ def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"entry {number} must have a 'type' (int, float or categorical) and 'attributes' with a 'name' but is "
-            f"{shortened(entry)}."
+            f"{shorten(entry)}."
         ) from error
 
 
@@ -208,17 +208,17 @@ def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
     if not fits or not steps or not OWN_KEYS.issuperset(entry) or (log and low <= 0):
         raise ConfigError(
             f"'{name}': a range needs the numbers 'low' and 'high' (above 0 with 'log'), and optionally 'log' (true or "
-            f"false) or 'step' (above 0), and 'type' (int or float), but is {shortened(entry)}. Or list values."
+            f"false) or 'step' (above 0), and 'type' (int or float), but is {shorten(entry)}. Or list values."
         )
     numbers = (low, high, step or 1)
     is_int = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
     if is_int and not all(float(value).is_integer() for value in numbers):
-        raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shortened(entry)}.")
+        raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shorten(entry)}.")
     return Numbers(low, high, log=log, is_whole=is_int, step=step)
 
 
 def _choices(name: str, entry: Any) -> Choices:
     values = entry if isinstance(entry, list) else [entry]
     if not values or len({json.dumps(value, sort_keys=True) for value in values}) < len(values):
-        raise ConfigError(f"'{name}' must be a list of different values but is {shortened(values)}.")
+        raise ConfigError(f"'{name}' must be a list of different values but is {shorten(values)}.")
     return Choices(values)

@@ -11,7 +11,7 @@ from typing import IO, Any, Iterator, TextIO, cast
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.core.errors import LAYOUT, visible
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 
 COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 """The beginning of a command to be copied into a shell."""
@@ -35,7 +35,7 @@ class SteadyConsole(Console):
 
     def render_str(self, text: str, **kwargs: Any) -> Text:
         """Render any text, also the cells and titles of tables."""
-        return super().render_str(visible(text, keep=LAYOUT), **kwargs)
+        return super().render_str(escape_invisible(text, keep=LAYOUT_CHARACTERS), **kwargs)
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
         for item in objects:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
-from fiesta_allennlp.core.files import replacing, shortened
+from fiesta_allennlp.core.files import atomic_replacement, shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
-from fiesta_allennlp.core.registry import record_of, value_of
+from fiesta_allennlp.core.registry import build_record, convert_value
 
 Outcome = TypeVar("Outcome", Evaluation, Failure)
 
@@ -85,7 +85,7 @@ def create_database(path: Path) -> sqlite3.Connection:
             path.with_name(path.name + ending).unlink(missing_ok=True)
         for file in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
             file.unlink(missing_ok=True)
-        with replacing(path) as file, closing(sqlite3.connect(file)) as database:
+        with atomic_replacement(path) as file, closing(sqlite3.connect(file)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
@@ -131,7 +131,7 @@ def understood(path: Path) -> Iterator[None]:
     except NOT_A_STORE as error:
         if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
             raise _unavailable(path, error) from error
-        reason = "reading it has no end" if str(error) == "interrupted" else shortened(describe(error)).rstrip(".")
+        reason = "reading it has no end" if str(error) == "interrupted" else shorten(describe(error)).rstrip(".")
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
@@ -150,7 +150,7 @@ def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
         version = VERSION if row is not None and row[0] == "1" else row and row[0]
     if version not in (0, VERSION):
         raise StoreError(
-            f"{path} is a version {shortened(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
+            f"{path} is a version {shorten(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
             "Use the fiesta_allennlp release that created it."
         )
     different = [name for name, statement in expected.items() if actual.get(name) != statement]
@@ -219,15 +219,17 @@ def _begin(database: sqlite3.Connection) -> None:
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
     """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {_key(row): record_of(Request, dict(row)) for row in rows}
+    requests = {_key(row): build_record(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
     run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
     run_numbers += [row["finished_order"] for row in (*finished, *failures)]
-    if invalid_numbers := [number for number in run_numbers if not 0 <= value_of(number, int, "number") < MOST_RUNS]:
+    if invalid_numbers := [
+        number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MOST_RUNS
+    ]:
         raise ConfigError(f"a run has the number {invalid_numbers[0]}")
     name_rows = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
-    names = tuple(value_of(row["name"], str, "name") for row in name_rows)
+    names = tuple(convert_value(row["name"], str, "name") for row in name_rows)
     if unknown_names := {candidate for candidate, _ in requests}.difference(names):
         raise LookupError(f"runs of the unknown candidate {min(unknown_names)}")
     return History(
@@ -255,7 +257,7 @@ def _outcome(kind: Type[Outcome], row: sqlite3.Row, requests: Mapping[Tuple[str,
     """Return a record of a row. Its end must be a time."""
     values = {**dict(row), "request": requests[_key(row)]}
     metrics = values.pop("metrics", None)  # some of them may not be finite
-    outcome: Any = record_of(kind, values)
+    outcome: Any = build_record(kind, values)
     if isinstance(outcome, Evaluation):
         outcome = replace(outcome, metrics=_numbers(metrics))
     if outcome.started_at:

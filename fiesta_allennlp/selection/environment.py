@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import digest_of
+from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.version import __version__
 
 PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")
@@ -36,7 +36,7 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": gpus("name"),
         "versions": _versions(modules),
-        "code": {**{file: digest_of(Path(file)) for file in files}, **_digests(modules)},
+        "code": {**{file: file_digest(Path(file)) for file in files}, **_digests(modules)},
     }
 
 
@@ -68,7 +68,7 @@ def _digests(modules: Iterable[str]) -> Dict[str, str]:
         digest = hashlib.sha256()
         sources = _sources(name)
         for file in sources:
-            digest.update(f"{file.name} {digest_of(file)}".encode())
+            digest.update(f"{file.name} {file_digest(file)}".encode())
         if sources:
             digests[name] = digest.hexdigest()
     return digests

@@ -9,7 +9,7 @@ from typing import Dict, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import not_through_links
+from fiesta_allennlp.core.files import open_without_links
 
 SECONDS_FOR_READERS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
@@ -80,7 +80,7 @@ def is_locked(directory: RunDirectory) -> bool:
 def _acquired(path: Path) -> int:
     end = time.monotonic() + SECONDS_FOR_READERS
     while True:
-        file = not_through_links(str(path), os.O_RDWR | os.O_CREAT)
+        file = open_without_links(str(path), os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), path.stat()):

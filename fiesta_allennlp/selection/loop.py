@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.directory import RunDirectory, at_work_words
+from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import UNDECIDED, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.retries import PAUSES, Retries, check_goes_on, is_to_be_tried_again
@@ -104,7 +104,7 @@ class Selection:
         the same seeds when the selection is resumed.
         """
         working_time = WorkingTime(self.store, self.max_hours)
-        logger.info("%son %s", at_work_words(os.getpid()), platform.node())
+        logger.info("%son %s", loop_started_message(os.getpid()), platform.node())
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
@@ -113,7 +113,7 @@ class Selection:
         finally:
             self.executor.close()
         working_time.note(at_once=True)
-        if decision.stopped_by in UNDECIDED:
+        if decision.stopped_by in INCONCLUSIVE_REASONS:
             decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
         history = self._history()
         rng = strategy_rng(self.seed, len(history.evaluations))

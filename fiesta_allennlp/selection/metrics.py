@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.files import shorten
 
 ERRORS = re.compile(
     r"(?<!\S)(?:train|valid|val|eval|test|dev|m)?(loss|logloss|nll|perplexity|ppl|bp[bcd]|bits per \w+|errors?|err|"
@@ -72,13 +72,13 @@ def check_sign(name: str) -> None:
 
 def usable(score: float, name: str) -> float:
     """Return a comparable score. Raise a `FiestaError` that begins with `name` if it is not finite, or above
-    `LARGEST_SCORE`."""
-    from fiesta_allennlp.core.records import LARGEST_SCORE  # imports NumPy, which --help does without
+    `MAX_SCORE`."""
+    from fiesta_allennlp.core.records import MAX_SCORE  # imports NumPy, which --help does without
 
     if not isinstance(score, int) and not math.isfinite(score):
         raise FiestaError(f"{name} = {score}, which is not a finite number.")
-    if abs(score) > LARGEST_SCORE:  # an integer may be too large for a float
-        raise FiestaError(f"{name} = {shortened(score)}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
+    if abs(score) > MAX_SCORE:  # an integer may be too large for a float
+        raise FiestaError(f"{name} = {shorten(score)}, which is larger than {MAX_SCORE:g}: the run has diverged.")
     return float(score)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.registry import value_of
+from fiesta_allennlp.core.registry import convert_value
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def check_values(values: Mapping[str, Any], settings: type) -> None:
 
 def _check_value(name: str, value: Any, declared: Option, annotation: Any) -> None:
     if not declared.choices or value is None:
-        value_of(value, annotation, name)
+        convert_value(value, annotation, name)
     elif value not in declared.choices:
         raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
     if value is None:

@@ -26,7 +26,7 @@ from typing import (
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, command
+from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import fresh_seed
@@ -193,7 +193,7 @@ class _Session(Generic[Family]):
             store = self._opened(create=True)
             self._prepare(selection, directory)
             return self._run(selection, store)
-        preparation_directory = directory.next
+        preparation_directory = directory.staging
         delete(preparation_directory.root)
         preparation_directory.root.mkdir(parents=True)
         self.stack.callback(delete, preparation_directory.root)
@@ -256,7 +256,8 @@ class _Session(Generic[Family]):
         stored = meta.settings or {}
         if stored and meta.kind != family.name:
             raise StoreError(
-                f"{root}: the selection was started with {command(COMMANDS[meta.kind])}. Resume it with that command."
+                f"{root}: the selection was started with {full_command(COMMANDS[meta.kind])}. Resume it with that "
+                "command."
             )
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar,
 
 from fiesta_allennlp.core.defaults import (
     BELIEF,
-    BELIEF_OF_OFFICIAL_SPLITS,
+    BUDGET_STRATEGY,
     CONFIDENCE,
-    EVALUATIONS_PER_CANDIDATE,
+    MAX_EVALUATIONS_PER_CANDIDATE,
     MAX_FAILURES,
-    STOP,
+    OFFICIAL_SPLITS_BELIEF,
+    STOPPING_RULE,
     STRATEGY,
-    STRATEGY_OF_BUDGET,
 )
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import distinct
+from fiesta_allennlp.core.files import refuse_repeated_keys
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
     CHOOSING,
@@ -61,17 +61,17 @@ class ChoiceSettings:
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
-    default_stop: ClassVar[str] = STOP
+    default_stop: ClassVar[str] = STOPPING_RULE
 
     strategy: Any = choice(
         None,
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
-        f"{STRATEGY_OF_BUDGET} (default) or non_adaptive_fb; or a JSON object with a `type`",
+        f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or a JSON object with a `type`",
         metavar=CONFIG,
     )
     belief: Any = choice(
         None,
-        f"model of the scores: {BELIEF} (default), {BELIEF_OF_OFFICIAL_SPLITS} (default with --splits official) or "
+        f"model of the scores: {BELIEF} (default), {OFFICIAL_SPLITS_BELIEF} (default with --splits official) or "
         "student_t, each optionally with the prefix logit_; or a JSON object",
         metavar=CONFIG,
     )
@@ -82,8 +82,8 @@ class ChoiceSettings:
     )
     stop: Any = choice(
         None,
-        f"stopping rule: {STOP} (default), rule_of_three (for models that fail at times), bayesian (as in the paper) "
-        "or glr (guaranteed error rate); or JSON",
+        f"stopping rule: {STOPPING_RULE} (default), rule_of_three (for models that fail at times), bayesian (as in the "
+        "paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG,
     )
     budget: Optional[int] = choice(
@@ -98,7 +98,7 @@ class ChoiceSettings:
     )
     max_evaluations: Optional[int] = choice(
         None,
-        f"stop as inconclusive after this many runs in total (default {EVALUATIONS_PER_CANDIDATE} per candidate)",
+        f"stop as inconclusive after this many runs in total (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
     )
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class ChoiceSettings:
 
     @property
     def default_belief(self) -> str:
-        return BELIEF_OF_OFFICIAL_SPLITS if self.on_official_splits else BELIEF
+        return OFFICIAL_SPLITS_BELIEF if self.on_official_splits else BELIEF
 
     def deciding(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
@@ -133,7 +133,7 @@ class ChoiceSettings:
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
-        default = STRATEGY if self.budget is None else STRATEGY_OF_BUDGET
+        default = STRATEGY if self.budget is None else BUDGET_STRATEGY
         params = registered(self.strategy or default, "--strategy")
         for name in ("stop", "belief"):
             if name in params:
@@ -191,7 +191,7 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     """Return a registered name, a JSON text or an object as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            value = json.loads(value, object_pairs_hook=distinct)
+            value = json.loads(value, object_pairs_hook=refuse_repeated_keys)
         except ValueError as error:
             raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
     if isinstance(value, str):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, command
+from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.registry import record_of
+from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -89,10 +89,10 @@ class StoreReader:
         with understood(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
             values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
-            meta = record_of(Meta, values)
+            meta = build_record(Meta, values)
             meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
             for change in meta.changes:
-                record_of(Change, change)
+                build_record(Change, change)
             if meta.kind not in COMMANDS:
                 raise ConfigError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:
@@ -110,7 +110,7 @@ class StoreReader:
         with understood(self._path):
             rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
             return [
-                record_of(
+                build_record(
                     Candidate, {**dict(row), "config": json.loads(row["config"]), "facts": json.loads(row["facts"])}
                 )
                 for row in rows
@@ -120,7 +120,7 @@ class StoreReader:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A run that missed `least_score`, by default that of the settings, is a failure and not stored as one."""
-        return (least_score or self.least_score).applied(self._read_history()).withdrawing(max_failures=max_failures)
+        return (least_score or self.least_score).applied(self._read_history()).with_withdrawn(max_failures=max_failures)
 
     @property
     def least_score(self) -> LeastScore:
@@ -166,9 +166,9 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
         check_not_lost(directory)
-        remedy = f"Pass the directory from `{command('select')} -s DIR`."
+        remedy = f"Pass the directory from `{full_command('select')} -s DIR`."
         if directory.screening.store.is_file():
-            remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
+            remedy = f"The search here is still screening configs. Continue it with {full_command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_database(directory.store, to_read=True)) as database:
         yield StoreReader(database, directory.store)
@@ -254,7 +254,7 @@ class RunStore(StoreReader):
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
-            later = all_history.reserving(requests)
+            later = all_history.with_pending(requests)
         self._history = later
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
@@ -265,7 +265,7 @@ class RunStore(StoreReader):
                 self._record_failure(outcome, try_again=try_again)
             else:
                 self._record_evaluation(outcome)
-                new_history = history.after([outcome])
+                new_history = history.with_finished([outcome])
         self._history = new_history
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:

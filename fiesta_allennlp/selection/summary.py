@@ -9,9 +9,9 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tup
 
 import numpy as np
 
-from fiesta_allennlp.core.files import replacing, to_csv
+from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.core.registry import record_of
+from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
 from fiesta_allennlp.selection.metrics import Metric
 
@@ -51,7 +51,7 @@ def collapsed_in(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], .
 
     `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
     """
-    directed = history.turned if minimise else history
+    directed = history.negated if minimise else history
     collapsed: List[Dict[str, Any]] = []
     for name, runs in collapsed_runs(directed).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
@@ -122,7 +122,7 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
     """Write a file in one step, so that a reader never sees half a file. Records become plain data."""
-    with replacing(path) as file:
+    with atomic_replacement(path) as file:
         file.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
 
 
@@ -130,11 +130,11 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write `evaluations.csv` from the rows of a store, one line for every outcome, in order of finishing."""
     metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
     names = sorted({name for reported in metrics for name in reported})
-    with replacing(path) as file, file.open("w", encoding="utf-8", newline="") as csv_file:
+    with atomic_replacement(path) as file, file.open("w", encoding="utf-8", newline="") as csv_file:
         writer = csv.writer(csv_file, lineterminator="\n")
-        writer.writerow([*CSV_COLUMNS, *(to_csv(f"metric:{name}") for name in names)])
+        writer.writerow([*CSV_COLUMNS, *(to_csv_cell(f"metric:{name}") for name in names)])
         for row, reported in zip(rows, metrics, strict=True):
-            writer.writerow([to_csv(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
+            writer.writerow([to_csv_cell(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
 
 
 SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
@@ -188,7 +188,7 @@ class LeastScore:
     def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "LeastScore":
         """Return that of the settings in a store, or this one instead."""
         minimise = Metric.of(settings.get("metric") or "").minimise
-        return record_of(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
+        return build_record(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
 
     def is_missed_by(self, score: float) -> bool:
         return self.score is not None and (score > self.score if self.minimise else score < self.score)

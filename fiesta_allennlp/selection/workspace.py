@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Iterator, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import LAYOUT, StoreError, visible
-from fiesta_allennlp.core.files import delete, not_through_links
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
+from fiesta_allennlp.core.files import delete, open_without_links
 from fiesta_allennlp.executors.shared_queue import end_queues_left
 from fiesta_allennlp.selection.lock import Lock
 from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
@@ -76,7 +76,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
                     raise StoreError(
                         f"{path} cannot be deleted. Delete it yourself, or choose another directory with -s."
                     )
-        for path in instead.prepared if instead is not None else ():
+        for path in instead.preparation_paths if instead is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)
     finally:
@@ -88,7 +88,7 @@ def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
     """Yield the store of the directory, closed at the end, and keep a log. Delete the store again if its selection did
     not begin."""
     store = RunStore(directory, create=create)
-    delete(directory.next.root)  # of a session that was killed
+    delete(directory.staging.root)  # of a session that was killed
     try:
         with logging_to(directory.log):
             yield store
@@ -98,11 +98,11 @@ def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
 
 class _Log(logging.FileHandler):
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, "a", encoding="utf-8", opener=not_through_links)
+        return open(self.baseFilename, "a", encoding="utf-8", opener=open_without_links)
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the escapes of characters that a terminal would obey."""
-        return visible(super().format(record), keep=LAYOUT)
+        return escape_invisible(super().format(record), keep=LAYOUT_CHARACTERS)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""

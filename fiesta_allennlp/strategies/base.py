@@ -10,9 +10,9 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
-from fiesta_allennlp.core.registry import Registrable, value_of
+from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
 
 TIE_DIGITS = 9
@@ -168,7 +168,7 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
         return Look(Decision(best=None, margin=margin))
     posterior = posterior or belief.posterior(history)
     if not hasattr(posterior, "prob_best"):
-        raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shortened(posterior)}.")
+        raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shorten(posterior)}.")
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
     within = prob_best
     if margin > 0:
@@ -184,7 +184,7 @@ def names_in(returned: Any, history: History, method: str) -> List[str]:
     Raises:
         ConfigError: if they are not a list, or one is unknown; the message names the method and the value.
     """
-    names = value_of(returned, List[str], method)
+    names = convert_value(returned, List[str], method)
     for name in names:
         if name not in history.candidates:
             raise ConfigError(f"{method} must be candidates, {', '.join(history.candidates)}, but one is '{name}'.")
@@ -304,28 +304,28 @@ class Minimising(Strategy):
         self.strategy.check(candidates)
 
     def check_room(self, history: History) -> None:
-        self.strategy.check_room(history.turned)
+        self.strategy.check_room(history.negated)
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        return self.strategy.propose(history.turned, slots, rng)
+        return self.strategy.propose(history.negated, slots, rng)
 
     def recommend(self, history: History) -> Decision:
-        return self.strategy.recommend(history.turned)
+        return self.strategy.recommend(history.negated)
 
     def fix_margin(self, history: History) -> Optional[str]:
-        return self.strategy.fix_margin(history.turned)
+        return self.strategy.fix_margin(history.negated)
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
-        return self.strategy.credible_margin(history.turned)
+        return self.strategy.credible_margin(history.negated)
 
     def expected_loss(self, history: History) -> Optional[float]:
-        return self.strategy.expected_loss(history.turned)
+        return self.strategy.expected_loss(history.negated)
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        return self.strategy.remaining(history.turned, rng)
+        return self.strategy.remaining(history.negated, rng)
 
     def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        return self.strategy.plain_loop(history.turned, rng)
+        return self.strategy.plain_loop(history.negated, rng)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         return self.strategy.bounds(num_candidates)

@@ -48,7 +48,7 @@ class FixedBudget(Strategy):
 
         The plan of these candidates is made from this number.
         """
-        return self.budget - history.spent_on_removed
+        return self.budget - history.num_runs_of_removed
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
@@ -60,7 +60,7 @@ class FixedBudget(Strategy):
 
     def check_room(self, history: History) -> None:
         enough = copy(self)
-        enough.budget = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
+        enough.budget = max(self.budget, self.least(history.num_planned) + history.num_runs_of_removed)
         while enough._lacking(history) > enough.budget - history.total_started:
             enough.budget += 1
         if enough.budget > self.budget:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.core.defaults import CONFIDENCE, EVALUATIONS_PER_CANDIDATE
+from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import (
@@ -226,14 +226,14 @@ class FixedConfidence(Strategy):
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""
-        return EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
+        return MAX_EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
 
     def limit_of(self, history: History) -> int:
         """Return `max_evaluations`, or its default.
 
         The default counts the candidates that the user did not remove, plus the runs already spent on removed ones.
         """
-        default = self.limit(history.num_planned) + history.spent_on_removed
+        default = self.limit(history.num_planned) + history.num_runs_of_removed
         return default if self.max_evaluations is None else self.max_evaluations
 
     def room(self, history: History) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.core.defaults import STOP
+from fiesta_allennlp.core.defaults import STOPPING_RULE
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.probability.collapsed import collapsed_runs
@@ -33,7 +33,7 @@ class StoppingRule(Registrable):
     A rule holds no state. It does not influence which candidates run next, except for the runs that it misses.
     """
 
-    default = STOP
+    default = STOPPING_RULE
 
     stops_at_probability: bool = False
     """Whether the rule needs a posterior probability of the winner of at least the confidence, and then only runs."""
@@ -131,7 +131,7 @@ class RuleOfThree(BayesianStop):
         return runs_to_see_one(confidence)
 
 
-@StoppingRule.register(STOP)
+@StoppingRule.register(STOPPING_RULE)
 class EarlyLooks(BayesianStop):
     """Stops at the confidence, but asks for more than that after few runs. It is the default.
 

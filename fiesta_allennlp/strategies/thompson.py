@@ -88,7 +88,7 @@ class BatchThompson(PosteriorSampling):
         position = self._position(history)
         if position == 0 and history.pending:
             return []
-        start = history.first(history.total_started - position)
+        start = history.first_evaluations(history.total_started - position)
         if position == 0:
             self._batch_start = (start, look.decision.prob_best)
         elif self._batch_start[0] != start:  # another history than at the last piece, as after a resumption

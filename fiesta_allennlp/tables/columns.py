@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import DataError, visible
-from fiesta_allennlp.core.files import from_csv, shortened
-from fiesta_allennlp.core.names import look
-from fiesta_allennlp.core.records import LARGEST_SCORE
+from fiesta_allennlp.core.errors import DataError, escape_invisible
+from fiesta_allennlp.core.files import from_csv_cell, shorten
+from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.tables.forms import Sheet
 from fiesta_allennlp.tables.rows import NUMBER, STATES, Outcome, name_of_cell, outcome_of, text_of_cell
 
@@ -80,7 +80,7 @@ class Outcomes:
         text, called = text_of_cell(cells[self._state]).rpartition(".")[2], self.columns.called("state")
         if text and text.casefold() not in STATES:
             raise DataError(
-                f"{self.sheet.where(number)}: '{called}' is '{shortened(visible(text))}', which is not "
+                f"{self.sheet.where(number)}: '{called}' is '{shorten(escape_invisible(text))}', which is not "
                 f"a known state of a run. Known states: {', '.join(STATES)}. If the column is not about runs, add "
                 "--columns state=."
             )
@@ -92,7 +92,7 @@ class Outcomes:
             score = score.replace(",", ".")
         if type(score) is str and state in (None, "finished") and NUMBER.fullmatch(score):
             value = float(score)
-            if abs(value) <= LARGEST_SCORE:
+            if abs(value) <= MAX_SCORE:
                 return value
         reason = "" if self.columns.at["error"] is None else name_of_cell(cells[self._error])
         return outcome_of(score, state, reason, where=self.sheet.where(number))
@@ -126,13 +126,15 @@ def text_in(cell: Any) -> str:
 
 
 def text_in_csv(cell: Any) -> str:
-    return from_csv(text_of_cell(cell))
+    return from_csv_cell(text_of_cell(cell))
 
 
 def find(sheet: Sheet, called: str, column: str, *, is_typed: bool = False) -> Optional[int]:
     """Return the position of the column that looks like `called`, None if there is none. Of several, the one that was
     typed in full counts."""
-    positions = [position for position, name in enumerate(sheet.columns) if look(name) == look(called)]
+    positions = [
+        position for position, name in enumerate(sheet.columns) if comparison_key(name) == comparison_key(called)
+    ]
     exact = [position for position in positions if sheet.columns[position] == called]
     if len(exact if is_typed and exact else positions) > 1:
         names = " and ".join(ascii(sheet.columns[position]) for position in positions[:2])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.files import distinct, from_csv, read_lines, shortened
+from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeated_keys, shorten
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 SEPARATORS = (",", ";", "\t")
@@ -58,10 +58,10 @@ def sheet_in(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
         return _separated(path)
     if path.suffix != ".json":
         text_of(path)  # for a missing file
-        lines = list(read_lines(path))
+        lines = list(read_jsonl(path))
         return _from_rows(str(path), [row for _, row in lines], [f"{path}, line {line}" for line, _ in lines])
     try:
-        content = json.loads(text_of(path), object_pairs_hook=distinct)
+        content = json.loads(text_of(path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {error}.") from error
     return sheet_of(content, str(path), scores_per_split=scores_per_split)
@@ -81,7 +81,7 @@ def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) ->
         return _from_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
     raise DataError(
         f'{name}: expected {{"candidate": [scores], ...}} or a list of rows such as {{"candidate": "a", "seed": 1, '
-        f'"score": 0.8}} but got {shortened(content)}.'
+        f'"score": 0.8}} but got {shorten(content)}.'
     )
 
 
@@ -112,7 +112,7 @@ def _separated(path: Path) -> Sheet:
 
     headers: Dict[str, List[str]] = {separator: next(reader(separator, strict=False), []) for separator in SEPARATORS}
     separator = max(SEPARATORS, key=lambda character: len(headers[character]))
-    columns = tuple(from_csv(cell.strip()) for cell in headers[separator])
+    columns = tuple(from_csv_cell(cell.strip()) for cell in headers[separator])
     return Sheet(str(path), columns, lines, where, where(1), is_text=True, decimal_commas=separator != ",")
 
 
@@ -138,7 +138,7 @@ def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[
                 'a candidate. Remove it, or pass rows such as {"candidate": "a", "seed": 1, "score": 0.8}.'
             )
         if not isinstance(scores, (list, tuple)) or not scores:
-            raise DataError(f"{where}: must have a list of scores but has {shortened(scores)}.")
+            raise DataError(f"{where}: must have a list of scores but has {shorten(scores)}.")
         if len(scores) % (scores_per_split or 1):
             raise DataError(
                 f"{where}: the number of scores, {len(scores)}, is not a multiple of --evaluations-per-split "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.names import check_distinct
+from fiesta_allennlp.core.names import check_no_similar_names
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
@@ -87,11 +87,11 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
             f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
             f"{', '.join(names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
-    check_distinct(names, what="candidate")
+    check_no_similar_names(names, noun="candidate")
     minimise = table.minimise
     strategy = build_strategy(settings, list(names), minimise=minimise)
     history = LeastScore(settings.min_score, minimise).applied(table.history(names))
-    history = history.withdrawing(max_failures=settings.max_failures)
+    history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     margin = strategy.fix_margin(history)

@@ -15,7 +15,7 @@ from scipy.special import expit
 from fiesta_allennlp.beliefs.split_paired import Standardised
 from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, DataError, command
+from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
@@ -187,7 +187,8 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         metric = Metric.of(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root} was created by {command('documents')}, but a plan needs one created by {command('select')}."
+            f"{root} was created by {full_command('documents')}, but a plan needs one created by "
+            f"{full_command('select')}."
         )
     choice = _choice(settings, stored)
     with naming_packages(stored.get("include_package", ())):

@@ -136,10 +136,10 @@ class Replayer:
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
             outcomes = [self.least_score.judged(run) for run in _evaluate(scores, history, names)]
-            history = history.after(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+            history = history.with_finished(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
             if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
                 history = replace(history, failures=(*history.failures, *failed))
-                history = history.withdrawing(max_failures=MAX_FAILURES)
+                history = history.with_withdrawn(max_failures=MAX_FAILURES)
             yield history
 
     def draw(self, repetition: int) -> DrawnScores:

@@ -19,9 +19,9 @@ from typing import (
     Union,
 )
 
-from fiesta_allennlp.core.errors import DataError, visible
-from fiesta_allennlp.core.files import shortened
-from fiesta_allennlp.core.records import LARGEST_SCORE, Evaluation, Failure, History, Request
+from fiesta_allennlp.core.errors import DataError, escape_invisible
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.records import MAX_SCORE, Evaluation, Failure, History, Request
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.tables.forms import Sheet
 from fiesta_allennlp.tables.sources import UNNAMED
@@ -166,7 +166,7 @@ class Rows:
             if outcome is None:
                 pending.append(request)
             elif isinstance(outcome, str):
-                failures.append(Failure(request, "error", f"{row.where}: {shortened(outcome)}"))
+                failures.append(Failure(request, "error", f"{row.where}: {shorten(outcome)}"))
             else:
                 evaluations.append(Evaluation(request, outcome, self.metric.name))
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
@@ -185,11 +185,11 @@ def outcome_of(score: Any, state: Optional[str], reason: str, *, where: str) -> 
     number = float(score) if isinstance(score, Real) and not isinstance(score, bool) else math.nan
     if isinstance(score, str) and NUMBER.fullmatch(text):
         number = float(text)
-    if not abs(number) <= LARGEST_SCORE:
+    if not abs(number) <= MAX_SCORE:
         raise DataError(
-            f"{where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but got "
-            f"'{shortened(visible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or leave "
-            "it empty (null in JSON, None in Python) for a run that has not finished."
+            f"{where}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
+            f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
+            "leave it empty (null in JSON, None in Python) for a run that has not finished."
         )
     return number
 

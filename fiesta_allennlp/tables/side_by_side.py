@@ -33,7 +33,7 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
                 except StopIteration as end:
                     outcomes[number] = end.value
         if isinstance(belief, PreparedBelief):
-            belief.prepare([h if unwrapped(strategy) is strategy else h.turned for h in waiting])
+            belief.prepare([h if unwrapped(strategy) is strategy else h.negated for h in waiting])
     return [outcomes[number] for number in range(len(runs))]
 
 

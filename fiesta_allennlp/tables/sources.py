@@ -120,7 +120,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     candidates = list(source.true_means())
     for name in names:
         if name not in candidates:
-            hint = did_you_mean(name, candidates, most=2)
+            hint = did_you_mean(name, candidates, max_names=2)
             raise ConfigError(
                 f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(candidates)}."
             )

@@ -4,16 +4,16 @@ import re
 from collections import defaultdict
 from typing import Callable, DefaultDict, Dict, List, NoReturn, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import DataError, visible
-from fiesta_allennlp.core.files import shortened
-from fiesta_allennlp.core.names import alike, look
+from fiesta_allennlp.core.errors import DataError, escape_invisible
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.names import comparison_key, first_similar_pair
 from fiesta_allennlp.tables.columns import STEPS, Columns
 from fiesta_allennlp.tables.forms import Sheet, cells_of, differing
 from fiesta_allennlp.tables.rows import NUMBER, Row, name_of_cell, text_of_cell
 from fiesta_allennlp.tables.settings import COLUMNS
 
 SETS = re.compile("(train|dev|val|test|eval|valid|holdout)(ing|ation|uation|elopment)?([ _-]?set)?")
-"""The names of sets, as `look` gives them. Scores on different sets are not scores on random splits."""
+"""The names of sets, as `comparison_key` gives them. Scores on different sets are not scores on random splits."""
 
 SUMMARY = {"mean", "avg", "average", "median", "std", "stdev", "sd", "sem"}
 """Words in the name of a row or column that summarizes others."""
@@ -43,8 +43,8 @@ def refuse_twice(columns: Columns, row: Row, earlier: Row) -> NoReturn:
     if telling:
         value = cells_of(row.sheet, [row.number])[0][row.sheet.columns.index(telling[0])]
         remedy = (
-            f"The rows differ in {shortened(', '.join(telling))}. Choose rows, for example with --where "
-            f"'{telling[0]}={shortened(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
+            f"The rows differ in {shorten(', '.join(telling))}. Choose rows, for example with --where "
+            f"'{telling[0]}={shorten(text_of_cell(value))}', or map a column that tells runs apart: --columns seed=."
         )
     elif columns.at["seed"] is None:
         remedy = "Add a seed column that tells them apart, or remove one of the rows."
@@ -60,15 +60,17 @@ def check_names(rows: Sequence[Row]) -> None:
     for what in ("candidate", "split"):
         first = {getattr(row, what): row for row in reversed(rows)}
         for name, row in first.items():
-            if visible(name) != name:
-                raise DataError(f"{row.where}: the name '{visible(name)}' contains an invisible character. Rename it.")
+            if escape_invisible(name) != name:
+                raise DataError(
+                    f"{row.where}: the name '{escape_invisible(name)}' contains an invisible character. Rename it."
+                )
         numbers: Dict[float, str] = {}
         same_number = (
             (name, earlier)
             for name in first
             if NUMBER.fullmatch(name) and (earlier := numbers.setdefault(float(name), name)) != name
         )
-        if pair := alike(first) or next(same_number, None):
+        if pair := first_similar_pair(first) or next(same_number, None):
             old, new = sorted(pair, key=lambda name: rows.index(first[name]))
             raise DataError(
                 f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} are one number, or "
@@ -93,7 +95,7 @@ def drop_set(all_columns: Sequence[Columns]) -> None:
         for number, cells in columns.sheet.lines():
             if (name := name_of_cell(cells[position])) not in first:
                 first[name] = columns.sheet.where(number)
-    sets = [name for name in first if SETS.fullmatch(look(name))]
+    sets = [name for name in first if SETS.fullmatch(comparison_key(name))]
     if sets and len(first) > 1:
         other = next(name for name in first if name != sets[0])
         called = next(columns.called("split") for columns in all_columns if columns.at["split"] is not None)
@@ -132,7 +134,7 @@ def notes_on_mixed_runs(columns: Columns, rows: Sequence[Row], is_filtered: Call
     free = [
         position
         for position, name in enumerate(sheet.columns)
-        if position not in used and MIXED.fullmatch(look(name)) and not is_filtered(name)
+        if position not in used and MIXED.fullmatch(comparison_key(name)) and not is_filtered(name)
     ]
     candidates: DefaultDict[int, List[str]] = defaultdict(list)
     for row in rows if free else ():
@@ -148,6 +150,6 @@ def notes_on_mixed_runs(columns: Columns, rows: Sequence[Row], is_filtered: Call
         return []
     called, texts = sheet.columns[position], list(values[name, position])
     return [
-        f"The runs of {name} differ in '{called}': {shortened(', '.join(texts))}. Their mean mixes them. To "
+        f"The runs of {name} differ in '{called}': {shorten(', '.join(texts))}. Their mean mixes them. To "
         f"compare runs of one kind, add --where '{called}={texts[0]}'."
     ]

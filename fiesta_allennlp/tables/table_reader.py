@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, near, visible
-from fiesta_allennlp.core.files import shortened
-from fiesta_allennlp.core.names import look
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, near_names
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric, error_in
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
 from fiesta_allennlp.selection.summary import count_text
@@ -150,10 +150,12 @@ class _Reader:
         """Find all columns. Refuse a table without one that it needs, or with a name that is nearly that of one."""
         at = {column: self._position(sheet, column) for column in COLUMNS}
         for column in COLUMNS:
-            likely = near(self.headers.get(column) or column, sheet.columns)
+            likely = near_names(self.headers.get(column) or column, sheet.columns)
             if column == "split":
                 likely += [
-                    name for name in sheet.columns if FOLDS.fullmatch(look(name)) and not self._is_filtered(name)
+                    name
+                    for name in sheet.columns
+                    if FOLDS.fullmatch(comparison_key(name)) and not self._is_filtered(name)
                 ]
             is_like = column not in self.headers and column in (("seed",) if self.is_official else ("split", "seed"))
             is_needed = self.headers.get(column) or column in ("candidate", "score")
@@ -174,8 +176,8 @@ class _Reader:
         wide = "" if self.settings.wide else " If each candidate has a column of its own, add --wide candidate."
         raise DataError(
             f"{sheet.header}: the column '{called}' is missing. The header must include {needed} but is "
-            f"{shortened(visible(','.join(sheet.columns))) or 'empty'}. If another column holds the {column}, map it "
-            f"with --columns {column}={likely[0] if likely else 'NAME'}{ignoring}.{wide}"
+            f"{shorten(escape_invisible(','.join(sheet.columns))) or 'empty'}. If another column holds the {column}, "
+            f"map it with --columns {column}={likely[0] if likely else 'NAME'}{ignoring}.{wide}"
         )
 
     def _filtered(self, sheet: Sheet) -> Tuple[Sheet, List[str]]:
@@ -189,7 +191,7 @@ class _Reader:
             if position is None:
                 raise ConfigError(
                     f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}, which has "
-                    f"{shortened(visible(', '.join(sheet.columns)))}."
+                    f"{shorten(escape_invisible(', '.join(sheet.columns)))}."
                     f"{did_you_mean(text.partition('=')[0], sheet.columns)}"
                 )
             distinct_values = {name_of_cell(cells[position]): None for _, cells in sheet.lines()}
@@ -198,7 +200,7 @@ class _Reader:
             elif name_of_cell(value) not in distinct_values:
                 raise DataError(
                     f"{sheet.name}: no row has --where {text}.{did_you_mean(value, distinct_values)} Values of "
-                    f"'{sheet.columns[position]}': {shortened(visible(', '.join(distinct_values)))}."
+                    f"'{sheet.columns[position]}': {shorten(escape_invisible(', '.join(distinct_values)))}."
                 )
             else:
                 values[position].add(name_of_cell(value))
@@ -210,7 +212,7 @@ class _Reader:
 
     def _is_filtered(self, column: str) -> bool:
         """Return whether `--where` names a column."""
-        return any(look(text).startswith(f"{look(column)}=") for text in self.settings.where)
+        return any(comparison_key(text).startswith(f"{comparison_key(column)}=") for text in self.settings.where)
 
     def _in_long_form(self, sheet: Sheet, notes: Dict[str, None], *, numbers_rows: bool) -> Sheet:
         """Return a wide sheet in long form. With `numbers_rows`, rows without split and seed are runs of their own."""
@@ -227,7 +229,7 @@ class _Reader:
             listed_positions = [find(sheet, called, name, is_typed=True) for called in separated(listed)]
             positions = [position for position in listed_positions if position is not None]
             if len(positions) < len(listed_positions):
-                self._refuse(sheet, name, near(separated(listed)[listed_positions.index(None)], sheet.columns))
+                self._refuse(sheet, name, near_names(separated(listed)[listed_positions.index(None)], sheet.columns))
         else:
             used = {position for position in at.values() if position is not None}
             used |= {position for position, column in enumerate(sheet.columns) if self._is_filtered(column)}
@@ -237,7 +239,7 @@ class _Reader:
             raise DataError(f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {names}.")
         if twice := next((called for called in names if names.count(called) > 1), None):
             raise DataError(f"{sheet.header}: the column '{twice}' appears twice. Rename one.")
-        notes[f"Read the columns {shortened(', '.join(names))} as the {name} of their scores."] = None
+        notes[f"Read the columns {shorten(', '.join(names))} as the {name} of their scores."] = None
         kind = None
         if numbers_rows and name == "candidate" and at["split"] is None and at["seed"] is None:
             refuse_steps(sheet, None, None)
@@ -316,7 +318,7 @@ class _Reader:
         called, score = first.called("score"), self.headers.get("score", "")
         where_by_name = {name: row.where for name, row in by_text.items()}
         where_by_name.setdefault(score if score[1:] == called else called, first.sheet.header)
-        metric = Metric(visible(Metric.of(next(iter(where_by_name))).name) or UNNAMED.name)
+        metric = Metric(escape_invisible(Metric.of(next(iter(where_by_name))).name) or UNNAMED.name)
         if (self.settings.wide or "").startswith("candidate"):  # Weights & Biases calls them RUN - METRIC
             where_by_name.update(
                 (row.candidate.rpartition(" - ")[2], row.where) for row in rows if " - " in row.candidate
@@ -329,7 +331,7 @@ class _Reader:
                     f"{where}: '{name}' has '{error_word}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
-            if NEUTRAL.fullmatch(look(name)):
+            if NEUTRAL.fullmatch(comparison_key(name)):
                 notes[f"The highest mean of '{name}' wins. If lower is better, add --minimise."] = None
         return metric
 
@@ -344,5 +346,5 @@ def _has_minus(metric: str) -> bool:
 def _step(sheet: Sheet, number: int, cell: Any) -> float:
     text = text_of_cell(cell)
     if not NUMBER.fullmatch(text):
-        raise DataError(f"{sheet.where(number)}: --where with '{LAST}' needs numbers but found '{shortened(text)}'.")
+        raise DataError(f"{sheet.where(number)}: --where with '{LAST}' needs numbers but found '{shorten(text)}'.")
     return float(text)

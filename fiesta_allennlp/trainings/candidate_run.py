@@ -13,11 +13,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.directory import MODEL, OUTCOME
-from fiesta_allennlp.core.errors import FiestaError, MetricError, visible
-from fiesta_allennlp.core.files import distinct, replacing, shortened
+from fiesta_allennlp.core.directory import MODEL_DIRECTORY, OUTCOME_FILE
+from fiesta_allennlp.core.errors import FiestaError, MetricError, escape_invisible
+from fiesta_allennlp.core.files import atomic_replacement, refuse_repeated_keys, shorten
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.trainings.config import Config
@@ -38,7 +38,9 @@ Metrics = Dict[str, Any]
 def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
     """Return the metrics in the known files of a run's directory, or of its model's directory, or else in the last line
     of an output. Raise a `FiestaError` if there are none, or a file is wrong."""
-    paths = [folder / name for name in reversed(FILES) for folder in (directory / Path(MODEL).name, directory)]
+    paths = [
+        folder / name for name in reversed(FILES) for folder in (directory / Path(MODEL_DIRECTORY).name, directory)
+    ]
     existing = [path for path in paths if os.path.lexists(path)]
     if existing:
         return {name: value for path in existing for name, value in metrics_in_file(path).items()}
@@ -69,10 +71,10 @@ def metrics_in_line(stdout: str) -> Metrics:
     match = NAME_AND_VALUE.fullmatch(line)
     with suppress(ValueError):
         if match is not None:
-            return {visible(match[1] or match[3]): float(match[2] or match[4])}
+            return {escape_invisible(match[1] or match[3]): float(match[2] or match[4])}
     raise FiestaError(
         "the last line of its output must be a JSON object, or a name and a number such as 'accuracy 0.9', but is "
-        f"{shortened(line)!r}."
+        f"{shorten(line)!r}."
     )
 
 
@@ -98,7 +100,7 @@ def score_in(metrics: Metrics, names: Sequence[str]) -> float:
     name = metric_in(metrics, names)
     value = metrics[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise FiestaError(f"the run reported {name} = {shortened(value)}, which is not a number.")
+        raise FiestaError(f"the run reported {name} = {shorten(value)}, which is not a number.")
     return usable(value, f"the run reported {name}")
 
 
@@ -115,20 +117,20 @@ def flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, An
         if isinstance(value, dict):
             yield from flat(value, f"{before}{name}.")
         else:
-            yield visible(f"{before}{name}"), value
+            yield escape_invisible(f"{before}{name}"), value
 
 
 def _object(content: Union[str, bytes], where: str) -> Metrics:
     """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
     try:
-        parsed = json.loads(content, object_pairs_hook=distinct)
+        parsed = json.loads(content, object_pairs_hook=refuse_repeated_keys)
         if isinstance(parsed, dict):
-            return distinct(list(flat(parsed)))
+            return refuse_repeated_keys(list(flat(parsed)))
     except UnicodeDecodeError as error:
         raise FiestaError(f"the metrics in {where} are not {error.encoding}: {error.reason}. Write UTF-8.") from error
     except (ValueError, RecursionError) as error:
         raise FiestaError(f"the metrics in {where} are not valid JSON: {error}.") from error
-    raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(parsed)}.")
+    raise FiestaError(f"the metrics in {where} must be a JSON object but are {shorten(parsed)}.")
 
 
 REPORTED_NAME = "reported.json"  # holds the metrics of a run that did not report the one asked for
@@ -150,7 +152,7 @@ class CandidateRun(Evaluator):
     group_by: Optional[str] = None
     places: Mapping[str, str] = field(default_factory=dict)
     data: DataMark = field(default_factory=DataMark)
-    division: Division = AT_OFFICIAL_RATIOS
+    division: Division = OFFICIAL_RATIOS_DIVISION
     working_directory: str = field(default_factory=os.getcwd)
 
     @abstractmethod
@@ -174,7 +176,7 @@ class CandidateRun(Evaluator):
     def describe(self, request: Request, directory: Path, **further_facts: Any) -> None:
         """Write down everything that repeats a run, before it is made."""
         facts = {"run": self._identity(request), "metric": self.metric, **further_facts}
-        with replacing(directory / self.description) as temporary_path:
+        with atomic_replacement(directory / self.description) as temporary_path:
             text = json.dumps({**facts, "working_directory": self.working_directory}, indent=2)
             temporary_path.write_text(text, encoding="utf-8")
 
@@ -210,7 +212,7 @@ class CandidateRun(Evaluator):
         try:
             score = score_in(metrics, self.metric_names)
         except MetricError:  # the right name may be given later
-            with replacing(directory / REPORTED_NAME) as temporary_path:
+            with atomic_replacement(directory / REPORTED_NAME) as temporary_path:
                 temporary_path.write_text(json.dumps(reported), encoding="utf-8")
             raise
         return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
@@ -238,16 +240,16 @@ class CandidateRun(Evaluator):
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
     outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
-    with replacing(directory / OUTCOME) as temporary_path:
+    with atomic_replacement(directory / OUTCOME_FILE) as temporary_path:
         temporary_path.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
     """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
     try:
-        outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
+        outcome = json.loads((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)
-        usable(evaluation.score, OUTCOME)
+        usable(evaluation.score, OUTCOME_FILE)
     except (OSError, ValueError, TypeError, FiestaError):
         return None
     return evaluation if evaluation.metric == metric else None

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
-from fiesta_allennlp.core.errors import NO_ALLENNLP, ConfigError
+from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.splits import Division
@@ -208,7 +208,7 @@ class AllenNLPCandidate(AnyCandidate):
 
     def check_installed(self) -> None:
         if find_spec("allennlp") is None:
-            raise ConfigError(NO_ALLENNLP)
+            raise ConfigError(ALLENNLP_MISSING_MESSAGE)
 
     def check_device(self, executor: Executor) -> None:
         """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and a

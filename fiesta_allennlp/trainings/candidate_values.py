@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import distinct, no_constant, read_lines, shortened
-from fiesta_allennlp.core.names import NOT_IN_NAMES, split_name
+from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
+from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE, read_jsonnet
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 
@@ -146,17 +146,17 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
 def read_points(points: Any) -> List[Point]:
     """Read the points of a JSONL file, or of a list of objects, which must all differ."""
     if isinstance(points, str):
-        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points))]
+        rows = [(f"--points {points}, line {line}", row) for line, row in read_jsonl(Path(points))]
     elif isinstance(points, (list, tuple)):
         rows = [(f"--points, point {position}", row) for position, row in enumerate(points, start=1)]
     else:
-        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
+        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shorten(points)}.")
     if not rows:
         raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
     points_by_identity: Dict[str, Point] = {}
     for where, row in rows:
         if not isinstance(row, Mapping):
-            raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shortened(row)}.')
+            raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shorten(row)}.')
         try:
             point = Point(row)
         except ConfigError as error:
@@ -234,7 +234,9 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
     with suppress(ValueError, RecursionError):
-        value, end = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=distinct).raw_decode(text)
+        value, end = json.JSONDecoder(
+            parse_constant=refuse_constant, object_pairs_hook=refuse_repeated_keys
+        ).raw_decode(text)
         remaining = text[end:].lstrip()
         if not remaining or remaining.startswith(","):
             return value, remaining[1:]
@@ -246,8 +248,8 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     for end in [index for index, c in enumerate(text) if c == ","] + [len(text)]:
         with suppress(ConfigError):
             return read_jsonnet(text[:end], where=key), text[end + 1 :]
-    raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shortened(text)}")
+    raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shorten(text)}")
 
 
 def _can_be_a_name(text: str) -> bool:
-    return text.isprintable() and set(text).isdisjoint(NOT_IN_NAMES)
+    return text.isprintable() and set(text).isdisjoint(FORBIDDEN_CHARACTERS)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, combined, near, plainly
-from fiesta_allennlp.core.names import check_distinct, check_names
+from fiesta_allennlp.core.errors import ConfigError, combine_messages, describe_as_sentence, near_names
+from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.registry import value_of
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.registry import convert_value
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.database import understood
 from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
 from fiesta_allennlp.selection.session import Resumed
@@ -41,7 +41,7 @@ class Roster:
     removed: FrozenSet[str]
     late: Tuple[str, ...]
     data: Mapping[str, DataMark]
-    division: Division = AT_OFFICIAL_RATIOS
+    division: Division = OFFICIAL_RATIOS_DIVISION
 
     @property
     def names(self) -> List[str]:
@@ -84,7 +84,9 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
         if not undefined:
             raise
         name = undefined[1]
-        near_name = "".join(f" Is '{near_name}' a misspelling of it?" for near_name in near(name, spec.point.variables))
+        near_name = "".join(
+            f" Is '{near_name}' a misspelling of it?" for near_name in near_names(name, spec.point.variables)
+        )
         raise ConfigError(
             f"{where} reads the external variable '{name}', which has no value.{near_name} Set it with "
             f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
@@ -101,7 +103,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = read_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
-    check_names(((spec.name, spec.source) for spec in specs), what="candidate", least=least, remedy=remedy)
+    check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=least, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for spec in specs:
@@ -110,7 +112,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
-        raise ConfigError(combined(refusals, what="invalid candidates"))
+        raise ConfigError(combine_messages(refusals, noun="invalid candidates"))
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError(
             "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "
@@ -169,7 +171,7 @@ def read_roster(
     stored: Resumed,
     *,
     allow_removed: bool,
-    division: Division = AT_OFFICIAL_RATIOS,
+    division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Roster:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
     `allow_removed`, a candidate of the store that is not given."""
@@ -185,7 +187,7 @@ def read_roster(
                 f"{stored.directory.root}. Pass all of its candidates, {_sources(old)}, and any new ones; or drop "
                 "this one with --allow-removed."
             )
-    check_distinct({**old, **given}, what="candidate")
+    check_no_similar_names({**old, **given}, noun="candidate")
     late = tuple(name for name in given if name not in old or name in removed) if old else ()
     candidates = {**old, **given}.values()
     needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
@@ -199,7 +201,7 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
         type_of(candidate.config).check_installed()
-        paths = repr(division.used(type_of(candidate.config).data_paths))
+        paths = repr(division.used_paths(type_of(candidate.config).data_paths))
         by_paths[paths] = marks[name] = by_paths[paths] if paths in by_paths else mark_of(candidate, division)
     return marks
 
@@ -208,10 +210,12 @@ def mark_of(candidate: Candidate, division: Division) -> DataMark:
     """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
     candidate_type = type_of(candidate.config)
     try:
-        mark = mark_data(division.used(candidate_type.data_paths))
+        mark = mark_data(division.used_paths(candidate_type.data_paths))
         check_parts(candidate_type.data_paths, candidate_type.own_division(division), mark, candidate_type.data_key)
     except (OSError, ConfigError) as error:
-        raise ConfigError(f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}") from error
+        raise ConfigError(
+            f"candidate '{candidate.name}' ({candidate.source}): {describe_as_sentence(error)}"
+        ) from error
     return mark
 
 
@@ -225,7 +229,7 @@ def _check_unchanged(candidate: Candidate, data: DataMark, stored: Candidate, ro
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
     with understood(RunDirectory(root).store):
         fingerprint = preparation_of(stored.facts).pool.data
-        old_digests = value_of(stored.facts.get("files", {}), Mapping[str, str], "files")
+        old_digests = convert_value(stored.facts.get("files", {}), Mapping[str, str], "files")
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
         changed = [path for path in old_digests if new_digests.get(path) != old_digests[path]]

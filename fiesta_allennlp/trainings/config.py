@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, PARTS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 
 Config = Dict[str, Any]
 
@@ -50,12 +50,12 @@ def readers_of(config: Config) -> Dict[str, Any]:
 
 def official_paths(config: Config) -> Dict[str, Any]:
     """Return the data paths that an AllenNLP config names, by part, with absolute files."""
-    return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in PARTS})
+    return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in SET_NAMES})
 
 
 def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the paths of the sets that are not None, with absolute files."""
-    return {set_name: _mapped(data[set_name], _absolute) for set_name in PARTS if data.get(set_name) is not None}
+    return {set_name: _mapped(data[set_name], _absolute) for set_name in SET_NAMES if data.get(set_name) is not None}
 
 
 def with_absolute_paths(config: Config) -> Config:
@@ -90,7 +90,7 @@ def evaluation_config(
     group_by: Optional[str] = None,
     vectors: Optional[Mapping[str, str]] = None,
     free_device: bool = False,
-    division: Division = AT_OFFICIAL_RATIOS,
+    division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Config:
     """Return the complete config of one run: plain `allennlp train` on it repeats the run.
 
@@ -115,12 +115,12 @@ def evaluation_config(
 
 
 def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
-    split_options: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
+    split_options: Config = {"paths": division.used_paths(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
         split_options["group_by"] = group_by
     if division.ratios:
         split_options["ratios"] = list(division.ratios)
-    if "test" not in division.parts:
+    if "test" not in division.set_names:
         split_options["has_test"] = False
     readers = readers_of(config)
     config.update({key: {"type": "resplit", "reader": reader, **split_options} for key, reader in readers.items()})
@@ -128,7 +128,7 @@ def _draw_split(config: Config, split_seed: int, group_by: Optional[str], divisi
     if group_by is not None and evaluating != readers["dataset_reader"]:
         config["dataset_reader"]["split_reader"] = copy.deepcopy(evaluating)
     config.pop("test_data_path", None)
-    config.update({f"{set_name}_data_path": set_name for set_name in division.parts})
+    config.update({f"{set_name}_data_path": set_name for set_name in division.set_names})
 
 
 def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any, Callable, Mapping, Optional
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.splits import PARTS, Division
+from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.config import Config, leaves_of
 from fiesta_allennlp.trainings.data_files import DataMark, files_behind
@@ -16,16 +16,18 @@ SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys o
 def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
     """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
     random split open. `key_of` returns the key of the config for a set."""
-    missing_sets = [set_name for set_name in division.parts if set_name not in paths] if division.is_official else []
+    missing_sets = (
+        [set_name for set_name in division.set_names if set_name not in paths] if division.is_official else []
+    )
     if missing_sets:
         hidden = "; or use --score validation if the test labels are hidden" * (missing_sets[0] == "test")
         raise ConfigError(
             f"--splits official needs '{key_of(missing_sets[0])}', which is missing. Add the file{hidden}; or use "
             "--splits shared for random splits."
         )
-    if not division.is_official and not division.ratios and len(division.used(paths)) < 2:
-        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.parts[1:])
-        ratios = "0.64,0.16,0.2" if len(division.parts) == len(PARTS) else "0.8,0.2"
+    if not division.is_official and not division.ratios and len(division.used_paths(paths)) < 2:
+        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.set_names[1:])
+        ratios = "0.64,0.16,0.2" if len(division.set_names) == len(SET_NAMES) else "0.8,0.2"
         raise ConfigError(
             f"without {keys}, the sizes of random splits are unknown. Add a file, or set the sizes, for example with "
             f"--split-ratios {ratios}."
@@ -52,7 +54,7 @@ def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, ke
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
     """
     digests = {file.path: file.digest for file in mark.files}
-    for a, b in combinations([set_name for set_name in division.parts if set_name in paths], 2):
+    for a, b in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
         files_a, files_b = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (a, b))
         contents_a, contents_b = set(files_a.values()), set(files_b.values())
         is_copy = bool(files_a and files_b) and (contents_a <= contents_b or contents_b <= contents_a)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import DataChangedError
-from fiesta_allennlp.core.files import CHUNK, digest_of
+from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest
 from fiesta_allennlp.trainings.config import leaves_of, moved
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ def _marked(source: str, file: Path, *digests: Any) -> FileMark:
     """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
     stamp, content_digest = _stamp(file), hashlib.sha256()
     with file.open("rb") as content:
-        while chunk := content.read(CHUNK):
+        while chunk := content.read(CHUNK_BYTES):
             for digest in (content_digest, *digests):
                 digest.update(chunk)
     return FileMark(source, stamp, content_digest.hexdigest())
@@ -155,7 +155,7 @@ def _check_same(file: FileMark, source: str) -> FileMark:
     if local_file is None:
         return file
     stamp = _stamp(local_file)
-    if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(local_file) != file.digest):
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(local_file) != file.digest):
         old_size, new_size = file.stamp[0], stamp[0]
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")

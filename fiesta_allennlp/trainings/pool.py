@@ -22,8 +22,8 @@ from typing import (
 )
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.registry import record_of
-from fiesta_allennlp.core.splits import Division, group_targets, split_pool
+from fiesta_allennlp.core.registry import build_record
+from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def facts_of(preparation: Preparation) -> Dict[str, Any]:
 
 def preparation_of(facts: Mapping[str, Any]) -> Preparation:
     """Return the preparation that `facts_of` made plain, without the words."""
-    return record_of(Preparation, facts)
+    return build_record(Preparation, facts)
 
 
 def vectors_are_there(preparation: Preparation) -> bool:
@@ -180,7 +180,7 @@ def new_pool(
     be split. `regroup` is the remedy for copies in several groups."""
     targets = dict(sizes)
     if not division.is_official:
-        targets = group_targets(sizes, ratios=division.ratios, parts=division.parts)
+        targets = target_sizes(sizes, ratios=division.ratios, set_names=division.set_names)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
     copies = note_on_copies(groups, contents, sizes, division, remedy=regroup)

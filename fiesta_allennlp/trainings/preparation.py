@@ -17,10 +17,10 @@ from fiesta_allennlp.core.errors import (
     ModelError,
     PackageError,
     ReaderError,
-    combined,
+    combine_messages,
     describe,
+    describe_as_sentence,
     did_you_mean,
-    plainly,
 )
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
@@ -146,7 +146,7 @@ def prepare_all(
             if isinstance(error, PackageError):  # which all of them import
                 raise error
         refusals = [_refusal(candidates[name], error, directory) for name, error in errors.items()]
-        raise ConfigError(combined(refusals, what="invalid candidates")) from next(iter(errors.values()))
+        raise ConfigError(combine_messages(refusals, noun="invalid candidates")) from next(iter(errors.values()))
     return results
 
 
@@ -154,7 +154,7 @@ def _refusal(candidate: Candidate, error: BaseException, directory: RunDirectory
     log = directory.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
     where = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
-    text = missing_file(candidate.config, describe(error)) or f"{plainly(error)}{where}"
+    text = missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
@@ -183,7 +183,7 @@ def with_metric(
                 "or with --metric=-NAME if lower is better."
             )
     if refusals:
-        raise ConfigError(combined(refusals, what="invalid candidates"))
+        raise ConfigError(combine_messages(refusals, noun="invalid candidates"))
     return settings
 
 

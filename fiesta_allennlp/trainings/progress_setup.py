@@ -12,7 +12,7 @@ from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.files import delete, not_through_links
+from fiesta_allennlp.core.files import delete, open_without_links
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
@@ -160,7 +160,7 @@ class Notify:
         root = str(self._directory.root.resolve())
         variables = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
         try:
-            with open(self._directory.notify_log, "ab", opener=not_through_links) as log:
+            with open(self._directory.notify_log, "ab", opener=open_without_links) as log:
                 subprocess.Popen(
                     self._command,
                     shell=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, command
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__
@@ -91,7 +91,7 @@ def queue_in(root: Path) -> RunQueue:
     directory = RunDirectory(root)
     if not any(store.exists() for store in directory.stores):
         raise ConfigError(
-            f"{root} contains no selection. Start it first: {command('select')} ... -s {root} --executor workers"
+            f"{root} contains no selection. Start it first: {full_command('select')} ... -s {root} --executor workers"
         )
     for queue_directory in (directory.queue, directory.screening.queue):
         for path in (queue_directory, *queue_directory.glob("fiesta-*")):
@@ -102,7 +102,7 @@ def queue_in(root: Path) -> RunQueue:
             return queues[0]
     raise ConfigError(
         f"no selection in {root} waits for workers: it has ended, or began without --executor workers. Continue it "
-        f"with: {command('select')} -s {root} --recover --executor workers"
+        f"with: {full_command('select')} -s {root} --recover --executor workers"
     )
 
 
@@ -127,7 +127,8 @@ def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
     if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], path)):
         raise ConfigError(
             f"the selection's own machine has {terms['place']}, but this machine has it at {path}. Use the same path "
-            f"on all machines. If it was moved here, continue it first: {command('select')} -s {path.parent} --recover"
+            f"on all machines. If it was moved here, continue it first: {full_command('select')} -s {path.parent} "
+            "--recover"
         )
     try:
         os.chdir(terms["current_directory"])

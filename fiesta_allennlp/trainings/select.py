@@ -12,7 +12,15 @@ from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import UNDECIDED, Candidate, Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.core.records import (
+    INCONCLUSIVE_REASONS,
+    Candidate,
+    Decision,
+    Evaluation,
+    History,
+    Outcome,
+    Request,
+)
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.loop import Listener, Selection
@@ -78,7 +86,7 @@ class Trainings(SelectionFamily):
         if roster.late:
             joined_history = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
             with told_as_typed(settings):
-                strategy.check_room(joined_history.withdrawing(max_failures=settings.max_failures))
+                strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
         return cls(settings, stored.directory, roster, strategy)
 
     @contextmanager
@@ -222,7 +230,7 @@ class Trainings(SelectionFamily):
         )
 
     def conclude(self, history: History, decision: Decision) -> None:
-        may_continue = decision.best is None or decision.stopped_by in UNDECIDED
+        may_continue = decision.best is None or decision.stopped_by in INCONCLUSIVE_REASONS
         if self.settings.keep == "best" and not may_continue:
             BestModels(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
 

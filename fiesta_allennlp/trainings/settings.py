@@ -9,8 +9,8 @@ from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
 from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.files import distinct
-from fiesta_allennlp.core.splits import PARTS, Division, check_ratios
+from fiesta_allennlp.core.files import refuse_repeated_keys
+from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, check_values, flag, option, options_of, resource
 from fiesta_allennlp.selection.settings import (
@@ -44,7 +44,7 @@ def _parsed(kind: Callable[[str], Any], description: str, text: str) -> Any:
 
 _workers = partial(_parsed, lambda text: text if text == "auto" else int(text), "a whole number or auto")
 _numbers = partial(_parsed, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
-_list = partial(json.loads, object_pairs_hook=distinct)
+_list = partial(json.loads, object_pairs_hook=refuse_repeated_keys)
 _points = partial(_parsed, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
 
 _scoring = partial(option, group=SCORING)
@@ -151,7 +151,7 @@ class Settings(SelectionSettings):
     score: str = _scoring(
         "test",
         "the set that runs are scored on: test, or validation for tasks whose test labels are hidden",
-        choices=PARTS[:0:-1],
+        choices=SET_NAMES[:0:-1],
         is_fixed=True,
     )
     group_by: Optional[str] = _scoring(
@@ -191,14 +191,16 @@ class Settings(SelectionSettings):
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")
-        if len(self.data) > len(PARTS):
-            raise ConfigError(f"--data takes at most {len(PARTS)} files ({', '.join(PARTS)}) but got {len(self.data)}.")
+        if len(self.data) > len(SET_NAMES):
+            raise ConfigError(
+                f"--data takes at most {len(SET_NAMES)} files ({', '.join(SET_NAMES)}) but got {len(self.data)}."
+            )
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
         if self.split_ratios:
             try:
-                check_ratios(self.split_ratios, self.division.parts)
+                check_ratios(self.split_ratios, self.division.set_names)
             except DataError as error:
                 raise ConfigError(f"--split-ratios with --score {self.score}: {error}") from error
 
@@ -224,7 +226,7 @@ class Settings(SelectionSettings):
 
     @property
     def division(self) -> Division:
-        has_validation = self.score == "validation" or len(self.split_ratios) != len(PARTS) - 1
+        has_validation = self.score == "validation" or len(self.split_ratios) != len(SET_NAMES) - 1
         return Division(
             self.on_official_splits, tuple(map(float, self.split_ratios)), self.score, has_validation=has_validation
         )
@@ -240,7 +242,7 @@ class Settings(SelectionSettings):
                 f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_OF)}. Rename the file, "
                 "or write a config for the program with 'data.format'."
             )
-        set_names = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
+        set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
         data_format = FORMAT_OF[suffix]
         name = "conll" if data_format == "lines" and is_in_blocks(self.data[0]) else data_format
         return {**dict(zip(set_names, self.data, strict=True)), "format": name}

@@ -252,10 +252,10 @@ class Replayer:
             for name in self.strategy.propose(history, self.workers - len(waiting), rng):
                 replicate = history.num_started(name)
                 waiting.append(make_request(seed, name, replicate, shared_splits=True))
-                history = history.reserving([waiting[-1]])
+                history = history.with_pending([waiting[-1]])
             request = waiting.popleft()
             batch = order[request.replicate * size : (request.replicate + 1) * size]
-            history = history.after([self.answered.evaluation(request, batch)])
+            history = history.with_finished([self.answered.evaluation(request, batch)])
         right = best_within({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
         num_queries = sum(min(size, number - one.request.replicate * size) for one in history.evaluations)
         return Outcome(self.fits(names), str(decision.stopped_by), decision.best not in right, num_queries)

@@ -45,15 +45,15 @@ def milliseconds(belief: str, num_candidates: int, num_evaluations: int, repetit
     choice = ChoiceSettings(belief=belief, confidence=0.999999, max_evaluations=10**6)
     strategy = build_strategy(choice, names, has_counts=True)
     evaluations = (documents if belief == OF_DOCUMENTS else made_up)(num_candidates, num_evaluations)
-    before = History(tuple(names)).after(evaluations[1:])
-    strategy.recommend(before.after(evaluations[:1]))
+    before = History(tuple(names)).with_finished(evaluations[1:])
+    strategy.recommend(before.with_finished(evaluations[:1]))
     rng = np.random.default_rng(2)
     seconds = []
     for i in range(repetitions):
         # Another document each time, because what is believed of one is kept.
         new = document(0, num_evaluations + i) if belief == OF_DOCUMENTS else evaluations[0]
         begin = time.process_time()
-        now = before.after([new])
+        now = before.with_finished([new])
         strategy.recommend(now)
         strategy.propose(now, 1, rng)
         seconds.append(time.process_time() - begin)

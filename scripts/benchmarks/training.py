@@ -29,7 +29,7 @@ from sklearn.metrics import f1_score
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.core.splits import Split, group_targets, split_pool
+from fiesta_allennlp.core.splits import Split, split_pool, target_sizes
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.models.tdsa.semeval_tdsa import WordTokenizer, read_sentences
@@ -130,7 +130,7 @@ def read_data(config: Mapping[str, Any], vectors: str) -> Data:
             word, *numbers = row.rstrip().split(" ")
             if word in words:
                 matrix[words[word]] = torch.from_numpy(np.array(numbers, dtype=np.float32))
-    return Data(contexts, labels, split_pool(groups, group_targets(sizes), seed=REQUEST.split_seed), matrix)
+    return Data(contexts, labels, split_pool(groups, target_sizes(sizes), seed=REQUEST.split_seed), matrix)
 
 
 class Net(torch.nn.Module):

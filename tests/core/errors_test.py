@@ -1,12 +1,12 @@
 import pytest
 
-from fiesta_allennlp.core.errors import DataError, combined, describe, plainly, visible
+from fiesta_allennlp.core.errors import DataError, combine_messages, describe, describe_as_sentence, escape_invisible
 
 
 def test_of_many_names_only_the_near_one_is_told() -> None:
     checks = pytest.importorskip("allennlp.common.checks")
     names = [f"name_{number}" for number in range(40)]
-    told = plainly(
+    told = describe_as_sentence(
         checks.ConfigurationError(f"nmae_7 not in acceptable choices for model.type: {names}. You should ...")
     )
     assert "'model.type' is 'nmae_7'" in told and "'name_7'" in told and "name_8" not in told
@@ -14,11 +14,14 @@ def test_of_many_names_only_the_near_one_is_told() -> None:
 
 def test_messages_that_say_the_same_share_a_line() -> None:
     assert (
-        combined(["a.json: no: data", "b.json: no: data"], what="invalid") == "2 invalid:\n  a.json, b.json: no: data"
+        combine_messages(["a.json: no: data", "b.json: no: data"], noun="invalid")
+        == "2 invalid:\n  a.json, b.json: no: data"
     )
-    assert combined(["a: x", "b: y", "a plain one", "c: x"], what="f") == "4 f:\n  a, c: x\n  b: y\n  a plain one"
+    assert (
+        combine_messages(["a: x", "b: y", "a plain one", "c: x"], noun="f") == "4 f:\n  a, c: x\n  b: y\n  a plain one"
+    )
     many = [f"c{number}: {number // 20}" for number in range(200)]
-    header, *lines, last = combined(many, what="invalid").split("\n  ")
+    header, *lines, last = combine_messages(many, noun="invalid").split("\n  ")
     assert (header, last, len(lines)) == ("200 invalid:", "and 2 more", 8)
     assert lines[0] == "c0, c1, c2, c3, c4, c5, c6, c7, and 12 more: 0"
 
@@ -30,16 +33,16 @@ def test_unknown_keys_are_told_with_their_owner() -> None:
 
     with pytest.raises(TypeError) as raised:
         Owner(colour="red")  # type: ignore[call-arg]
-    assert "'colour' is not a key of Owner" in plainly(raised.value)
+    assert "'colour' is not a key of Owner" in describe_as_sentence(raised.value)
     common = pytest.importorskip("allennlp.common")
     with pytest.raises(common.checks.ConfigurationError) as extra:
         common.Params({"colour": "red"}).assert_empty("Owner")
-    assert "'colour' is not a key of Owner" in plainly(extra.value)
+    assert "'colour' is not a key of Owner" in describe_as_sentence(extra.value)
 
 
 def test_any_other_error_keeps_its_words() -> None:
-    assert plainly(DataError("x.xml, line 3: wrong.")) == "x.xml, line 3: wrong."
-    assert plainly(KeyError("label")) == "KeyError: 'label'."
+    assert describe_as_sentence(DataError("x.xml, line 3: wrong.")) == "x.xml, line 3: wrong."
+    assert describe_as_sentence(KeyError("label")) == "KeyError: 'label'."
 
 
 def test_a_traceback_in_the_message_of_another_package_is_left_out() -> None:
@@ -51,11 +54,11 @@ def test_a_traceback_in_the_message_of_another_package_is_left_out() -> None:
 
 def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:
     error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
-    assert "`python -m spacy download en_core_web_sm`" in plainly(error)
+    assert "`python -m spacy download en_core_web_sm`" in describe_as_sentence(error)
 
 
 def test_invisible_characters_are_written_as_escapes() -> None:
-    assert visible("a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff") == r"a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff"
-    assert visible("a\n\tb", keep="\n") == "a\n\\tb"
-    assert visible("ünï 模型 ☃ \u00a0 e\u0301 \\") == "ünï 模型 ☃ \u00a0 e\u0301 \\"
+    assert escape_invisible("a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff") == r"a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff"
+    assert escape_invisible("a\n\tb", keep="\n") == "a\n\\tb"
+    assert escape_invisible("ünï 模型 ☃ \u00a0 e\u0301 \\") == "ünï 模型 ☃ \u00a0 e\u0301 \\"
     assert describe(DataError("no\x1b]0;T\x07\n\0 room")) == r"no\x1b]0;T\x07 \x00 room"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.core.files import CHUNK, delete, from_csv, replacing, shorten_log, to_csv
+from fiesta_allennlp.core.files import CHUNK_BYTES, atomic_replacement, delete, from_csv_cell, shorten_log, to_csv_cell
 
 
 @pytest.mark.parametrize(
@@ -20,25 +20,25 @@ from fiesta_allennlp.core.files import CHUNK, delete, from_csv, replacing, short
     ],
 )
 def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe_and_is_read_back(value: str, cell: str) -> None:
-    assert to_csv(value) == cell
-    assert from_csv(cell) == value
+    assert to_csv_cell(value) == cell
+    assert from_csv_cell(cell) == value
 
 
 @pytest.mark.parametrize("value", [None, -0.5, 3])
 def test_a_number_stays(value: Any) -> None:
-    assert to_csv(value) is value
+    assert to_csv_cell(value) is value
 
 
 def test_invisible_characters_are_escapes() -> None:
-    assert to_csv("\t=1\ud800") == r"\t=1\ud800"
+    assert to_csv_cell("\t=1\ud800") == r"\t=1\ud800"
 
 
 def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    log.write_bytes(b"a" * CHUNK + b"b" * 5000 + b"c" * CHUNK)
+    log.write_bytes(b"a" * CHUNK_BYTES + b"b" * 5000 + b"c" * CHUNK_BYTES)
     shorten_log(log)
     content = log.read_bytes()
-    assert content == b"a" * CHUNK + b"\n... 5000 bytes of output were cut here ...\n" + b"c" * CHUNK
+    assert content == b"a" * CHUNK_BYTES + b"\n... 5000 bytes of output were cut here ...\n" + b"c" * CHUNK_BYTES
     log.write_bytes(b"short")
     shorten_log(log)
     assert log.read_bytes() == b"short"
@@ -49,7 +49,7 @@ def test_a_part_that_a_killed_process_left_goes_with_the_next_writing(tmp_path: 
     for part in (old, new):
         part.touch()
     os.utime(old, (0, 0))
-    with replacing(tmp_path / "x.csv") as made:
+    with atomic_replacement(tmp_path / "x.csv") as made:
         made.write_text("1")
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "x.csv"]
 

@@ -3,12 +3,12 @@ from typing import Dict
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.names import check_distinct, check_names, split_name
+from fiesta_allennlp.core.names import check_names, check_no_similar_names, split_name
 
 
 def named(*texts: str) -> Dict[str, str]:
     places = [(name or "", place) for name, place in map(split_name, texts)]
-    check_names(places, what="system", least=1, remedy="Give one.")
+    check_names(places, noun="system", min_count=1, remedy="Give one.")
     return dict(places)
 
 
@@ -39,4 +39,4 @@ def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) 
 def test_names_that_some_systems_take_for_one_are_refused(first: str, second: str) -> None:
     with pytest.raises(ConfigError, match=f"systems '{first}' and '{second}' differ only in case"):
         named(f"{first}=x", f"{second}=y")
-    check_distinct(["a", "á", "a1"], what="system")
+    check_no_similar_names(["a", "á", "a1"], noun="system")

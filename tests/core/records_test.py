@@ -24,7 +24,7 @@ def test_counts_are_by_replicate_and_kind() -> None:
     counts = now.counts("a")
     assert counts.kinds == ("fn", "fp", "tp")
     assert counts.values.tolist() == [[3, 0, 5], [0, 1, 2]]
-    assert (counts.num_without, now.counts("b").num_without) == (0, 1)
+    assert (counts.num_runs_without_counts, now.counts("b").num_runs_without_counts) == (0, 1)
     assert now.counts("b").values.shape == (1, 0)
     assert replace(now, evaluations=()).counts("a").values.shape == (0, 0)
     with pytest.raises(ValueError, match="read-only"):
@@ -35,14 +35,14 @@ def test_after_is_the_history_gathered_anew() -> None:
     now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)), pending=(request("c", 0),))
     now.counts("a")
     new = (counted("a", 0, tp=2, fp=7), counted("a", 2), counted("b", 3, tp=1), counted("c", 0, fn=2))
-    later, anew = now.after(new), History(now.candidates, now.evaluations + new)
+    later, anew = now.with_finished(new), History(now.candidates, now.evaluations + new)
     assert later == anew and now.num_finished("c") == 0
     for name in now.candidates:
         assert later.scores(name).tolist() == anew.scores(name).tolist()
         assert later.split_seeds(name).tolist() == anew.split_seeds(name).tolist()
         assert later.counts(name).kinds == anew.counts(name).kinds
         assert later.counts(name).values.tolist() == anew.counts(name).values.tolist()
-        assert later.counts(name).num_without == anew.counts(name).num_without
+        assert later.counts(name).num_runs_without_counts == anew.counts(name).num_runs_without_counts
     assert later.counts("a").values.tolist() == [[7, 2], [0, 5], [0, 0]]
 
 
@@ -78,8 +78,8 @@ def test_first_is_the_history_in_order_of_finishing_with_nothing_pending() -> No
         pending=(request("b", 1),),
         withdrawn=frozenset("b"),
     )
-    assert now.first(2) == History(("a", "b"), now.evaluations[:2], withdrawn=frozenset("b"))
-    assert now.first(0).total_started == 0
+    assert now.first_evaluations(2) == History(("a", "b"), now.evaluations[:2], withdrawn=frozenset("b"))
+    assert now.first_evaluations(0).total_started == 0
 
 
 def test_confidence_is_the_probability_within_the_margin() -> None:

@@ -7,7 +7,7 @@ from fiesta_allennlp.core.seeding import (
     candidate_key,
     make_request,
     replay_rng,
-    second_seed,
+    second_stage_seed,
     split_seed,
     strategy_rng,
 )
@@ -31,7 +31,7 @@ def test_the_seeds_of_a_request_never_change() -> None:
 
 def test_the_second_stage_of_a_search_has_128_bits_of_its_own() -> None:
     words = np.random.SeedSequence(SEED, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
-    assert second_seed(SEED) == int.from_bytes(words.astype(">u8").tobytes(), "big")
+    assert second_stage_seed(SEED) == int.from_bytes(words.astype(">u8").tobytes(), "big")
 
 
 def test_no_two_seeds_are_equal() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.core.splits import PARTS, Division, check_ratios, group_targets, split_pool
+from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios, split_pool, target_sizes
 
 
 @pytest.mark.parametrize(
@@ -20,16 +20,16 @@ from fiesta_allennlp.core.splits import PARTS, Division, check_ratios, group_tar
     ],
 )
 def test_targets(sizes: Any, ratios: Any, targets: Any) -> None:
-    official = {part: size for part, size in zip(PARTS, sizes, strict=True) if size}
-    assert group_targets(official, ratios=ratios) == dict(zip(PARTS, targets, strict=True))
+    official = {part: size for part, size in zip(SET_NAMES, sizes, strict=True) if size}
+    assert target_sizes(official, ratios=ratios) == dict(zip(SET_NAMES, targets, strict=True))
 
 
 @pytest.mark.parametrize(
     ("division", "other"), [(Division(scored="validation"), "validation"), (Division(has_validation=False), "test")]
 )
 def test_without_a_third_set_the_sizes_are_those_of_two_parts(division: Division, other: str) -> None:
-    assert group_targets({"train": 80, other: 20}, parts=division.parts) == {"train": 80, other: 20}
-    targets = group_targets({"train": 10}, ratios=(0.7, 0.3), parts=division.parts)
+    assert target_sizes({"train": 80, other: 20}, set_names=division.set_names) == {"train": 80, other: 20}
+    targets = target_sizes({"train": 10}, ratios=(0.7, 0.3), set_names=division.set_names)
     assert targets == {"train": 7, other: 3}
     assert split_pool(range(10), targets, seed=3).sizes == {"validation": 0, "test": 0, **targets}
     with pytest.raises(DataError, match="at least 2 groups"):
@@ -47,16 +47,16 @@ def test_without_a_third_set_the_sizes_are_those_of_two_parts(division: Division
 )
 def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        check_ratios(ratios, PARTS)
-    check_ratios((0.333, 0.333, 0.333), PARTS)
+        check_ratios(ratios, SET_NAMES)
+    check_ratios((0.333, 0.333, 0.333), SET_NAMES)
     with pytest.raises(DataError, match="validation set would be empty"):
-        group_targets({"train": 9}, ratios=(0.9, 0.05, 0.05))
+        target_sizes({"train": 9}, ratios=(0.9, 0.05, 0.05))
 
 
 @pytest.mark.parametrize("sizes", [{"train": 10}, {"train": 5, "test": 5}, {"train": 10, "test": 0}])
 def test_targets_that_cannot_be_known_are_an_error(sizes: dict) -> None:
     with pytest.raises(DataError, match="ratios"):
-        group_targets(sizes)
+        target_sizes(sizes)
 
 
 def test_a_split_is_what_it_was_when_it_was_first_published() -> None:

@@ -214,7 +214,7 @@ def test_every_point_is_the_belief_of_that_moment(
     path = belief_path(HISTORY, belief)
     assert [point.num_evaluations for point in path] == list(range(begin, 19))
     for point in path:
-        expected = belief.posterior(HISTORY.first(point.num_evaluations)).prob_best()
+        expected = belief.posterior(HISTORY.first_evaluations(point.num_evaluations)).prob_best()
         assert list(point.prob_best.values()) == pytest.approx(expected)
     monkeypatch.setattr(record, "MOST_POINTS", 5)
     fewer = belief_path(HISTORY, belief)

@@ -56,7 +56,7 @@ def test_the_mean_is_that_of_the_runs_that_work() -> None:
 def test_only_more_than_three_for_each_run_that_works_count(working: int, missed: int, counted: int) -> None:
     judged = LeastScore(0.5).applied(history({"a": [0.8] * working + [0.1] * missed, "b": [0.8]}))
     assert judged.num_counted_failures("a") == counted
-    assert ("a" in judged.withdrawing(max_failures=3).withdrawn) == (counted >= 3)
+    assert ("a" in judged.with_withdrawn(max_failures=3).withdrawn) == (counted >= 3)
 
 
 def with_min_score(directory: RunDirectory, score: Any) -> None:

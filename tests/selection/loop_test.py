@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from fiesta_allennlp.core.directory import RunDirectory, at_work_words
+from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build
@@ -149,7 +149,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     monkeypatch.setattr("fiesta_allennlp.selection.loop.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
-    assert caplog.messages[0].startswith(at_work_words(os.getpid()))
+    assert caplog.messages[0].startswith(loop_started_message(os.getpid()))
     assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
     assert decision.confidence is not None and decision.confidence >= 0.99
     requests = [evaluation.request for evaluation in run.history.evaluations]

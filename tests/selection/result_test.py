@@ -163,7 +163,7 @@ def test_who_leads_is_the_best_once_it_is_decided(
 
 def test_a_removed_candidate_has_a_state_and_files_of_earlier_versions_had_sentences() -> None:
     history = History(("a", "b"), runs({"a": [0.5], "b": [0.4]}), removed=frozenset({"b"}))
-    a, b = result(history.withdrawing(max_failures=3)).candidates
+    a, b = result(history.with_withdrawn(max_failures=3)).candidates
     assert (a.state, a.removed, b.state, b.removed) == ("taking part", False, "removed", True)
     for sentence in ("it was not given any more (--allow-removed); its runs are kept but do not count", "3 failures"):
         reasons = ["b-0 error: KeyError: 'x-1 y: z'", "b-2 score: 0.1 is below 0.2"]

@@ -114,7 +114,7 @@ def test_any_order_of_finishing_failing_joining_and_leaving_ends_within_the_budg
             started.append(request(candidate, replicates[candidate]))
             replicates[candidate] += 1
         what = data.draw(some.sampled_from(["finish"] * 6 + ["fail", "join", "leave"]))
-        now = _next(now.reserving(started), what, data, scores)
+        now = _next(now.with_pending(started), what, data, scores)
 
 
 def _next(now: History, what: str, data: some.DataObject, scores: some.SearchStrategy) -> History:
@@ -129,4 +129,4 @@ def _next(now: History, what: str, data: some.DataObject, scores: some.SearchStr
     done = data.draw(some.sampled_from(now.pending))
     if what == "fail":
         return failing(now, failure(done.candidate, done.replicate))
-    return now.after([evaluation(done.candidate, done.replicate, data.draw(scores))])
+    return now.with_finished([evaluation(done.candidate, done.replicate, data.draw(scores))])

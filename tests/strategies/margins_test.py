@@ -108,7 +108,7 @@ def test_choosing_now_costs_what_the_posterior_expects(strategy: str) -> None:
     draws = posterior.sample(400_000, np.random.default_rng(0))
     lost = draws.max(axis=1) - draws[:, now.active.index(str(best))]
     assert rule.expected_loss(now) == pytest.approx(lost.mean(), rel=0.05)
-    assert Minimising(rule).expected_loss(now.turned) == rule.expected_loss(now)
+    assert Minimising(rule).expected_loss(now.negated) == rule.expected_loss(now)
     assert rule.expected_loss(history({**STARTS, "c": []})) is None
     logit = built(strategy, belief={"type": "logit_student_t"})
     assert logit.expected_loss(now) is None

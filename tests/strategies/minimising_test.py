@@ -43,6 +43,6 @@ def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) ->
     errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
     belief = Belief.by_name(name)()
     right = belief.posterior(history(THREE_EACH)).prob_best()
-    assert belief.posterior(history(errors).turned).prob_best() == pytest.approx(right, abs=1e-9)
+    assert belief.posterior(history(errors).negated).prob_best() == pytest.approx(right, abs=1e-9)
     with pytest.raises(ScoreError, match="'a' has 35.5"):
-        belief.posterior(history({**errors, "a": [35.5, 34.0, 36.0]}).turned)
+        belief.posterior(history({**errors, "a": [35.5, 34.0, 36.0]}).negated)

@@ -83,5 +83,5 @@ def test_only_a_decided_selection_is_compared_with_a_plain_loop() -> None:
     clear = history({"a": [0.9, 0.91, 0.92, 0.9], "b": [0.5, 0.51, 0.52, 0.5]})
     found = rule.plain_loop(clear, rng)
     assert found is not None and found.low == 6
-    assert Minimising(rule).plain_loop(clear.turned, rng) is not None
+    assert Minimising(rule).plain_loop(clear.negated, rng) is not None
     assert built("non_adaptive_fb", budget=8).plain_loop(clear, rng) is None

@@ -87,9 +87,9 @@ def test_a_batch_goes_on_as_after_a_resumption_and_when_a_candidate_joins() -> N
     for replicate in range(3, 7):
         first, again = (rule.propose(now, 1, np.random.default_rng(replicate)) for rule in (strategy, batch(4)))
         assert first == again
-        now = now.after([evaluation("a", replicate, 0.6)])
+        now = now.with_finished([evaluation("a", replicate, 0.6)])
     begun = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.7], "d": []})
-    joined = begun.after(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
+    joined = begun.with_finished(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
     assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
 
 

@@ -81,13 +81,13 @@ class Simulation:
         for name in names:
             started.append(request(name, replicates[name]))
             replicates[name] += 1
-        return now.reserving(started)
+        return now.with_pending(started)
 
     def _finish(self, now: History, rng: np.random.Generator) -> History:
         done = now.pending[rng.integers(len(now.pending)) if self.shuffled else 0]
         if rng.random() < self.failure_rate:
-            return failing(now, Failure(done, "error", "out of memory")).withdrawing(max_failures=3)
-        return now.after([evaluation(done.candidate, done.replicate, self.score(done))])
+            return failing(now, Failure(done, "error", "out of memory")).with_withdrawn(max_failures=3)
+        return now.with_finished([evaluation(done.candidate, done.replicate, self.score(done))])
 
     def score(self, done: Request) -> float:
         """Gaussian with a standard deviation of 0.02, the same for one request in every simulation of one seed."""

@@ -9,7 +9,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as some
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.names import NOT_IN_NAMES
+from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS
 from fiesta_allennlp.trainings.candidate_values import MOST_BYTES, Point, read_point
 
 JSON = some.recursive(
@@ -59,7 +59,7 @@ def test_a_long_name_keeps_what_tells_points_apart() -> None:
 def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
     point = Point(values)
     assert read_point(point.text).identity == point.identity
-    assert set(point.name).isdisjoint(NOT_IN_NAMES) and len(point.name.encode()) <= MOST_BYTES
+    assert set(point.name).isdisjoint(FORBIDDEN_CHARACTERS) and len(point.name.encode()) <= MOST_BYTES
 
 
 def test_objects_and_lists_may_be_jsonnet() -> None:

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config_checks import check_parts
@@ -20,15 +20,15 @@ BY_VALIDATION, OFFICIAL_BY_VALIDATION = (Division(scored="validation", is_offici
 def checked(config: Dict[str, Any], message: Optional[str], *, metric: str = "accuracy", **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        type_of(config).check(metric=Metric.of(metric), **{"division": AT_OFFICIAL_RATIOS, **options})
+        type_of(config).check(metric=Metric.of(metric), **{"division": OFFICIAL_RATIOS_DIVISION, **options})
 
 
-def compared(config: Dict[str, Any], message: Optional[str], division: Division = AT_OFFICIAL_RATIOS) -> None:
+def compared(config: Dict[str, Any], message: Optional[str], division: Division = OFFICIAL_RATIOS_DIVISION) -> None:
     """The parts of the config are refused as the same data, or pass."""
     checked(config, None, division=division)
     with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
         known = type_of(config)
-        check_parts(known.data_paths, division, mark_data(division.used(known.data_paths)), known.data_key)
+        check_parts(known.data_paths, division, mark_data(division.used_paths(known.data_paths)), known.data_key)
 
 
 def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:

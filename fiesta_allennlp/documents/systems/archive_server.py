@@ -20,10 +20,10 @@ def main() -> None:
     try:
         predictor = load(options)
     except (Exception, SystemExit) as error:
-        from fiesta_allennlp.core.errors import plainly
+        from fiesta_allennlp.core.errors import describe_as_sentence
 
         sys.stdin.readline()
-        _say({"error": f"cannot load the archive {options['path']}: {plainly(error)}"}, answers)
+        _say({"error": f"cannot load the archive {options['path']}: {describe_as_sentence(error)}"}, answers)
         raise
     for line in sys.stdin:
         fields = json.loads(line)

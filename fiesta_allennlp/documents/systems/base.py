@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean
-from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
@@ -178,7 +178,7 @@ class System(Registrable):
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Unanswered(f"'{self.answer}' not found in {shortened(answer)}") from None
+                raise Unanswered(f"'{self.answer}' not found in {shorten(answer)}") from None
         with suppress(ValueError):
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 return json.loads(value)
@@ -188,14 +188,14 @@ class System(Registrable):
         if isinstance(value, dict):
             keys = [key for key in task.gold_fields if key in value]
             if not keys:
-                raise Unanswered(f"expected an object with '{task.gold_fields[0]}' but it answered {shortened(value)}")
+                raise Unanswered(f"expected an object with '{task.gold_fields[0]}' but it answered {shorten(value)}")
             value = value[keys[0]]
         if isinstance(value, str):
             value = (self.labels or {}).get(value.strip(), value)
         try:
             return task.answer(value, gold)
         except DataError as error:
-            raise Unanswered(f"{error} but is {shortened(value)}") from error
+            raise Unanswered(f"{error} but is {shorten(value)}") from error
 
 
 def _answers_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
@@ -203,7 +203,7 @@ def _answers_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
         keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
     if not isinstance(value, list) or len(value) != num_items:
-        raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shortened(value)}")
+        raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shorten(value)}")
     return value
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import digest_of, not_through_links, shortened
+from fiesta_allennlp.core.files import file_digest, open_without_links, shorten
 from fiesta_allennlp.documents.systems.base import STOPPED, Died, OutOfTime, System, Unanswered, Workplace
 from fiesta_allennlp.isolation import process_tree
 
@@ -40,7 +40,7 @@ class LineProcess:
         reading, self._alive = os.pipe()
         guarded = [sys.executable, "-I", "-S", process_tree.__file__, str(reading), *command]
         try:
-            with open(log, "ab", opener=not_through_links) as errors:
+            with open(log, "ab", opener=open_without_links) as errors:
                 self._process = subprocess.Popen(
                     guarded,
                     stdin=subprocess.PIPE,
@@ -109,7 +109,7 @@ class LineProcess:
         if self._unread:
             self.kill()
             raise Unanswered(
-                f"it printed an unexpected line: {shortened(self._unread.decode(errors='replace').strip())}. "
+                f"it printed an unexpected line: {shorten(self._unread.decode(errors='replace').strip())}. "
                 "It must answer each line with one line of JSON, and print anything else to standard error"
             )
         unsent = memoryview(line.encode("utf-8") + b"\n")
@@ -138,7 +138,7 @@ class LineProcess:
             log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
             lines = log.read().decode("utf-8", errors="replace").split("\n")
         texts = [line.strip() for line in lines if line.strip()]
-        return f". The last line of {self._log} is: {shortened(texts[-1])}" if texts else f". See {self._log}"
+        return f". The last line of {self._log} is: {shorten(texts[-1])}" if texts else f". See {self._log}"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -196,7 +196,7 @@ class ProcessSystem(System):
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
             process.kill()  # what it prints next may still belong to this question
-            raise Unanswered(f"its answer is not JSON: {shortened(answer)}") from error
+            raise Unanswered(f"its answer is not JSON: {shorten(answer)}") from error
 
     def _start(self) -> LineProcess:
         if self._is_closed:
@@ -248,7 +248,7 @@ class Command(ProcessSystem):
             "type": "command",
             "command": self.command,
             "directory": self.directory,
-            "files": {str(path): digest_of(path) for path in files if path.is_file()},
+            "files": {str(path): file_digest(path) for path in files if path.is_file()},
         }
 
     def _path(self, part: str) -> Path:
@@ -297,7 +297,7 @@ class Archive(ProcessSystem):
         return {
             **super().identity(),
             "type": "archive",
-            "model": [digest_of(file) for file in files if file.is_file()],
+            "model": [file_digest(file) for file in files if file.is_file()],
             "predictor": self.predictor,
             "overrides": self.overrides,
         }

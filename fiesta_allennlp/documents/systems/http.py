@@ -13,7 +13,7 @@ from requests.utils import get_environ_proxies
 from urllib3.exceptions import ReadTimeoutError
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import shortened
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
@@ -161,13 +161,13 @@ class Http(System):
             if stalls or isinstance(error, requests.ReadTimeout):
                 raise _Again(f"no answer within {self._limit:g} seconds", error=OutOfTime) from error
             down = isinstance(error, requests.ConnectionError)
-            reason = f"no answer: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
+            reason = f"no answer: {self._without_key(shorten(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
         return self._body(response, self._without_key(b"".join(pieces).decode("utf-8", errors="replace")))
 
     def _body(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
-        message = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
+        message = f"it answered with status {status}" + (f": {shorten(text.strip())}" if text.strip() else "")
         if status in AGAIN:
             wait = response.headers.get("Retry-After", "").strip()
             error = Unavailable if status in DOWN else Unanswered

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.core.files import read_lines, shortened
+from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
@@ -29,10 +29,10 @@ class Predictions(System):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._answers: Dict[str, Any] = {}
-        for line, record in read_lines(Path(self.path)):
+        for line, record in read_jsonl(Path(self.path)):
             key = record.pop(self.id, None)
             if key is None:
-                raise DataError(f"{self.path}, line {line}: '{self.id}' is missing in {shortened(record)}.")
+                raise DataError(f"{self.path}, line {line}: '{self.id}' is missing in {shorten(record)}.")
             if str(key) in self._answers:
                 raise DataError(f"{self.path}, line {line}: the id '{key}' appears twice. Delete one of them.")
             self._answers[str(key)] = record

@@ -10,7 +10,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import replacing
+from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.reports.figures import runs, scores  # noqa: F401  # they register their figures
 from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
@@ -92,7 +92,7 @@ def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
     drawing.set_layout_engine("none")  # the layout is found, and stays
     path.parent.mkdir(parents=True, exist_ok=True)
     for ending, metadata in FIGURE_ENDINGS.items():
-        with replacing(path.with_name(f"{path.name}{ending}")) as temporary_path:
+        with atomic_replacement(path.with_name(f"{path.name}{ending}")) as temporary_path:
             drawing.savefig(temporary_path, format=ending[1:], dpi=200, metadata=metadata)
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96

@@ -97,7 +97,7 @@ class AllenNLPTraining(CandidateRun):
 
     def files(self, request: Request) -> List[str]:
         """Return the data files of the candidate. Anything else that its config names must be on every machine."""
-        paths = self.division.used(official_paths(self.config))
+        paths = self.division.used_paths(official_paths(self.config))
         return [path for _, path in leaves_of(paths) if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:

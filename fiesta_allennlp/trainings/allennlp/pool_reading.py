@@ -15,7 +15,7 @@ from allennlp.data.fields import LabelField, ListField, MultiLabelField, Sequenc
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, PARTS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
 from fiesta_allennlp.trainings.pool import Pool, first_group_key, new_pool, with_labels
@@ -99,7 +99,7 @@ def check_reads_alike(
     if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MOST_READ_AT_ONCE:
         return
     num_left = MOST_READ_AGAIN
-    for part in (part for part in PARTS if part in by_part):
+    for part in (part for part in SET_NAMES if part in by_part):
         instances = by_part[part][:num_left]
         most = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
         reread = list(itertools.islice(reader._read(paths[part]), most))
@@ -172,7 +172,7 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
 
 
 def read_pool(
-    config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
+    config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
 ) -> Pool:
     """Read all parts of a candidate with its own readers. Random splits are drawn over the instances of the last one.
 
@@ -180,7 +180,7 @@ def read_pool(
     readers. `data` is the fingerprint of the data files, empty if pools are not compared. Official sets are each read
     by their own reader, without groups.
     """
-    paths = division.used(official_paths(config))
+    paths = division.used_paths(official_paths(config))
     readers = {name: _reader(config, name) for name in readers_of(config)}
     key = None
     if division.is_official:

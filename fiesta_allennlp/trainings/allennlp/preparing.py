@@ -19,10 +19,17 @@ from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer
 from filelock import FileLock
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, explained, not_keys
-from fiesta_allennlp.core.files import replacing
+from fiesta_allennlp.core.errors import (
+    ConfigError,
+    DataError,
+    FiestaError,
+    ModelError,
+    describe_with_line,
+    unknown_keys_message,
+)
+from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
 from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_pool
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
@@ -62,7 +69,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
             f"{uri}: none of its {num_rows} rows matches a word of the data. Check that each line contains a word and "
             "its numbers, and that the words have the same case as the data."
         )
-    with replacing(target) as part:
+    with atomic_replacement(target) as part:
         part.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
@@ -95,7 +102,7 @@ def prepare_candidate(
     group_by: Optional[str],
     vectors_directory: Path,
     data: str = "",
-    division: Division = AT_OFFICIAL_RATIOS,
+    division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Preparation:
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one
     per task. `data` and `division` are arguments of `read_pool`."""
@@ -175,7 +182,7 @@ def _model_output(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[s
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise ModelError(f"the model fails on the first batch: {explained(error)}") from error
+        raise ModelError(f"the model fails on the first batch: {describe_with_line(error)}") from error
 
 
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
@@ -186,7 +193,7 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
         valid_keys = {"type", "run_sanity_checks", *parameters}
         unknown = sorted(set(trainer) - valid_keys)
         if unknown:
-            raise ConfigError(not_keys(unknown, "'trainer'", sorted(valid_keys)))
+            raise ConfigError(unknown_keys_message(unknown, "'trainer'", sorted(valid_keys)))
     metrics = metrics | {"loss"}
     validation_metric = trainer.get("validation_metric", "-loss")
     for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:

@@ -6,9 +6,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, code_line_of, plainly
-from fiesta_allennlp.core.files import shortened
-from fiesta_allennlp.core.splits import PARTS, check_ratios, group_targets, split_pool
+from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, code_line_of, describe_as_sentence
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.splits import SET_NAMES, check_ratios, split_pool, target_sizes
 
 
 @DatasetReader.register("resplit")
@@ -54,7 +54,7 @@ class ResplitReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        unknown = sorted(set(paths) - set(PARTS))
+        unknown = sorted(set(paths) - set(SET_NAMES))
         if unknown or "train" not in paths:
             raise ConfigurationError(
                 f"resplit: the keys of 'paths' must be 'train' and 'validation' or 'test' but are {list(paths)}."
@@ -66,7 +66,7 @@ class ResplitReader(DatasetReader):
         self._paths = {part: path for part, path in paths.items() if path is not None}
         self._split_seed = split_seed
         self._group_by = group_by
-        self._parts: Tuple[str, ...] = PARTS if has_test else PARTS[:2]
+        self._parts: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
         self._ratios = tuple(ratios or ())
         if self._ratios:
             check_ratios(self._ratios, self._parts)
@@ -83,10 +83,10 @@ class ResplitReader(DatasetReader):
         by_part = read_parts(self._reader, self._paths)
         split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
         sizes = {part: len(instances) for part, instances in split_by.items()}
-        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
+        targets = target_sizes(sizes, ratios=self._ratios, set_names=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
         split = split_pool(groups, targets, seed=self._split_seed)
-        part_by_group = {groups[index]: part for part in self._parts for index in split.part(part)}
+        part_by_group = {groups[index]: part for part in self._parts for index in split.indices_of(part)}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
@@ -114,7 +114,7 @@ def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[I
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {part: _read_instances(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
+    return {part: _read_instances(reader, paths[part]) for part in SET_NAMES if paths.get(part) is not None}
 
 
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
@@ -127,7 +127,8 @@ def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
     except Exception as error:
         path_text = json.dumps(path).strip('"')
         raise ReaderError(
-            f"{path_text}, after {len(instances)} instances: {plainly(error).rstrip('.')}{code_line_of(error)}."
+            f"{path_text}, after {len(instances)} instances: "
+            f"{describe_as_sentence(error).rstrip('.')}{code_line_of(error)}."
         ) from error
     return instances
 
@@ -147,7 +148,7 @@ def _comparable(value: Any, group_by: str) -> Hashable:
     if isinstance(value, Hashable):
         return value
     raise DataError(
-        f"--group-by {group_by}: values must be strings, numbers or lists of these, but found {shortened(value)}. Use "
+        f"--group-by {group_by}: values must be strings, numbers or lists of these, but found {shorten(value)}. Use "
         "another key, or --group-by none."
     )
 

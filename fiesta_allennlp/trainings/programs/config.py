@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.directory import OUTPUT, SETS
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, not_keys
-from fiesta_allennlp.core.files import shortened
-from fiesta_allennlp.core.splits import PARTS, Division
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, unknown_keys_message
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.trainings.config import absolute_paths
 from fiesta_allennlp.trainings.programs.data import FORMATS, name_of_set
 
 TYPE = "program"
 KEYS = ("type", "command", "data", "metrics", "environment")
-DATA_KEYS = (*PARTS, "format", "group_by")
+DATA_KEYS = (*SET_NAMES, "format", "group_by")
 
-PLACEHOLDERS = (*PARTS, "seed", "split_seed", "directory", "python")
+PLACEHOLDERS = (*SET_NAMES, "seed", "split_seed", "directory", "python")
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 """`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
 
@@ -72,7 +72,7 @@ def check_keys(config: Mapping[str, Any]) -> None:
         return
     _check_kind("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
     _check_names(data, DATA_KEYS, "'data' of a program")
-    for part in PARTS:
+    for part in SET_NAMES:
         path = data.get(part)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
         _check_kind(f"data.{part}", path, is_file, "the path to a single file")
@@ -86,12 +86,12 @@ def check_keys(config: Mapping[str, Any]) -> None:
 def _check_names(entries: Mapping[str, Any], valid_keys: Sequence[str], owner: str) -> None:
     unknown = [key for key in entries if key not in valid_keys]
     if unknown:
-        raise ConfigError(not_keys(unknown, owner, valid_keys))
+        raise ConfigError(unknown_keys_message(unknown, owner, valid_keys))
 
 
 def _check_kind(key: str, value: Any, is_right: bool, what: str, hint: str = "") -> None:
     if not is_right:
-        raise ConfigError(f"'{key}' must be {what} but is {shortened(value)}.{hint}")
+        raise ConfigError(f"'{key}' must be {what} but is {shorten(value)}.{hint}")
 
 
 def _is_list_of_texts(value: Any) -> bool:
@@ -128,13 +128,14 @@ def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
     """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
     data = config.get("data") or {}
-    sets = {part: data.get(part, "") for part in PARTS}
+    sets = {part: data.get(part, "") for part in SET_NAMES}
     if data and not division.is_official:
         sets = {
-            part: f"{directory}/{SETS}/{name_of_set(part, data['train'], FORMATS[data['format']])}" for part in PARTS
+            part: f"{directory}/{DATA_DIRECTORY}/{name_of_set(part, data['train'], FORMATS[data['format']])}"
+            for part in SET_NAMES
         }
     return shlex.join(
-        filled_command(config, {**sets, "directory": f"{directory}/{OUTPUT}", "seed": "1", "split_seed": "2"})
+        filled_command(config, {**sets, "directory": f"{directory}/{OUTPUT_DIRECTORY}", "seed": "1", "split_seed": "2"})
     )
 
 
@@ -165,7 +166,7 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
 
 
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
-    missing = [part for part in division.parts if part not in placeholders]
+    missing = [part for part in division.set_names if part not in placeholders]
     if missing:
         remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
         if division.scored == "validation" and "test" in placeholders:
@@ -177,14 +178,14 @@ def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
             f"'command' does not use {', '.join(f'{{{part}}}' for part in missing)}, so the program would not read "
             f"all of its data. Add the missing placeholders; or, {remedy}."
         )
-    for part in PARTS:
-        if part in placeholders and part not in division.parts:
+    for part in SET_NAMES:
+        if part in placeholders and part not in division.set_names:
             why = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
             raise ConfigError(f"'command' uses {{{part}}}, but with {why} there is no {part} set. Remove it.")
 
 
 def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
-    for part in PARTS:
+    for part in SET_NAMES:
         if part in placeholders:
             raise ConfigError(
                 f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
@@ -226,7 +227,7 @@ def _check_is_there(command: Sequence[str]) -> None:
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
     placeholders = placeholders_of(config)
-    if config.get("data") is not None and "validation" in division.parts and "validation" not in placeholders:
+    if config.get("data") is not None and "validation" in division.set_names and "validation" not in placeholders:
         yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
     if "seed" not in placeholders and "split_seed" not in placeholders:
         same = "are all the same" if division.is_official else "differ only in their data"

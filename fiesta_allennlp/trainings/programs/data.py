@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, did_you_mean
-from fiesta_allennlp.core.files import distinct, shortened
+from fiesta_allennlp.core.files import refuse_repeated_keys, shorten
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -142,7 +142,7 @@ class Table(DataFormat):
                 f"{file.path}: the first line must name the columns, but {why}. Insert a line with the names at the "
                 "beginning of each file."
             )
-        yield f"{file.path}: the first line names the columns: {shortened(', '.join(cells))}."
+        yield f"{file.path}: the first line names the columns: {shorten(', '.join(cells))}."
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         lines: List[Record] = []
@@ -275,7 +275,7 @@ def _why_record(names: Sequence[str], file: DataFile) -> str:
     for record in file.records:
         for name, value in record.fields.items():
             if name == value != "":
-                return f"'{shortened(name)}' is also the value of its column in line {record.line}"
+                return f"'{shorten(name)}' is also the value of its column in line {record.line}"
     return ""
 
 
@@ -284,7 +284,7 @@ OBJECTS = "Write one object, with distinct keys, in each line."
 
 def _object(record: Record, path: str) -> Dict[str, Hashable]:
     try:
-        parsed = json.loads(_decoded(record, path), object_pairs_hook=distinct)
+        parsed = json.loads(_decoded(record, path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS}") from error
     if not isinstance(parsed, dict):

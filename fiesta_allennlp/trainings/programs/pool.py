@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Hashable, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.core.splits import PARTS, Division, group_targets, split_pool
+from fiesta_allennlp.core.splits import SET_NAMES, Division, split_pool, target_sizes
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.pool import Pool, codes_of, first_group_key, new_pool, pairing_digests
 from fiesta_allennlp.trainings.programs.config import program_paths
@@ -75,7 +75,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     """Read the files of a program at `paths`, by part; `data` is the entry of its config. Raise a `DataError` if a file
     is wrong, or its columns differ from those of the first file."""
     data_format = FORMATS[data["format"]]
-    files = {part: read_file(paths[part], data_format) for part in PARTS if part in paths}
+    files = {part: read_file(paths[part], data_format) for part in SET_NAMES if part in paths}
     first, *further = files.values()
     for file in further:
         if file.head.strip() != first.head.strip():
@@ -89,7 +89,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
 def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
     """Return the pool of a program; empty for one that cuts its own splits. `data` is the fingerprint of the data
     files."""
-    paths = division.used(program_paths(config))
+    paths = division.used_paths(program_paths(config))
     if not paths:
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_group_key([group_by, config["data"].get("group_by")])
@@ -135,6 +135,6 @@ def write_sets(
 def _sets_of(data: ProgramData, split_seed: int, division: Division) -> Dict[str, List[Record]]:
     if division.is_official:
         return {part: list(file.records) for part, file in data.files.items()}
-    targets = group_targets(data.sizes, ratios=division.ratios, parts=division.parts)
+    targets = target_sizes(data.sizes, ratios=division.ratios, set_names=division.set_names)
     split, records = split_pool(data.groups(), targets, seed=split_seed), data.records
-    return {part: [records[index] for index in split.part(part)] for part in division.parts}
+    return {part: [records[index] for index in split.indices_of(part)] for part in division.set_names}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.directory import MODEL, OUTPUT, SETS
-from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, visible
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY
+from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, escape_invisible
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
@@ -116,7 +116,7 @@ def last_lines(text: str) -> str:
     """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
     terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    end = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
+    end = escape_invisible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return end if len(end) <= MOST_CHARACTERS else f"... {end[-MOST_CHARACTERS:]}"
 
 
@@ -136,22 +136,22 @@ class ProgramRun(CandidateRun):
 
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
         directory = directory.resolve()
-        output = directory / OUTPUT
+        output = directory / OUTPUT_DIRECTORY
         delete(output)
         output.mkdir()
         config = moved(self.config, self.places)
         try:
             values = {
-                **self._sets(config, request, directory / SETS),
+                **self._sets(config, request, directory / DATA_DIRECTORY),
                 "seed": str(request.random_seed),
                 "split_seed": str(request.split_seed),
                 "directory": str(output),
             }
             metrics = _metrics(config, self._run(config, request, values, directory), values)
         finally:
-            delete(directory / SETS)
+            delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
-            delete(directory / MODEL)
+            delete(directory / MODEL_DIRECTORY)
         return metrics
 
     def note_on_metric(self, reported: str) -> str:
@@ -164,12 +164,12 @@ class ProgramRun(CandidateRun):
 
     def files(self, request: Request) -> List[str]:
         """Return the data files, and the files that the command names."""
-        paths = self.division.used(program_paths(self.config))
+        paths = self.division.used_paths(program_paths(self.config))
         return [*paths.values(), *map(self._absolute, code_of(self.config))]
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
-        paths = self.division.used(program_paths(config))
+        paths = self.division.used_paths(program_paths(config))
         if not paths or (self.division.is_official and self.most_records is None):
             return paths
         data = read_data(config["data"], paths, self.group_by)

@@ -21,7 +21,7 @@ from allennlp.nn.util import get_text_field_mask
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, PARTS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_reading import check_match, read_pool
@@ -75,8 +75,8 @@ def ids_by_set(config: Dict[str, Any], division: Division) -> Dict[str, List[str
     """What AllenNLP reads for each set of a run, as the ids of the instances."""
     made = json.loads(json.dumps(evaluation_config(config, REQUEST, group_by="id", division=division)))
     keys = {"train": "dataset_reader", "validation": "validation_dataset_reader", "test": "validation_dataset_reader"}
-    params = {part: made.get(keys[part], made["dataset_reader"]) for part in division.parts}
-    return {part: [*map(id_of, reader_of(params[part]).read(part))] for part in division.parts}
+    params = {part: made.get(keys[part], made["dataset_reader"]) for part in division.set_names}
+    return {part: [*map(id_of, reader_of(params[part]).read(part))] for part in division.set_names}
 
 
 def reader_of(params: Dict[str, Any]) -> DatasetReader:
@@ -95,7 +95,7 @@ def test_each_set_has_the_items_of_the_split_as_its_own_reader_reads_them(
 ) -> None:
     plain = ids_by_set(config_of(reviews, {}, None), division)
     read = ids_by_set(config_of(reviews, training, {}), division)
-    for part in division.parts[1:]:
+    for part in division.set_names[1:]:
         assert read[part] == plain[part], "as the validation reader reads alone"
     kept = [key for key in plain["train"] if int(key.rpartition(":")[2]) % 4 or "skip" not in training]
     assert read["train"] == [key for key in kept for _ in range(training.get("copies", 1))]
@@ -112,8 +112,8 @@ def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: 
     assert read_pool({**plain, "validation_dataset_reader": None}, None) == read_pool(plain, None)
     made = evaluation_config(config, REQUEST)
     assert "split_reader" not in made["dataset_reader"]
-    read = {part: reader_of(made[key]).read(part) for key, part in zip(READERS, PARTS, strict=False)}
-    assert [[len(i["tokens"]) for i in read[part]] for part in PARTS[:2]] == [[4] * 40, [2] * 12]
+    read = {part: reader_of(made[key]).read(part) for key, part in zip(READERS, SET_NAMES, strict=False)}
+    assert [[len(i["tokens"]) for i in read[part]] for part in SET_NAMES[:2]] == [[4] * 40, [2] * 12]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_p
 
 
 def test_random_splits_are_refused_and_every_task_needs_a_path(config: Dict[str, Any]) -> None:
-    type_of(config).check(metric=Metric("food_accuracy"), division=AT_OFFICIAL_RATIOS)
+    type_of(config).check(metric=Metric("food_accuracy"), division=OFFICIAL_RATIOS_DIVISION)
     with pytest.raises(ConfigError, match="'dataset_reader' is a multitask reader .*--splits official"):
         read_pool(config, None)
     for path in ("food_train.jsonl", {"food": "food_train.jsonl"}):

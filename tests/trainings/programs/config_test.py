@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.programs.config import (
@@ -27,7 +27,7 @@ def checked(config: Dict[str, Any], message: Optional[str] = None, **options: An
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
         type_of(config).check_keys()
-        type_of(config).check(metric=ACCURACY, **{"division": AT_OFFICIAL_RATIOS, **options})
+        type_of(config).check(metric=ACCURACY, **{"division": OFFICIAL_RATIOS_DIVISION, **options})
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     checked(config, division=OFFICIAL)
     checked(config, division=OF_TWO)
     checked(config, r"with --score validation, replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
-    assert division_for(config, AT_OFFICIAL_RATIOS).parts == ("train", "test")
+    assert division_for(config, OFFICIAL_RATIOS_DIVISION).set_names == ("train", "test")
     checked(config, r"does not use \{validation\}.*--split-ratios", division=OF_THREE)
     config["command"].append("{validation}")
     checked(config, r"uses \{validation\}, but with two numbers in --split-ratios", division=OF_TWO)
@@ -105,13 +105,15 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     assert filled_command(config, {"seed": "3"}) == filled
     data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
     config = {"command": ["x", "{test}"], "data": data}
-    assert example_command(config, AT_OFFICIAL_RATIOS, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
+    assert example_command(config, OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
     assert example_command(config, OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_noted() -> None:
     def notes(*command: str, **more: Any) -> str:
-        return "".join(notes_on_program({"type": "program", "command": list(command), **more}, AT_OFFICIAL_RATIOS))
+        return "".join(
+            notes_on_program({"type": "program", "command": list(command), **more}, OFFICIAL_RATIOS_DIVISION)
+        )
 
     assert "differ only in their data" in notes("x", "{train}")
     (same,) = notes_on_program({"type": "program", "command": ["x"]}, OFFICIAL)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.core.errors import FiestaError, MetricError
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.candidate_run import (
     metrics_in_directory,
     metrics_in_file,
@@ -69,13 +69,13 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     metrics = {"f1": 0.1, "test_f1": 0.2, "test_em": 0.3, "validation_em": 0.4, "best_validation_em": 0.5}
     validation, kept = Division(scored="validation"), Division(scored="validation", keeps_test=True)
     for reported, metric, division, score in (
-        (metrics, "f1", AT_OFFICIAL_RATIOS, 0.1),
-        (metrics, "em", AT_OFFICIAL_RATIOS, 0.3),
+        (metrics, "f1", OFFICIAL_RATIOS_DIVISION, 0.1),
+        (metrics, "em", OFFICIAL_RATIOS_DIVISION, 0.3),
         (metrics, "em", validation, 0.5),
         ({"em": 0.1, "validation_em": 0.4}, "em", validation, 0.1),
         ({"em": 0.1, "validation_em": 0.4}, "em", kept, 0.4),
-        ({"eval_em": 0.1, "predict_em": 0.2}, "em", AT_OFFICIAL_RATIOS, 0.2),
-        ({"eval_em": 0.1}, "em", AT_OFFICIAL_RATIOS, 0.1),
+        ({"eval_em": 0.1, "predict_em": 0.2}, "em", OFFICIAL_RATIOS_DIVISION, 0.2),
+        ({"eval_em": 0.1}, "em", OFFICIAL_RATIOS_DIVISION, 0.1),
     ):
         assert score_in(reported, names_of(metric, division)) == score
     message = "a metric named 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
@@ -99,5 +99,5 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
 )
 def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, message: str) -> None:
     with pytest.raises(FiestaError, match=message):
-        score_in(json.loads(metrics), names_of("accuracy", AT_OFFICIAL_RATIOS))
+        score_in(json.loads(metrics), names_of("accuracy", OFFICIAL_RATIOS_DIVISION))
     assert numbers_in({"a": float("nan"), "b": True, "c": 1, "d": 10**400}) == {"c": 1}

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Sequence
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -22,7 +22,7 @@ from tests.conftest import classifier_config
 from tests.programs import program_config
 
 
-def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = AT_OFFICIAL_RATIOS) -> Pool:
+def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = OFFICIAL_RATIOS_DIVISION) -> Pool:
     return program_pool(config, group_by, data="d", division=division)
 
 
@@ -44,14 +44,14 @@ def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split
     common, data = pytest.importorskip("allennlp.common"), pytest.importorskip("allennlp.data")
     config, stock = program_config(reviews, ""), classifier_config(reviews)
     read = read_data(config["data"], program_paths(config), None)
-    written = write_sets(read, reviews / "sets", split_seed=split_seed, division=AT_OFFICIAL_RATIOS)
+    written = write_sets(read, reviews / "sets", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION)
     reader = {"type": "resplit", "reader": stock["dataset_reader"], "paths": official_paths(stock)}
     resplit = data.DatasetReader.from_params(common.Params({**reader, "split_seed": split_seed}))
     for part, path in written.items():
         texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
         assert [json.loads(line)["text"] for line in path.open()] == texts
     assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
-    few = write_sets(read, reviews / "few", split_seed=split_seed, division=AT_OFFICIAL_RATIOS, most=18)
+    few = write_sets(read, reviews / "few", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION, most=18)
     assert few["train"].read_text().splitlines() == written["train"].read_text().splitlines()[::4]
 
 
@@ -88,7 +88,9 @@ def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
         assert [name in note for name in ("'one'", "'two'", "'trained'")] == [True, False, True]
         assert [name in said for name in ("'one'", "'two'", "'trained'")] == [True, True, False]
     untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
-    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == []
+    assert (
+        untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, OFFICIAL_RATIOS_DIVISION) == []
+    )
 
 
 def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) 
     rewrite(reviews, lambda k, row: {"author": k % 9})
     config = program_config(reviews, "")
     read = read_data(config["data"], program_paths(config), "author")
-    written = write_sets(read, reviews / "sets", split_seed=5, division=AT_OFFICIAL_RATIOS)
+    written = write_sets(read, reviews / "sets", split_seed=5, division=OFFICIAL_RATIOS_DIVISION)
     authors = [{json.loads(line)["author"] for line in path.open()} for path in written.values()]
     assert sum(map(len, authors)) == 9 == len(set().union(*authors))
     (reviews / "a.csv").write_text("text,label\nx,y\n")

@@ -7,7 +7,7 @@ from typing import Any, Dict, Tuple
 import pytest
 
 from fiesta_allennlp.core.errors import DataChangedError, FiestaError, MetricError, ProgramError, ProgramKilledError
-from fiesta_allennlp.core.files import digest_of
+from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import Division
@@ -150,7 +150,7 @@ def test_a_run_is_repeated_from_what_it_left(reviews: Path) -> None:
     again = repeat_program(directory / "program.json", reviews / "again")
     assert (again.request, again.score) == (REQUEST, done.score)
     for name in "123":
-        assert digest_of(output_of(reviews / "again") / name) == digest_of(output_of(directory) / name)
+        assert file_digest(output_of(reviews / "again") / name) == file_digest(output_of(directory) / name)
 
 
 def test_files_are_read_where_a_machine_has_them(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
