@@ -53,7 +53,7 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
     history = LeastScore(settings.min_score, table.minimise).applied(
         replace(history, evaluations=evaluations, pending=())
     )
-    history = history.withdrawing(max_failures=settings.max_failures or MAX_FAILURES)
+    history = history.with_withdrawn(max_failures=settings.max_failures or MAX_FAILURES)
     reading = Reading(
         name=str(path),
         metric=table.metric,
