@@ -19,6 +19,9 @@ THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 STEPS = re.compile(r"(.*[^a-z_])?_?(epochs?|((global|training)_)?(steps?|iterations?))")
 """The names, in lower case, of columns that number the steps of a run."""
 
+MISSING = {"nan", "na", "n/a", "#n/a", "<na>", "nat", "-", "--", "?"}
+"""The texts, in lower case, that pandas, R and spreadsheets write for a missing name."""
+
 NO_SCORES = re.compile(rf"unnamed: [0-9]+|.* - .*__(min|max)|{STEPS.pattern}")
 """The names, in lower case, of columns without scores: the index of pandas, bounds of Weights & Biases, steps."""
 
@@ -122,11 +125,13 @@ class Outcomes:
 
 
 def text_in(cell: Any) -> str:
-    return text_of_cell(cell) if cell == cell else ""
+    """Return the name in a cell, empty for a missing one."""
+    text = text_of_cell(cell) if cell == cell else ""
+    return "" if text.lower() in MISSING else text
 
 
 def text_in_csv(cell: Any) -> str:
-    return from_csv_cell(text_of_cell(cell))
+    return from_csv_cell(text_in(cell))
 
 
 def find(sheet: Sheet, called: str, column: str, *, is_typed: bool = False) -> Optional[int]:

@@ -63,13 +63,19 @@ def sheet_in(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
     try:
         content = json.loads(text_of(path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not valid JSON: {error}.") from error
+        hint = " If each line is an object, name the file .jsonl." if "Extra data" in str(error) else ""
+        raise DataError(f"{path} is not valid JSON: {error}.{hint}") from error
     return sheet_of(content, str(path), scores_per_split=scores_per_split)
 
 
 def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) -> Sheet:
     """Read a table that is an object already. Messages call it `name`."""
     if hasattr(content, "to_dict") and hasattr(content, "columns"):
+        levels = set(getattr(getattr(content, "index", None), "names", ())) - {None}
+        if levels and levels.isdisjoint(content.columns):
+            content = content.reset_index()
+        if any(isinstance(column, tuple) for column in content.columns):
+            raise DataError(f"{name}: the columns have several levels. Choose one, for example with frame['acc'].")
         columns = list(map(str, content.columns))
         repeated = next((column for column in columns if columns.count(column) > 1), None)
         if repeated is not None:

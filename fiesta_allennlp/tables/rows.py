@@ -183,7 +183,7 @@ def outcome_of(score: Any, state: Optional[str], reason: str, *, where: str) -> 
     if not text:
         return None if state is None else "finished without a score"
     number = float(score) if isinstance(score, Real) and not isinstance(score, bool) else math.nan
-    if isinstance(score, str) and NUMBER.fullmatch(text):
+    if NUMBER.fullmatch(text):
         number = float(text)
     if not abs(number) <= MAX_SCORE:
         raise DataError(

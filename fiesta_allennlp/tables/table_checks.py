@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from typing import Callable, DefaultDict, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, DefaultDict, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
@@ -25,11 +25,13 @@ MIXED = re.compile(
 """The names, in lower case, of columns in which the runs of a candidate should be equal: data, metrics and settings."""
 
 
-def refuse_empty(columns: Columns, position: Optional[int], number: int) -> NoReturn:
+def refuse_missing(columns: Columns, position: int, cell: Any, number: int) -> NoReturn:
+    """Refuse a row without the name of a candidate, split or seed."""
+    text = text_of_cell(cell) if cell == cell else ""
     *names, last = (columns.called(column) for column in COLUMNS[:4] if columns.at[column] is not None)
     raise DataError(
-        f"{columns.sheet.where(number)}: '{columns.sheet.columns[position or 0]}' is empty. Every row needs "
-        f"{', '.join(names)} and {last}."
+        f"{columns.sheet.where(number)}: '{columns.sheet.columns[position]}' is {ascii(text) if text else 'empty'}. "
+        f"Every row needs {', '.join(names)} and {last}. Fill it in, or remove the row."
     )
 
 
@@ -54,6 +56,17 @@ def refuse_twice(columns: Columns, row: Row, earlier: Row) -> NoReturn:
     )
 
 
+def same_names(names: Iterable[str]) -> Optional[Tuple[str, str]]:
+    """Return the first two names that look alike or are one number; None if there are none."""
+    numbers: Dict[float, str] = {}
+    same_number = (
+        (earlier, name)
+        for name in names
+        if NUMBER.fullmatch(name) and (earlier := numbers.setdefault(float(name), name)) != name
+    )
+    return first_similar_pair(names) or next(same_number, None)
+
+
 def check_names(rows: Sequence[Row]) -> None:
     """Refuse names of candidates and splits that contain invisible characters, that look alike or are one number, and
     splits and seeds that summarize others."""
@@ -64,13 +77,7 @@ def check_names(rows: Sequence[Row]) -> None:
                 raise DataError(
                     f"{row.where}: the name '{escape_invisible(name)}' contains an invisible character. Rename it."
                 )
-        numbers: Dict[float, str] = {}
-        same_number = (
-            (name, earlier)
-            for name in first
-            if NUMBER.fullmatch(name) and (earlier := numbers.setdefault(float(name), name)) != name
-        )
-        if pair := first_similar_pair(first) or next(same_number, None):
+        if pair := same_names(first):
             old, new = sorted(pair, key=lambda name: rows.index(first[name]))
             raise DataError(
                 f"{first[new].where}: {what} {new!a} and {what} {old!a} in {first[old].where} are one number, or "

@@ -30,9 +30,10 @@ from fiesta_allennlp.tables.table_checks import (
     check_names,
     drop_set,
     notes_on_mixed_runs,
-    refuse_empty,
+    refuse_missing,
     refuse_steps,
     refuse_twice,
+    same_names,
 )
 
 LAST = "last"
@@ -111,6 +112,8 @@ class _Reader:
             refuse_steps(columns.sheet, columns.at["candidate"], columns.at["score"])
         rows = self._rows(all_columns, has_splits=lacks_splits == {False}, notes=notes)
         check_names(rows)
+        for name in {row.candidate for row in rows} & {"None", "null"}:
+            notes[f"One candidate is called {name}. If its rows lack a name, fill it in, or remove them."] = None
         if numbered:
             notes[NO_SEEDS] = None
         for columns in all_columns:
@@ -183,6 +186,7 @@ class _Reader:
     def _filtered(self, sheet: Sheet) -> Tuple[Sheet, List[str]]:
         """Return the lines that `--where` keeps, and the columns of which the last value counts."""
         values: DefaultDict[int, Set[str]] = defaultdict(set)
+        all_values: Dict[int, Mapping[str, None]] = {}
         last: List[str] = []
         for text in self.settings.where:
             cuts = [cut for cut, character in enumerate(text) if character == "="]
@@ -204,6 +208,15 @@ class _Reader:
                 )
             else:
                 values[position].add(name_of_cell(value))
+                all_values[position] = distinct_values
+        for position, kept in values.items():
+            pairs = (same_names((name, other)) for name in kept for other in all_values[position] if other not in kept)
+            if pair := next(filter(None, pairs), None):
+                raise DataError(
+                    f"{sheet.name}: {pair[0]!a} and {pair[1]!a} in the column '{sheet.columns[position]}' are one "
+                    "number, or differ only in case, in blanks or in how accents are encoded. Use one of them in the "
+                    "table, or keep both: --where twice."
+                )
 
         def keeps(cells: Sequence[Any]) -> bool:
             return all(name_of_cell(cells[position]) in allowed for position, allowed in values.items())
@@ -265,11 +278,10 @@ class _Reader:
             for number, cells in columns.sheet.lines():
                 state = outcomes.state(cells, number)
                 run = candidate, split, seed = candidates.name(cells), splits.name(cells), seeds.name(cells)
-                if "" in run and (
-                    missing := next((n for n in (candidates, splits, seeds) if n.is_missing(cells)), None)
-                ):
+                missing = [n.position for n in (candidates, splits, seeds) if "" in run and n.is_missing(cells)]
+                if missing and missing[0] is not None:
                     if state not in (FAILED, RUNNING):
-                        refuse_empty(columns, missing.position, number)
+                        refuse_missing(columns, missing[0], cells[missing[0]], number)
                     nameless += 1
                     continue
                 if not has_splits and columns.numbers_rows:

@@ -265,6 +265,17 @@ HEADER = "candidate,seed,score\n"
         ),
         ("candidate,score,epoch\na,.5,1\na,.6,2\n", {}, "line 3: 'epoch' is 2, but in .*line 2 .* --where epoch=last"),
         ("Step,a,b\n1,.5,.6\n2,.6,.7\n", {"wide": "candidate"}, "line 3: 'Step' is 2, but in .*line 2 it is 1"),
+        (HEADER + "a,0,.5\nN/A,1,.9\n", {}, "line 3: 'candidate' is 'N/A'. Every row needs candidate, seed and score."),
+        (
+            "candidate,seed,score,task\na,0,.5,iris\nb,0,.6,Iris\n",
+            {"where": ["task=iris"]},
+            "'iris' and 'Iris' in the column 'task' .* differ only in case",
+        ),
+        (
+            "candidate,seed,score,lr\na,0,.5,0.001\nb,0,.6,1e-3\n",
+            {"where": ["lr=1e-3"]},
+            "'1e-3' and '0.001' in the column 'lr' are one number",
+        ),
         ("candidate,fold,score\na,0,.5\n", {}, "'split' is missing.* --columns split=fold, or ignore it"),
         (
             "run,a - loss,a - loss__MIN,b - loss\n1,.5,.1,.6\n2,.6,.1,.6\n",
@@ -483,3 +494,21 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     assert next_runs(path, **settings).result.metric == metric.typed
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").metric_text == metric.text
+
+
+def test_a_candidate_that_may_lack_a_name_is_noted(tmp_path: Path) -> None:
+    table = write(tmp_path / "t.csv", HEADER + "bert,0,.5\nbert,1,.6\nNone,0,.8\nNone,1,.9\n")
+    assert any(note.startswith("One candidate is called None. ") for note in next_runs(table).notes)
+
+
+def test_a_named_index_of_a_data_frame_is_read() -> None:
+    pd = pytest.importorskip("pandas")
+    rows = [("a", 1, 0.7), ("a", 2, 0.6), ("b", 1, 0.9), ("b", 2, 0.8)]
+    frame = pd.DataFrame(rows, columns=["candidate", "seed", "score"])
+    indexed = frame.set_index(["candidate", "seed"])
+    expected = {"a": [0.7, 0.6, 0, 0], "b": [0.9, 0.8, 0, 0]}
+    assert told(next_runs(indexed)) == told(next_runs(indexed["score"].unstack(), wide="seed")) == expected
+    with pytest.raises(DataError, match="candidate 'a', seed 1 already appears"):
+        next_runs(frame.assign(seed=1).set_index("seed"))
+    with pytest.raises(DataError, match="several levels"):
+        next_runs(indexed.unstack("candidate"), wide="candidate")
