@@ -9,9 +9,10 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
 
 ERRORS = re.compile(
-    r"(?<!\S)(?:train|valid|val|eval|test|dev|m)?(loss|logloss|nll|perplexity|ppl|bp[bcd]|bits per \w+|errors?|err|"
-    "mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|ece|brier|cross ?entropy|"
-    r"xent|deviance|crps|misclassification|regret|latency|fid|lpips|mpjpe)(?!\S)"
+    r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(loss(?:es)?|logloss|bce|nll|perplexity|ppl|bp[bcd]|"
+    r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
+    "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|runtime|fid|fvd|lpips|mpjpe|fpr|fnr|"
+    r"hausdorff|divergence)(?!\S)"
 )
 """Matches words in the names of metrics for which lower is better."""
 

@@ -16,14 +16,24 @@ ALIASES = {"state": ("state", "status"), "error": ("error", "info")}
 """The names of columns that are found without `--columns`, where they are not those of `COLUMNS`."""
 
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
-STEPS = re.compile(r"(.*[^a-z_])?_?(epochs?|((global|training)_)?(steps?|iterations?))")
+STEPS = re.compile(
+    r"(.*[^a-z_])?_?((global|train|training|eval|current|boosting)_)?"
+    r"(epochs?|(time)?steps?|iter(ation)?s?|rounds?|episodes?|updates|checkpoints?|ckpt)(_(num|number|idx|total))?"
+)
 """The names, in lower case, of columns that number the steps of a run."""
+
+NUMBERING = re.compile(
+    r"unnamed: [0-9]+|index|level_[0-9]+|id|#|no\.?|"
+    r"(rep(eat|lica(te)?|etition)?s?|trials?|runs?)([ _](id|no|number|idx))?|"
+    rf"(.*[\W_])?(seeds?|random_state)|{STEPS.pattern}"
+)
+"""The names, in lower case, of columns that number rows, runs or steps."""
 
 MISSING = {"nan", "na", "n/a", "#n/a", "<na>", "nat", "-", "--", "?"}
 """The texts, in lower case, that pandas, R and spreadsheets write for a missing name."""
 
-NO_SCORES = re.compile(rf"unnamed: [0-9]+|.* - .*__(min|max)|{STEPS.pattern}")
-"""The names, in lower case, of columns without scores: the index of pandas, bounds of Weights & Biases, steps."""
+NO_SCORES = re.compile(rf"{NUMBERING.pattern}|.* - .*__(min|max)")
+"""The names, in lower case, of columns without scores: those that number rows, and bounds of Weights & Biases."""
 
 
 @dataclass(frozen=True)

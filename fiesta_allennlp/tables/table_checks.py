@@ -1,13 +1,14 @@
 """Refuses tables that would name a wrong winner, and notes rows that are mixed."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import chain
 from typing import Any, Callable, DefaultDict, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, first_similar_pair
-from fiesta_allennlp.tables.columns import STEPS, Columns
+from fiesta_allennlp.tables.columns import NUMBERING, STEPS, Columns, Named, text_in, text_in_csv
 from fiesta_allennlp.tables.forms import Sheet, cells_of, differing
 from fiesta_allennlp.tables.rows import NUMBER, Row, name_of_cell, text_of_cell
 from fiesta_allennlp.tables.settings import COLUMNS
@@ -18,11 +19,25 @@ SETS = re.compile("(train|dev|val|test|eval|valid|holdout)(ing|ation|uation|elop
 SUMMARY = {"mean", "avg", "average", "median", "std", "stdev", "sd", "sem"}
 """Words in the name of a row or column that summarizes others."""
 
+SUMMARIES = {*SUMMARY, "all", "total", "overall", "count", "min", "max", "best"}
+"""The names of rows or columns that summarize others."""
+
+_DATA = (
+    "(datasets?|data|tasks?|benchmark|corpus|lang|language|domain|metrics?|measure|variable|tag|filter|subset|set|"
+    r"partition|phase|stage)([\W_]name)?"
+)
+DATA = re.compile(rf"((eval|test|params?|config)[\W_])?{_DATA}")
+"""The names, in lower case, of columns in which all runs should be equal: data and metrics."""
+
 MIXED = re.compile(
-    r"(.*[\W_])?(datasets?|data|tasks?|benchmark|corpus|metrics?|metric_name|measure|variable|subset|set|partition|phase|"
-    r"stage)|(params?|config|hparams)[\W_](?!(.*[\W_])?(seed|random_state|dir|path|name|id)([\W_].*)?$).*"
+    rf"(.*[\W_])?{_DATA}|lr|learning_rate|(.*_)?batch_size|optimi[sz]er|dropout|weight_decay|n_?shots?|num_fewshot|"
+    r"num_layers|hidden_(size|dim)|(max|num_train)_epochs|"
+    r"(params?|config|hparams?|args)[\W_](?!(.*[\W_])?(seed|random_state|dir|path|name|id)([\W_].*)?$).*"
 )
 """The names, in lower case, of columns in which the runs of a candidate should be equal: data, metrics and settings."""
+
+MAX_VALUES = 20
+"""The most values of a column that is taken for a setting, whatever its name."""
 
 
 def refuse_missing(columns: Columns, position: int, cell: Any, number: int) -> NoReturn:
@@ -67,9 +82,9 @@ def same_names(names: Iterable[str]) -> Optional[Tuple[str, str]]:
     return first_similar_pair(names) or next(same_number, None)
 
 
-def check_names(rows: Sequence[Row]) -> None:
+def check_names(rows: Sequence[Row], *, wide: Optional[str]) -> None:
     """Refuse names of candidates and splits that contain invisible characters, that look alike or are one number, and
-    splits and seeds that summarize others."""
+    splits and seeds that summarize others. So can candidates that are columns of a `wide` table."""
     for what in ("candidate", "split"):
         first = {getattr(row, what): row for row in reversed(rows)}
         for name, row in first.items():
@@ -84,11 +99,14 @@ def check_names(rows: Sequence[Row]) -> None:
                 "differ only in case, in blanks or in how accents are encoded. Use one name."
             )
     for row in rows:
-        for what, name in (("split", row.split), ("seed", row.seed)):
-            if not name.isdigit() and not SUMMARY.isdisjoint(re.split(r"[\W_]+", name.lower())):
+        for what, name in (("split", row.split), ("seed", row.seed), ("candidate", row.candidate)):
+            if name.isdigit() or (what == "candidate" and wide != what):
+                continue
+            words = set() if what == "candidate" else set(re.split(r"[\W_]+", name.lower()))
+            if words & SUMMARY or name.lower() in SUMMARIES:
                 raise DataError(
                     f"{row.where}: the {what} '{name}' looks like a summary of other scores, which would count as one "
-                    "more run. Remove it, rename it, or list the columns of a wide table: --wide NAME=COLUMN,..."
+                    "more. Remove it, rename it, or list the columns of a wide table: --wide NAME=COLUMN,..."
                 )
 
 
@@ -126,7 +144,7 @@ def refuse_steps(sheet: Sheet, candidate: Optional[int], score: Optional[int]) -
         for position in positions:
             step, run = name_of_cell(cells[position]), (position, "" if candidate is None else str(cells[candidate]))
             earlier, earlier_step = first.setdefault(run, (number, step))
-            if step != earlier_step:
+            if step != earlier_step and NUMBER.fullmatch(step):
                 called = sheet.columns[position]
                 raise DataError(
                     f"{sheet.where(number)}: '{called}' is {step}, but in {sheet.where(earlier)} it is {earlier_step}. "
@@ -135,28 +153,40 @@ def refuse_steps(sheet: Sheet, candidate: Optional[int], score: Optional[int]) -
                 )
 
 
-def notes_on_mixed_runs(columns: Columns, rows: Sequence[Row], is_filtered: Callable[[str], bool]) -> List[str]:
-    """Return a note if the runs of a candidate differ in more than splits and seeds."""
-    sheet, used = columns.sheet, {*columns.at.values(), *columns.last}
-    free = [
-        position
-        for position, name in enumerate(sheet.columns)
-        if position not in used and MIXED.fullmatch(comparison_key(name)) and not is_filtered(name)
-    ]
-    candidates: DefaultDict[int, List[str]] = defaultdict(list)
-    for row in rows if free else ():
-        if row.sheet is sheet and row.is_scored:
-            candidates[row.number].append(row.candidate)
-    values: DefaultDict[Tuple[str, int], Dict[str, None]] = defaultdict(dict)
-    for number, cells in sheet.lines() if free else ():
-        for candidate in candidates[number]:
-            for position in free:
-                values[candidate, position][name_of_cell(cells[position])] = None
-    name, position = next((key for key, texts in values.items() if len(texts) > 1), ("", -1))
-    if not name:
-        return []
-    called, texts = sheet.columns[position], list(values[name, position])
-    return [
-        f"The runs of {name} differ in '{called}': {shorten(', '.join(texts))}. Their mean mixes them. To "
-        f"compare runs of one kind, add --where '{called}={texts[0]}'."
-    ]
+def notes_on_mixed_runs(
+    all_columns: Sequence[Columns], rows: Sequence[Row], is_filtered: Callable[[str], bool], *, has_splits: bool
+) -> List[str]:
+    """Return a note if all runs differ in their data or metric, or those of a candidate in their settings.
+
+    On official splits, a column is a setting, whatever its name, if each value has equally many rows of each candidate.
+    """
+    kept = {(id(row.sheet), row.number) for row in rows}
+    counts: Dict[str, DefaultDict[str, "Counter[str]"]] = {}
+    for columns in all_columns:
+        sheet, used = columns.sheet, {*columns.at.values(), *columns.last}
+        candidates = Named(sheet, columns.at["candidate"], text_in_csv if sheet.is_text else text_in)
+        keys = {p: comparison_key(name) for p, name in enumerate(sheet.columns) if p not in used}
+        free = {p for p, key in keys.items() if key and not NUMBERING.fullmatch(key) and not is_filtered(key)}
+        data = {p for p in free if columns.last and DATA.fullmatch(keys[p])}
+        for number, cells in sheet.lines():
+            candidate = candidates.name(cells)
+            for position in tuple(free if (id(sheet), number) in kept else data):
+                if value := name_of_cell(cells[position]):
+                    by_candidate = counts.setdefault(sheet.columns[position], defaultdict(Counter))
+                    by_candidate[candidate][value] += 1
+                    if len(by_candidate[candidate]) > MAX_VALUES:
+                        free.discard(position)
+    least = 1 if any(columns.numbers_rows for columns in all_columns) else 2
+    for called, by_candidate in counts.items():
+        key, first, mixed = comparison_key(called), next(iter(by_candidate.values())), list(by_candidate)
+        is_crossed = not has_splits and len(mixed) > 1 and 1 < len(first) <= MAX_VALUES and min(first.values()) >= least
+        if not DATA.fullmatch(key) and not (is_crossed and all(first == other for other in by_candidate.values())):
+            mixed = [name for name, values in by_candidate.items() if MIXED.fullmatch(key) and len(values) > 1]
+        texts = list(dict.fromkeys(chain.from_iterable(by_candidate[name] for name in mixed)))
+        if len(texts) > 1:
+            mapping = f" If it tells runs apart, add --columns seed={called}." if least == 1 else ""
+            return [
+                f"The runs of {shorten(', '.join(mixed))} differ in '{called}': {shorten(', '.join(texts))}. Compare "
+                f"runs of one kind: add --where '{called}={texts[0]}'.{mapping}"
+            ]
+    return []

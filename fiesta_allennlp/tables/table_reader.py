@@ -41,8 +41,12 @@ LAST = "last"
 FOLDS = re.compile("(.*[^a-z])?folds?")
 """The names of columns that hold splits."""
 
-NEUTRAL = re.compile(r"values?(_[0-9]+)?|objective(_value)?")
-"""The names, in lower case, of scores that Optuna and others minimise or maximise."""
+NEUTRAL = re.compile(
+    r"values?(_[0-9]+)?|objective(_value)?|rank_test_score|(.*[\W_])?(ranks?|time|duration|seconds|costs?|distance|memory|"
+    r"params|parameters|l[12]|hd95|hd|assd|epe|[af]de|kid|emd|kld?|[ab]ic|far|frr|mindcf|owa|absrel|toxicity|violations|"
+    r"elbo|energy|flops)\W*|.*↓.*"
+)
+"""The names, in lower case, of scores that some minimise and others maximise."""
 
 NO_SEEDS = (
     "The table has neither a split nor a seed column, so each row counts as a run with its own seed. A row that is in "
@@ -111,13 +115,13 @@ class _Reader:
         for columns in numbered:
             refuse_steps(columns.sheet, columns.at["candidate"], columns.at["score"])
         rows = self._rows(all_columns, has_splits=lacks_splits == {False}, notes=notes)
-        check_names(rows)
+        check_names(rows, wide=self.settings.wide)
         for name in {row.candidate for row in rows} & {"None", "null"}:
             notes[f"One candidate is called {name}. If its rows lack a name, fill it in, or remove them."] = None
         if numbered:
             notes[NO_SEEDS] = None
-        for columns in all_columns:
-            notes.update(dict.fromkeys(notes_on_mixed_runs(columns, rows, self._is_filtered)))
+        has_splits = lacks_splits == {False}
+        notes.update(dict.fromkeys(notes_on_mixed_runs(all_columns, rows, self._is_filtered, has_splits=has_splits)))
         if any(columns.at["state"] is not None for columns in all_columns):
             counts = Counter(
                 "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
@@ -252,7 +256,10 @@ class _Reader:
             raise DataError(f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {names}.")
         if twice := next((called for called in names if names.count(called) > 1), None):
             raise DataError(f"{sheet.header}: the column '{twice}' appears twice. Rename one.")
-        notes[f"Read the columns {shorten(', '.join(names))} as the {name} of their scores."] = None
+        mapped = {sheet.columns[position] for position in at.values() if position is not None}
+        others = ", ".join(called for called in sheet.columns if called and called not in {*names, *mapped})
+        left_out = f", but not {shorten(others)}" if others and not listed else ""
+        notes[f"Read the columns {shorten(', '.join(names))} as the {name} of their scores{left_out}."] = None
         kind = None
         if numbers_rows and name == "candidate" and at["split"] is None and at["seed"] is None:
             refuse_steps(sheet, None, None)

@@ -257,6 +257,8 @@ HEADER = "candidate,seed,score\n"
         (HEADER + "1e-3,0,.5\n0.001,1,.6\n", {}, "line 3: candidate '0.001' and candidate '1e-3' in .*one number"),
         (HEADER + "2,0,.5\n2.0,1,.6\n", {}, "line 3: candidate '2.0' and candidate '2' in .*one number"),
         (HEADER + "a,0,.5\na,mean,.5\n", {}, "line 3: the seed 'mean' looks like a summary"),
+        ("candidate,split,score\na,0,.5\na,All,.5\n", {}, "line 3: the split 'All' looks like a summary"),
+        ("candidate,score,iter\na,.5,1\na,.6,2\n", {}, "line 3: 'iter' is 2, but in .*line 2 .* --where iter=last"),
         ("model,s0,acc_std\na,.5,.1\n", {"wide": "split", "columns": {"candidate": "model"}}, "split 'acc_std' looks"),
         (
             "candidate,split,seed,score\na,train,0,1\na,test,0,.5\n",
@@ -346,7 +348,7 @@ def test_one_set_is_no_split() -> None:
         report(rows)
 
 
-@pytest.mark.parametrize("column", ["dataset", "params.lr", "config/optimizer", "Task"])
+@pytest.mark.parametrize("column", ["dataset", "params.lr", "config/optimizer", "Task", "lr", "task_name"])
 def test_runs_of_several_kinds_are_noted(column: str) -> None:
     rows = [
         {"candidate": name, "seed": kind + seed, "score": 0.5, column: kind} for name in "ab" for kind, seed in KINDS
@@ -359,16 +361,66 @@ def test_runs_of_several_kinds_are_noted(column: str) -> None:
     assert not any("differ in" in note for note in next_runs(rows, columns={"split": column}).notes)
 
 
+def test_a_column_that_all_candidates_share_in_equal_parts_is_a_setting() -> None:
+    rows = [
+        {"candidate": name, "name": kind, "run": f"{name}{kind}{seed}", "score": score + seed / 100}
+        for name, *scores in (("a", 0.9, 0.2), ("b", 0.7, 0.6))
+        for kind, score in zip(("BLEU", "TER"), scores, strict=True)
+        for seed in range(2)
+    ]
+    doubt = "The runs of a, b differ in 'name': BLEU, TER. Compare runs of one kind: add --where 'name=BLEU'."
+    assert doubt in next_runs(rows, columns={"seed": "run"}).notes
+    assert f"{doubt} If it tells runs apart, add --columns seed=name." in next_runs(rows[::2]).notes
+    for fewer in (rows[1:], rows[::2], rows[:2] + rows[4:6]):
+        assert not any("differ in" in note for note in next_runs(fewer, columns={"seed": "run"}).notes)
+
+
+@pytest.mark.parametrize(("column", "is_noted"), [("dataset", True), ("eval_set", True), ("pretrain_data", False)])
+def test_candidates_on_different_data_are_noted(tmp_path: Path, column: str, is_noted: bool) -> None:
+    kinds = {"a": "val", "b": "test"}
+    rows = [{"candidate": name, "seed": seed, "score": 0.5, column: kinds[name]} for name in "ab" for seed in range(3)]
+    files = [
+        write(tmp_path / f"{name}.json", json.dumps([row for row in rows if row["candidate"] == name])) for name in "ab"
+    ]
+    for table in (rows, files):
+        notes = next_runs(table).notes
+        assert any(f"The runs of a, b differ in '{column}': val, test." in note for note in notes) == is_noted
+
+
+def test_a_last_step_on_another_set_is_noted() -> None:
+    rows = [
+        {"candidate": name, "seed": seed, "step": step, "tag": tag, "score": 0.5}
+        for name in "ab"
+        for seed in range(3)
+        for tag, step in (("val/acc", 100), ("train/acc", 110))
+    ]
+    found = next_runs(rows, where={"step": "last"})
+    assert any("differ in 'tag': val/acc, train/acc" in note for note in found.notes)
+    assert not any("differ in" in note for note in next_runs(rows, where={"step": "last", "tag": "val/acc"}).notes)
+
+
 KINDS = [("x", "1"), ("x", "2"), ("y", "1")]
 
 
-@pytest.mark.parametrize("name", ["value", "values_0"])
+@pytest.mark.parametrize("name", ["value", "values_0", "avg_rank", "fit_time", "PSNR-B ↓"])
 def test_a_score_of_any_direction_is_noted(name: str) -> None:
     rows = [{"candidate": candidate, "seed": seed, name: seed} for candidate in "ab" for seed in range(3)]
     doubt = f"The highest mean of '{name}' wins. If lower is better, add --minimise."
     assert doubt in next_runs(rows, columns={"score": name}).notes
     assert doubt not in next_runs(rows, columns={"score": name}, minimise=True).notes
     assert doubt not in next_runs(rows, columns={"score": f"-{name}"}).notes
+
+
+@pytest.mark.parametrize("name", ["index", "run", "trial_id", "Repeat"])
+def test_a_column_that_numbers_rows_is_no_candidate(name: str) -> None:
+    rows = [{name: row, "bert": 0.85 + row / 100, "cnn": 0.83, "big": "OOM"} for row in range(3)]
+    found = next_runs(rows, wide="candidate")
+    assert told(found) == {"bert": [0.85, 0.86, 0.87, 0, 0], "cnn": [0.83, 0.83, 0.83, 0, 0]}
+    assert f"Read the columns bert, cnn as the candidate of their scores, but not {name}, big." in found.notes
+    best = [{**row, "Best": 0.9} for row in rows]
+    with pytest.raises(DataError, match="row 1: the candidate 'Best' looks like a summary"):
+        next_runs(best, wide="candidate")
+    assert next_runs(best, wide="candidate=bert,Best").decision.best == "Best"
 
 
 def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
@@ -462,7 +514,18 @@ def test_a_score_is_no_error(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["logloss", "val_log_loss", "valLoss", "top1_err", "test-mlogloss", "smape", "MSELoss", "cross_entropy", "loss2"],
+    [
+        "logloss",
+        "val_log_loss",
+        "valLoss",
+        "top1_err",
+        "test-mlogloss",
+        "smape",
+        "MSELoss",
+        "cross_entropy",
+        "loss2",
+        "losses",
+    ],
 )
 def test_a_log_loss_is_a_loss_and_its_negative_is_not(name: str) -> None:
     with pytest.raises(FiestaError, match="usually minimized"):
