@@ -13,7 +13,7 @@ from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.selection.console import SteadyConsole
+from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, table_settings
@@ -224,6 +224,6 @@ def _as_typed(settings: Mapping[str, Any], candidates: Candidates, *, into: str)
 
 def _console(progress: Optional[bool]) -> Console:
     """Return a console that shows nothing unless that is requested, or it is a terminal."""
-    console = SteadyConsole()
+    console = PipeSafeConsole()
     console.quiet = not (console.is_terminal if progress is None else progress)
     return console

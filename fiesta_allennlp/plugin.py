@@ -11,7 +11,7 @@ import fiesta_allennlp.models
 import fiesta_allennlp.trainings.allennlp.evaluator
 import fiesta_allennlp.trainings.allennlp.resplit
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.selection.jsonnet import set_defaults
+from fiesta_allennlp.selection.jsonnet import set_default_variables
 
 
 class FiestaSubcommand(Subcommand):
@@ -24,4 +24,4 @@ class FiestaSubcommand(Subcommand):
 for name in COMMANDS:
     if name != "plugin":
         Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
-set_defaults()
+set_default_variables()

@@ -27,7 +27,7 @@ from allennlp.common import Params
 
 from fiesta_allennlp import select
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selection.jsonnet import with_overrides
+from fiesta_allennlp.selection.jsonnet import apply_overrides
 
 FIXTURES = "test_fixtures"
 TIMES = {"train": 4, "validation": 1, "test": 2}
@@ -147,7 +147,7 @@ def write_config(case: Case, fixtures: Path, place: Path, transformers: Path) ->
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     config = Params.from_file(str(fixtures / FIXTURES / case.config)).as_dict(quiet=True)
-    config = with_overrides(config, CHANGES[case.change])
+    config = apply_overrides(config, CHANGES[case.change])
     source = fixtures / config["train_data_path"]
     for part, times in TIMES.items():
         target = place / f"{part}{source.suffix}"

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.options import as_json
+from fiesta_allennlp.selection.options import settings_to_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -70,7 +70,7 @@ def write_selection(
     store.put_candidates(
         [Candidate(name, f"{number}.jsonnet", {}, facts(fingerprint)) for number, name in enumerate(scores)],
         kind="trainings",
-        settings=as_json(typed),
+        settings=settings_to_json(typed),
         seed=str(seed),
         **(meta or {}),
     )

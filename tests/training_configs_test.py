@@ -13,7 +13,7 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 
 from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader, spans_of
-from fiesta_allennlp.selection.jsonnet import DEFAULTS, set_defaults
+from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, set_default_variables
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"
@@ -155,16 +155,16 @@ def test_the_environment_goes_before_the_defaults(monkeypatch):
     monkeypatch.setenv("FIESTA_DATA", "/elsewhere")
     monkeypatch.setenv("FIESTA_VECTORS", "some/vectors.txt")
     monkeypatch.delenv("FIESTA_TAGGING", raising=False)
-    set_defaults()
+    set_default_variables()
     sets, tagging = (Params.from_file(str(path)).as_dict(quiet=True) for path in (TDSA[0], TAGGING[0]))
     assert sets["train_data_path"] == "/elsewhere/Restaurants_Train_v2.xml"
     tokens = sets["model"]["text_field_embedder"]["token_embedders"]["tokens"]
     assert tokens["pretrained_file"] == "some/vectors.txt", "one file for all sizes"
-    assert tagging["test_data_path"] == DEFAULTS["FIESTA_TAGGING"].split(",")[2]
+    assert tagging["test_data_path"] == VARIABLE_DEFAULTS["FIESTA_TAGGING"].split(",")[2]
     monkeypatch.delenv("FIESTA_VECTORS")
-    set_defaults()
+    set_default_variables()
     tokens = Params.from_file(str(TDSA[0])).as_dict(quiet=True)["model"]["text_field_embedder"]["token_embedders"]
-    assert tokens["tokens"]["pretrained_file"] == DEFAULTS["FIESTA_VECTORS"].replace("%d", "300")
+    assert tokens["tokens"]["pretrained_file"] == VARIABLE_DEFAULTS["FIESTA_VECTORS"].replace("%d", "300")
 
 
 def test_the_sample_is_what_its_script_writes(tmp_path):

@@ -57,10 +57,10 @@ class FiestaCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
-        from fiesta_allennlp.selection.options import add_options, options_of
+        from fiesta_allennlp.selection.options import add_options, declared_options
 
         settings = imported(self.settings_class_path)
-        declared = dict(options_of(settings))
+        declared = dict(declared_options(settings))
         for name, nargs in self.positional:
             kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
             parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
@@ -102,17 +102,17 @@ def imported(dotted_path: str) -> Any:
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
     """Call `work` and end the process with the status it returns, or that of its error."""
-    from fiesta_allennlp.selection.console import SteadyConsole, steady_streams
+    from fiesta_allennlp.selection.console import PipeSafeConsole, pipe_safe_streams
 
-    with _interruptible(), steady_streams():
+    with _interruptible(), pipe_safe_streams():
         logging.getLogger().setLevel(logging.WARNING)
-        console = SteadyConsole()
+        console = PipeSafeConsole()
         try:
             status = work(console)
         except FiestaError as error:
             if debug:
                 traceback.print_exc()
-            SteadyConsole(stderr=True).print(f"error: {error}")
+            PipeSafeConsole(stderr=True).print(f"error: {error}")
             status = EXIT_USER_ERROR
         except OSError as error:
             if error.errno not in REMEDIES:
@@ -120,7 +120,7 @@ def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: 
             if debug:
                 traceback.print_exc()
             file = f"{error.filename}: " if error.filename else ""
-            SteadyConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDIES[error.errno]}")
+            PipeSafeConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDIES[error.errno]}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
             console.print(interrupted())

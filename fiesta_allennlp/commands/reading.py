@@ -68,9 +68,11 @@ class Simulating(FiestaCommand):
     interrupt_message = "Interrupted before the first repetition finished."
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.options import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES_GROUP
 
-        groups[RESOURCES].add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
+        groups[RESOURCES_GROUP].add_argument(
+            "--output", type=Path, metavar="FILE.json", help="write the result to this file"
+        )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
@@ -121,9 +123,9 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     positional = (("scores", None), ("files", "*"))
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.selection.options import RESOURCES
+        from fiesta_allennlp.selection.options import RESOURCES_GROUP
 
-        groups[RESOURCES].add_argument(
+        groups[RESOURCES_GROUP].add_argument(
             "--format",
             choices=("text", "json", "csv"),
             default="text",

@@ -97,10 +97,10 @@ class Selecting(FiestaCommand):
 def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[str, Any]:
     """Return the settings of the class `settings_class` that were typed, above those of the `--config` file."""
     from fiesta_allennlp.selection.options import typed_options
-    from fiesta_allennlp.selection.settings import overlay, settings_from_file
+    from fiesta_allennlp.selection.settings import merge_settings, settings_from_file
 
     file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
-    return overlay(file_settings, typed_options(args, settings_class), settings_class=settings_class)
+    return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
 
 
 def directory_of(args: argparse.Namespace) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.selection.database import connect_to_read
+from fiesta_allennlp.selection.database import connect_read_only
 
 Charge = Tuple[int, float]
 """The number of questions asked and their cost."""
@@ -161,7 +161,7 @@ def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
     if not path.is_file():
         return None
     try:
-        with closing(connect_to_read(path)) as database:
+        with closing(connect_read_only(path)) as database:
             query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
             return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
     except sqlite3.Error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.result import CandidateResult, Result, written
+from fiesta_allennlp.selection.result import CandidateResult, Result, stored_property
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class DocumentsResult(Result):
 
     candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
 
-    @written
+    @stored_property
     def num_queries(self) -> Optional[int]:
         numbers = [system.num_queries for system in self.candidates if system.num_queries is not None]
         return sum(numbers) if numbers else None
 
-    @written
+    @stored_property
     def cost(self) -> Optional[float]:
         costs = [system.cost for system in self.candidates if system.cost is not None]
         return sum(costs) if costs else None

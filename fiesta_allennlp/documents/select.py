@@ -24,12 +24,12 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import UNKNOWN, Task
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
-from fiesta_allennlp.selection.loop import Listener, Selection
-from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import Resumed, SelectionFamily, rehearsed, run_selection
+from fiesta_allennlp.selection.session import SelectionFamily, StoredSelection, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.strategy_building import importing
+from fiesta_allennlp.selection.strategy_building import build_with_packages
 
 ARCHIVE_ENDING = ".tar.gz"
 WEB = ("http://", "https://")
@@ -107,7 +107,7 @@ def _config(name: str, source: str) -> Dict[str, Any]:
         raise ConfigError(f"{where} has an unknown format. Pass {FORMS}.")
     if not Path(source).is_file():
         raise ConfigError(f"{where}: config file not found. Check the path.")
-    config = read_jsonnet(Path(source), where=where)
+    config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
         raise ConfigError(f"{where} must be an object whose 'type' is one of {', '.join(System.available())}.")
     return config
@@ -121,14 +121,14 @@ FEWEST_UNKNOWN = 3
 
 
 @dataclass(frozen=True)
-class Documents(SelectionFamily):
+class DocumentSelection(SelectionFamily):
     """A selection among trained systems, whose runs ask one of them about a document, or a batch. `run` is the name
     under which answers are paid for."""
 
     name = "documents"
-    options = DocumentSettings
-    positional = "systems"
-    step = "query"
+    settings_class = DocumentSettings
+    candidates_option = "systems"
+    run_noun = "query"
 
     settings: DocumentSettings
     choice: DocumentChoice
@@ -139,7 +139,7 @@ class Documents(SelectionFamily):
     run: str
 
     @classmethod
-    def check(cls, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> "Documents":
+    def check(cls, settings: DocumentSettings, stored: StoredSelection, *, allow_removed: bool) -> "DocumentSelection":
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
@@ -150,15 +150,15 @@ class Documents(SelectionFamily):
         candidates = {name: parsed[name] for name in names}
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
-        choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
-        systems = importing(settings.include_package, lambda: build_systems(candidates, file, task))
+        choice = build_with_packages(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
+        systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, file, task))
         run = stored.meta.run or secrets.token_hex(16)
         selection = cls(settings, choice, file, candidates, systems, stored.directory, run)
         _check_unchanged(selection, stored)
         return selection
 
     @contextmanager
-    def prepared(self, directory: RunDirectory, console: Console) -> Iterator[None]:
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
         """Check the file of answers and open the systems, with logs in `directory`."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
@@ -185,7 +185,7 @@ class Documents(SelectionFamily):
         return {"documents": self.file.fingerprint, "document_facts": facts, "run": self.run}
 
     @contextmanager
-    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, choice = self.settings, self.choice
         every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
@@ -202,8 +202,8 @@ class Documents(SelectionFamily):
                 for station in stations.values():
                     station.stop()
 
-            with Progress(console, choice.task.metric, every=every) as progress:
-                yield Selection(
+            with ProgressDisplay(console, choice.task.metric, every=every) as progress:
+                yield SelectionLoop(
                     strategy=choice.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
@@ -213,8 +213,8 @@ class Documents(SelectionFamily):
                     seed=seed,
                     max_failures=settings.max_failures,
                     shared_splits=settings.documents_order == "shared",
-                    without="pass the other systems, another directory, and this answers file with --answers",
-                    may_be_unfit=False,  # an endpoint may be slow to start, and is no larger than the others
+                    removal_advice="pass the other systems, another directory, and this answers file with --answers",
+                    can_mark_unfit=False,  # an endpoint may be slow to start, and is no larger than the others
                 )
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
@@ -244,7 +244,7 @@ class UnknownLabels(Listener):
                 )
 
 
-def _check_unchanged(selection: Documents, stored: Resumed) -> None:
+def _check_unchanged(selection: DocumentSelection, stored: StoredSelection) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, selection.file.fingerprint):
@@ -266,7 +266,7 @@ def _check_unchanged(selection: Documents, stored: Resumed) -> None:
             )
 
 
-select_system = partial(run_selection, Documents)
+select_system = partial(run_selection, DocumentSelection)
 """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
 
 
@@ -274,7 +274,7 @@ select_system = partial(run_selection, Documents)
 class DocumentPlan:
     """The result of a dry run. `kept` are existing answers, by system; `least` and `most` are numbers of queries."""
 
-    prepared: Documents
+    prepared: DocumentSelection
     kept: Mapping[str, int]
     least: int
     most: int
@@ -283,7 +283,7 @@ class DocumentPlan:
 def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
     """Check everything and open every system once for a selection in `directory`, without asking or keeping
     anything."""
-    with rehearsed(Documents, settings, console) as prepared:
+    with dry_run(DocumentSelection, settings, console) as prepared:
         pass  # every system has been opened
     path = answers_path(settings, directory)
     num_kept: Dict[str, int] = {}

@@ -5,14 +5,20 @@ from functools import partial
 from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.defaults import STRATEGY
-from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, choice, option, resource
+from fiesta_allennlp.selection.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    option,
+    resource_option,
+    selection_option,
+)
 from fiesta_allennlp.selection.settings import (
-    CONFIG,
+    CONFIG_METAVAR,
     SelectionSettings,
-    fill,
+    fill_options,
     max_failures_option,
-    registered,
     seed_option,
+    to_config,
 )
 
 ABOUT_DOCUMENTS = "Documents and scoring"
@@ -42,25 +48,27 @@ class DocumentSettings(SelectionSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, SELECTION_GROUP, RESOURCES_GROUP)
     default_stop: ClassVar[str] = STOP
 
-    belief: Any = choice(
+    belief: Any = selection_option(
         None,
         f"model of the scores: {ABOUT_MEASURES} (default), another name, or a JSON object with a `type`",
         factory=lambda: {"type": ABOUT_MEASURES},
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    stop: Any = choice(
+    stop: Any = selection_option(
         None,
         f"stopping rule: {STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = choice(
+    budget: Optional[int] = selection_option(
         None, "make this number of queries in total and name the best, instead of stopping at --confidence"
     )
-    margin: Optional[float] = choice(None, "accept a system whose metric is within MARGIN of the best (default 0)")
-    max_evaluations: Optional[int] = choice(
+    margin: Optional[float] = selection_option(
+        None, "accept a system whose metric is within MARGIN of the best (default 0)"
+    )
+    max_evaluations: Optional[int] = selection_option(
         None, "stop as inconclusive after this number of queries in total (default: when the documents run out)"
     )
     systems: Tuple[str, ...] = option(
@@ -95,15 +103,15 @@ class DocumentSettings(SelectionSettings):
         choices=ORDERS,
     )
     batch_size: int = about_documents(1, "documents per query", least=1)
-    answers: Optional[str] = resource(
+    answers: Optional[str] = resource_option(
         None,
         "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
         metavar="FILE",
     )
-    workers: int = resource(1, "number of parallel queries", least=1)
-    time_limit: float = resource(60.0, "seconds to wait for an answer", above=0)
+    workers: int = resource_option(1, "number of parallel queries", least=1)
+    time_limit: float = resource_option(60.0, "seconds to wait for an answer", above=0)
     max_failures: int = max_failures_option("system", "queries")
-    seed: Optional[int] = seed_option(RESOURCES)
+    seed: Optional[int] = seed_option(RESOURCES_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
     @property
@@ -112,30 +120,30 @@ class DocumentSettings(SelectionSettings):
 
     @property
     def has_belief_of_the_paper(self) -> bool:
-        return bool(self.belief) and registered(self.belief, "--belief")["type"] == OF_THE_PAPER
+        return bool(self.belief) and to_config(self.belief, "--belief")["type"] == OF_THE_PAPER
 
     def completed(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
         from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
 
-        strategy = registered(self.strategy, "--strategy") if self.strategy else {}
+        strategy = to_config(self.strategy, "--strategy") if self.strategy else {}
         if "belief" in strategy:
-            strategy["belief"] = _belief_for(registered(strategy["belief"], "--strategy: 'belief'"), metric)
-        belief = _belief_for(registered(self.belief or self.default_belief, "--belief"), metric)
+            strategy["belief"] = _belief_for(to_config(strategy["belief"], "--strategy: 'belief'"), metric)
+        belief = _belief_for(to_config(self.belief or self.default_belief, "--belief"), metric)
         complete = replace(self, strategy=strategy or None, belief=belief)
         params = complete.strategy_params()
         stops = params["type"] in Strategy.available() and issubclass(Strategy.by_name(params["type"]), FixedConfidence)
         if not stops or "stop" in strategy:
             return complete
-        stop = registered(self.stop or self.default_stop, "--stop")
+        stop = to_config(self.stop or self.default_stop, "--stop")
         if stop["type"] == self.default_stop and self.batch_size > 1:
-            fill(stop, {"batch_size": self.batch_size}, "--stop")
+            fill_options(stop, {"batch_size": self.batch_size}, "--stop")
         return replace(complete, stop=stop)
 
     def until_documents_end(self) -> "DocumentSettings":
         """Return these settings without the default limit, because documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
-        if has_limit or "max_evaluations" in registered(self.strategy or STRATEGY, "--strategy"):
+        if has_limit or "max_evaluations" in to_config(self.strategy or STRATEGY, "--strategy"):
             return self
         return replace(self, max_evaluations=NO_LIMIT)
 
@@ -145,7 +153,7 @@ def _belief_for(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
     `dirichlet_f_measure` that earlier versions had: with a learned concentration, and for more than one F-measure."""
     average = AVERAGES[metric]
     if belief["type"] in (ABOUT_MEASURES, OF_THE_PAPER):
-        fill(belief, {"average": average}, "--belief")
+        fill_options(belief, {"average": average}, "--belief")
     if belief["type"] != OF_THE_PAPER:
         return belief
     if belief.pop("learn_concentration", False) or average != "binary":

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from rich.table import Table
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
-from fiesta_allennlp.selection.console import SteadyConsole
-from fiesta_allennlp.selection.result import decimals_of
+from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.result import num_decimals
 from fiesta_allennlp.selection.summary import (
-    LEAST_DECIMALS,
+    MIN_DECIMALS,
     count_text,
     duration_text,
     number_text,
@@ -57,7 +57,7 @@ SPECIAL_IN_LATEX = {
 }
 
 
-def interval_text(interval: Optional[Interval], digits: int = LEAST_DECIMALS) -> str:
+def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
     return MISSING if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
 
@@ -115,7 +115,7 @@ class Shown:
 
     def __repr__(self) -> str:
         text = StringIO()
-        console = SteadyConsole(file=text, width=WIDTH, color_system=None, force_jupyter=False)
+        console = PipeSafeConsole(file=text, width=WIDTH, color_system=None, force_jupyter=False)
         console.print(*self.shown())
         return text.getvalue().strip("\n")
 
@@ -162,7 +162,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals.update(prose=prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line, decimals=decimals_of)
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line, decimals=num_decimals)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda margin: Margin.of(margin).text.replace("=", " = "))

@@ -59,7 +59,7 @@ def render_csv(report: Report) -> str:
     csv_text = io.StringIO()
     writer = csv.writer(csv_text, lineterminator="\n")
     writer.writerow(["candidate", "split", "seed", "score", "development_score", "metric"])
-    metric = to_csv_cell(Metric(report.metric, report.minimise).typed)
+    metric = to_csv_cell(Metric(report.metric, report.minimise).option_text)
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
@@ -182,7 +182,7 @@ def _method(report: Report) -> List[Tuple[str, Tuple[str, ...]]]:
     """Return the sampling rule, the posterior and the stopping rule as a text names them, each with its works."""
     stop, target = report.stop, report.asked_confidence or 0.0
     if not report.strategy:  # a table is decided as `fiesta next` decides
-        deciding = NextSettings().deciding()
+        deciding = NextSettings().decision_options()
         stop, target = deciding["stop"]["type"], deciding["confidence"]
     names = {"the sampling rule": report.strategy, "the posterior": report.belief, "the stopping rule": stop}
     texts = (RULE_TEXTS, POSTERIOR_TEXTS, STOP_TEXTS)

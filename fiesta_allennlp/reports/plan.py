@@ -8,8 +8,8 @@ from rich.table import Table
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
-from fiesta_allennlp.selection.progress import Columns, number_table, remaining_text, repetition_bar, table_of
-from fiesta_allennlp.selection.result import CandidateResult, decimals_of
+from fiesta_allennlp.selection.progress import Columns, build_table, number_table, remaining_text, repetition_bar
+from fiesta_allennlp.selection.result import CandidateResult, num_decimals
 from fiesta_allennlp.selection.summary import loss_text, number_text
 from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -116,7 +116,7 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
 
 def next_table(next_runs: NextRuns) -> Table:
     candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
-    digits = decimals_of(candidates)
+    digits = num_decimals(candidates)
     columns: Columns[CandidateResult] = (
         ("candidate", lambda c: c.name),
         ("runs", lambda c: str(c.num_evaluations)),
@@ -126,7 +126,7 @@ def next_table(next_runs: NextRuns) -> Table:
         ("sd", lambda c: number_text(c.sd, digits)),
         ("P(best)", lambda c: c.standing),
     )
-    return table_of(columns, candidates, title=next_runs.metric.text)
+    return build_table(columns, candidates, title=next_runs.metric.display_name)
 
 
 def next_in_words(next_runs: NextRuns) -> List[str]:

@@ -15,12 +15,12 @@ from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.stored import Stored, opened
-from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import OFFICIAL, overlay
-from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
-from fiesta_allennlp.selection.summary import LeastScore, probability_text
+from fiesta_allennlp.selection.settings import OFFICIAL, merge_settings
+from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
@@ -239,17 +239,17 @@ def _without_limit(reading: Reading) -> str:
 
 
 def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:
-    with understood(stored.directory.store):
+    with translated_store_errors(stored.directory.store):
         settings = Settings.of(stored.meta.settings or {})
-    least_score = LeastScore.of(stored.meta.settings or {}, min_score)
+    score_threshold = ScoreThreshold.of(stored.meta.settings or {}, min_score)
     metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
-    with naming_packages(settings.include_package):
+    with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
-    history = stored.history(max_failures=settings.max_failures, least_score=least_score)
+    history = stored.history(max_failures=settings.max_failures, score_threshold=score_threshold)
     return replace(
         _selection_reading(stored, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
-        min_score=least_score.score,
+        min_score=score_threshold.score,
         num_parameters={name: preparation.num_parameters for name, preparation in stored.preparations.items()},
         splits=settings.splits,
         scored=settings.score if sets or settings.score == "validation" else "",
@@ -270,8 +270,8 @@ def _documents_reading(stored: Stored) -> Reading:
             f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
             f"{full_command('documents')} -s {root} --recover. This repeats no query."
         )
-    with understood(stored.directory.store):
-        settings = DocumentSettings(**overlay(stored.meta.settings or {}, settings_class=DocumentSettings))
+    with translated_store_errors(stored.directory.store):
+        settings = DocumentSettings(**merge_settings(stored.meta.settings or {}, settings_class=DocumentSettings))
         document_facts = build_record(DocumentFacts, facts)
     task = task_of(settings)
     choice = DocumentChoice.of(settings, task, document_facts, stored.names)

@@ -35,12 +35,12 @@ from fiesta_allennlp.reports.words import (
     scores_in_words,
     selection_in_words,
 )
-from fiesta_allennlp.selection.database import understood
-from fiesta_allennlp.selection.environment import environment
+from fiesta_allennlp.selection.database import translated_store_errors
+from fiesta_allennlp.selection.environment import describe_environment
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import as_typed
-from fiesta_allennlp.selection.progress import Columns, table_of
-from fiesta_allennlp.selection.result import DECIDED, Result, Standings, decimals_of
+from fiesta_allennlp.selection.options import command_words
+from fiesta_allennlp.selection.progress import Columns, build_table
+from fiesta_allennlp.selection.result import DECIDED_REASONS, Result, Standings, num_decimals
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
@@ -55,7 +55,7 @@ def checklist_of(reading: Reading) -> Checklist:
         return tuple((f"{name}: {key}", value) for name, side in reading.compared for key, value in checklist_of(side))
     if reading.table is not None:
         file_digests = (f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in reading.table_files)
-        values: Dict[str, Any] = {"result": reading.result, "environments": [environment()]}
+        values: Dict[str, Any] = {"result": reading.result, "environments": [describe_environment()]}
         values["source"] = "; ".join(file_digests) or "rows from Python"
         return render_rows("checklist.j2", reading=reading, table=reading.table, config_text=_as_text, **values)
     return () if reading.stored is None else _selection_checklist(reading, reading.stored, reading.settings)
@@ -65,7 +65,7 @@ def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Che
     by_runs = not reading.by_documents
     run_candidates = stored.candidates if by_runs else []
     programs = [candidate.name for candidate in run_candidates if not stored_type_of(candidate.config).builds_model]
-    with understood(stored.directory.store):
+    with translated_store_errors(stored.directory.store):
         rows = render_rows(
             "checklist.j2",
             reading=reading,
@@ -88,7 +88,7 @@ def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Che
 def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
     """Return the command that makes the same selection: options that are not defaults, and the seed."""
     command, positional = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
-    words = as_typed(settings, positional=positional, seed=seed)
+    words = command_words(settings, positional=positional, seed=seed)
     num_names = len(getattr(settings, positional))
     return shlex.join(["python", "-m", "fiesta_allennlp", command, *words[:num_names], "-s", "NEW", *words[num_names:]])
 
@@ -211,17 +211,17 @@ class Report(Shown, Origin, Standings):
     @property
     def decimals(self) -> int:
         """The decimals of scores in all tables and sentences."""
-        return decimals_of(self.candidates)
+        return num_decimals(self.candidates)
 
     @property
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
-        return Metric(self.metric, self.minimise).text
+        return Metric(self.metric, self.minimise).display_name
 
     @property
     def decided(self) -> bool:
         """False if `leading` only leads."""
-        return not self.running and self.missed_target is None and self.stopped_by in (None, *DECIDED)
+        return not self.running and self.missed_target is None and self.stopped_by in (None, *DECIDED_REASONS)
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
@@ -271,7 +271,7 @@ class Report(Shown, Origin, Standings):
                 (self.metric, lambda c: number_text(c.measure)),
             )
         columns = ((self.words.candidate, lambda c: c.name), *numbers, ("P(best)", lambda c: c.standing))
-        return [table_of(columns, self.ranked), *self.decision]
+        return [build_table(columns, self.ranked), *self.decision]
 
 
 def _screening(reading: Reading) -> Optional[ScreeningReport]:
@@ -312,7 +312,7 @@ def _title(reading: Reading, *, pair: bool) -> str:
     if pair:
         return " against ".join(reading.history.candidates)
     kind = "Selection" if reading.is_selection else "Scores"
-    return f"{kind} among {len(reading.history.candidates)} {reading.words.candidates} by {reading.metric.text}"
+    return f"{kind} among {len(reading.history.candidates)} {reading.words.candidates} by {reading.metric.display_name}"
 
 
 def _decision(reading: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:

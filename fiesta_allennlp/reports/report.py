@@ -17,9 +17,9 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import TABLE_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored import FILES_PREFIX
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import as_tuple, check_names
-from fiesta_allennlp.selection.settings import OFFICIAL, registered
-from fiesta_allennlp.selection.summary import LeastScore, failed_notes
+from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
+from fiesta_allennlp.selection.settings import OFFICIAL, to_config
+from fiesta_allennlp.selection.summary import ScoreThreshold, failed_notes
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.tables.forms import Content
@@ -43,14 +43,14 @@ def read_table(path: Path, settings: ReportSettings, content: Content = None, *,
     table = table_from(rows, least_candidates)
     history = rows.history(list(table.scores))
     default = "split_paired" if rows.is_paired else "unpaired"
-    params = registered(settings.belief or default, "--belief")
+    params = to_config(settings.belief or default, "--belief")
     try:
         belief = build(Belief, params)
     except ConfigError as error:
         raise ConfigError(f"--belief {params['type']}: {error}") from error
     # a table has no order: the first runs of all candidates come before the second ones
     evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
-    history = LeastScore(settings.min_score, table.minimise).applied(
+    history = ScoreThreshold(settings.min_score, table.minimise).apply_to(
         replace(history, evaluations=evaluations, pending=())
     )
     history = history.with_withdrawn(max_failures=settings.max_failures or MAX_FAILURES)
@@ -175,8 +175,8 @@ def _common_metric(first: Reading, second: Reading, names: Sequence[str]) -> Met
     if other_metric == metric or (not is_selection and minimise <= metric.minimise):
         return metric
     raise ConfigError(
-        f"--compare: {names[0]} has scores of {first_metric.text}, but {names[1]} has scores of {second_metric.text}. "
-        "Compare candidates with the same metric."
+        f"--compare: {names[0]} has scores of {first_metric.display_name}, but {names[1]} has scores of "
+        f"{second_metric.display_name}. Compare candidates with the same metric."
     )
 
 
@@ -273,9 +273,9 @@ def report(
         FiestaError: if the source or a candidate does not exist, an option does not apply to it, or the output cannot
             be written.
     """
-    check_names(settings, ReportSettings)
+    check_setting_names(settings, ReportSettings)
     table_options, content = table_settings(settings, source, "source")
-    option_values = {name: as_tuple(value) for name, value in table_options.items()}
+    option_values = {name: list_to_tuple(value) for name, value in table_options.items()}
     report_settings = ReportSettings(**{**option_values, "compare": None if compare is None else tuple(compare)})
     report_record = Report.of(_read_sources(report_settings, content), pair=compare is not None)
     if output is not None:

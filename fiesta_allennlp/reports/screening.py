@@ -15,7 +15,7 @@ from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult
-from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.store import open_for_reading
 
 if TYPE_CHECKING:
     from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
@@ -95,7 +95,7 @@ def screening_report(
 ) -> Optional[ScreeningReport]:
     """Report on the first stage of a search whose second stage has this master seed. None if the selection in the
     directory is not that second stage."""
-    with reading(directory.screening) as store:
+    with open_for_reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
         if meta.seed is None or str(second_stage_seed(int(meta.seed))) != seed:
             return None
@@ -136,5 +136,5 @@ def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
 
 def search_plan_in_words(plan: "SearchPlan") -> List[str]:
     prepared = plan.prepared
-    template_values = {"executor": prepared.executor.describe(), "metric": prepared.settings.scored_by.text}
+    template_values = {"executor": prepared.executor.describe(), "metric": prepared.settings.scored_by.display_name}
     return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **template_values)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.defaults import BELIEF, MAX_FAILURES
 from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.selection.settings import CONFIG, splits_option
+from fiesta_allennlp.selection.settings import CONFIG_METAVAR, splits_option
 from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
 FOLLOWING = "Following"
@@ -64,7 +64,7 @@ class ReportSettings(TableSettings):
     )
     splits: Optional[str] = splits_option(SCORES, default=None)
     belief: Any = option(
-        None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG
+        None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG_METAVAR
     )
     max_failures: Optional[int] = option(
         None,

@@ -83,7 +83,7 @@ def _screening_status(stored: Stored) -> Status:
 
     settings = stored_search(stored.meta)
     history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
-    table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
+    table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.display_name}")
     best = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)[:MOST_SHOWN]
     for evaluation in best:
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")

@@ -10,10 +10,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.store import StoreReader, reading
+from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 from fiesta_allennlp.trainings.pool import Preparation, preparation_of
 
 SECONDS_OF_SILENCE = 180
@@ -34,7 +34,7 @@ class Stored:
         self.history = store.history
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
-            with understood(directory.store):
+            with translated_store_errors(directory.store):
                 self.preparations = {candidate.name: preparation_of(candidate.facts) for candidate in self.candidates}
 
     @property
@@ -85,8 +85,8 @@ class Stored:
 def opened(root: Path) -> Iterator[Stored]:
     """Open the current state of the selection in a directory."""
     directory = RunDirectory(root)
-    with reading(directory) as store:
-        if not store.meta().begun:
+    with open_for_reading(directory) as store:
+        if not store.meta().is_started:
             raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
         stored = Stored(directory, store)
         if not stored.candidates:

@@ -15,12 +15,12 @@ from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import MISSING, Lines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric, scale_notes
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.progress import PEAK_MEMORY, Columns, candidate_table, number_table, table_of
+from fiesta_allennlp.selection.progress import PEAK_MEMORY, Columns, build_table, candidate_table, number_table
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
-    collapsed_text,
     count_text,
+    describe_collapsed_runs,
     duration_text,
     loss_text,
     number_text,
@@ -52,7 +52,7 @@ def documents_table(result: DocumentsResult) -> Table:
         ("seconds", lambda s: f"{s.seconds:.0f}"),
     )
     num_documents_text = count_text(result.documents["num_documents"], "document")
-    return table_of(columns, result.candidates, title=f"{result.metric}, {num_documents_text} available")
+    return build_table(columns, result.candidates, title=f"{result.metric}, {num_documents_text} available")
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
@@ -61,7 +61,7 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
         ("true mean", lambda c: number_text(c["true_mean"])),
         ("picked", lambda c: f"{c['recommended']:.1%}" if c["recommended"] else ""),
     )
-    return table_of(columns, summary["candidates"], title=Metric.of(summary["metric"]).text)
+    return build_table(columns, summary["candidates"], title=Metric.of(summary["metric"]).display_name)
 
 
 PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
@@ -135,7 +135,7 @@ def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, .
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:
     """Describe runs far from their candidate's others."""
     minimise = Metric.of(result.metric).minimise
-    return tuple(collapsed_text(collapsed, minimise=minimise) for collapsed in result.collapsed)
+    return tuple(describe_collapsed_runs(collapsed, minimise=minimise) for collapsed in result.collapsed)
 
 
 def scope_in_words(result: Result) -> str:

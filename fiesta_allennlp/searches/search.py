@@ -22,24 +22,24 @@ from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSett
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
-from fiesta_allennlp.selection.jsonnet import evaluating_together
-from fiesta_allennlp.selection.loop import Selection
-from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.jsonnet import cached_evaluations
+from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.progress import Progress
-from fiesta_allennlp.selection.result import CandidateResult, Result, written
-from fiesta_allennlp.selection.session import Resumed, rehearsed, run_selection
-from fiesta_allennlp.selection.settings import overlay
-from fiesta_allennlp.selection.store import Meta, RunStore, reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.selection.result import CandidateResult, Result, stored_property
+from fiesta_allennlp.selection.session import StoredSelection, dry_run, run_selection
+from fiesta_allennlp.selection.settings import merge_settings
+from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
+from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages
 from fiesta_allennlp.selection.summary import duration_text, number_text
-from fiesta_allennlp.selection.workspace import already_there, clear, has_begun
+from fiesta_allennlp.selection.workspace import already_exists_error, clear_directory, has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_spec
 from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
-from fiesta_allennlp.trainings.select import Trainings
+from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -54,9 +54,9 @@ class ScreenedConfig(CandidateResult):
         """Make the record of an entry. Earlier versions wrote the score alone."""
         score = entry["score"]
         ran = {"num_evaluations": int(score is not None), "mean": score}
-        return super().of_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
+        return super().from_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
 
-    @written
+    @stored_property
     def score(self) -> Optional[float]:
         """The score of its run; None if that failed."""
         return self.mean
@@ -78,23 +78,23 @@ LEAST_POINTS = 3
 
 
 @dataclass
-class Screening(Trainings):
+class ScreeningSelection(TrainingSelection):
     """Candidates are the points of a pool. A few of them run, each once, scored on the validation set."""
 
     name = "screening"
-    options = SearchSettings
-    positional = "template"
+    settings_class = SearchSettings
+    candidates_option = "template"
 
     settings: SearchSettings
     strategy: Screener
 
     @classmethod
-    def check(cls, settings: Settings, stored: Resumed, *, allow_removed: bool) -> "Screening":
+    def check(cls, settings: Settings, stored: StoredSelection, *, allow_removed: bool) -> "ScreeningSelection":
         assert isinstance(settings, SearchSettings)
         if settings.metric is not None and not stored.candidates:
-            check_sign(settings.metric)
-        searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
-        candidates = importing(
+            check_metric_sign(settings.metric)
+        searcher = build_with_packages(settings.include_package, lambda: build_searcher(settings.searcher_params()))
+        candidates = build_with_packages(
             settings.include_package,
             lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
         )
@@ -135,14 +135,14 @@ class Screening(Trainings):
         return {INPUTS: self.roster.given[name].facts[INPUTS]}
 
     @contextmanager
-    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
-        clear(RunDirectory(self.directory.root.parent), keep=self.directory.root)
+    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
+        clear_directory(RunDirectory(self.directory.root.parent), keep=self.directory.root)
         settings, screener = self.settings, self.strategy
         console.print(f"Screening {screener.configs} of {len(screener.points)} configs, {self.executor.describe()}.")
         num_before = len(store.history(max_failures=settings.max_failures).evaluations)
         showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
         with told_of_jobs(self.executor, self.directory, console), showing as progress:
-            yield Selection(
+            yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),
                 executor=self.executor,
@@ -163,7 +163,7 @@ class Screening(Trainings):
             replace(ScreenedConfig.of(history, decision, name), values=values_text(drawn[name].source))
             for name in order
         )
-        metric = self.settings.scored_by.typed
+        metric = self.settings.scored_by.option_text
         return ScreeningResult(
             decision.best, decision.stopped_by, metric, tuple(configs), score="validation", seed=seed
         )
@@ -172,7 +172,7 @@ class Screening(Trainings):
         """Keep nothing, because `keep` is about the second stage."""
 
 
-class ScreeningProgress(Progress):
+class ScreeningProgress(ProgressDisplay):
     """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
     def __init__(self, console: Console, metric: Metric, *, configs: int, num_before: int) -> None:
@@ -204,7 +204,7 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
     candidate_of(specs[0], settings)  # reports an error that all of them share only once
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    with evaluating_together([template, settings.overrides], [point.variables for point in pool.points]):
+    with cached_evaluations([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
                 candidates[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
@@ -223,7 +223,7 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
     return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
-def _stored(stored: Resumed, settings: SearchSettings) -> Dict[str, Candidate]:
+def _stored(stored: StoredSelection, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
     remade = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
@@ -234,7 +234,9 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
     """Check the second stage now, not after hours."""
     stage = settings.selection()
     names = [f"finalist {index}" for index in range(1, num_finalists + 1)]
-    importing(settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise))
+    build_with_packages(
+        settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise)
+    )
     mark_of(candidate_of(read_spec(example.source), stage), stage.division)
 
 
@@ -263,13 +265,13 @@ def search(
     `options` are settings that are not defaults. `force` deletes what is in the directory, once the new search has
     passed all checks."""
     directory = RunDirectory(root)
-    if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
+    if has_selection(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
-            raise already_there(directory)
+            raise already_exists_error(directory)
         return _resume_selecting(options, directory, console)
     if not recover and options.get("seed") is None:
         options = {**options, "seed": fresh_seed()}
-    run_selection(Screening, options, directory.screening.root, console=console, recover=recover, force=force)
+    run_selection(ScreeningSelection, options, directory.screening.root, console=console, recover=recover, force=force)
     screened = ScreeningResult.read(directory.screening.root)
     if screened.stopped_by != DONE:
         return SearchSummary(screened)
@@ -290,7 +292,9 @@ def _select(screened: ScreeningResult, directory: RunDirectory, console: Console
         seed=second_stage_seed(int(str(stage.meta.seed))),
         max_hours=_hours_left(settings.max_hours, stage.meta),
     )
-    return SearchSummary(screened, run_selection(Trainings, selection_settings, directory.root, console=console))
+    return SearchSummary(
+        screened, run_selection(TrainingSelection, selection_settings, directory.root, console=console)
+    )
 
 
 def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
@@ -300,11 +304,11 @@ def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, conso
             f"{directory.root} has no screening. If {full_command('select')} began it, resume it with that."
         )
     meta = _first_stage(directory).meta
-    late = sorted(overlay(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
+    late = sorted(merge_settings(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
     if late:
         raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
     options = {**options, "max_hours": _hours_left(options["max_hours"], meta)} if "max_hours" in options else options
-    selected = run_selection(Trainings, options, directory.root, console=console, recover=True)
+    selected = run_selection(TrainingSelection, options, directory.root, console=console, recover=True)
     return SearchSummary(ScreeningResult.read(directory.screening.root), selected)
 
 
@@ -312,9 +316,9 @@ def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
-def _first_stage(directory: RunDirectory) -> Resumed:
-    with reading(directory.screening) as store:
-        return Resumed(directory.screening, store.meta(), tuple(store.candidates()))
+def _first_stage(directory: RunDirectory) -> StoredSelection:
+    with open_for_reading(directory.screening) as store:
+        return StoredSelection(directory.screening, store.meta(), tuple(store.candidates()))
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,7 @@ class SearchPlan:
     num_configs: int
     num_finalists: int
     examples: Tuple[str, ...]
-    prepared: Screening
+    prepared: ScreeningSelection
     command: str
 
 
@@ -337,7 +341,7 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     be."""
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
-    with rehearsed(Screening, settings, console) as prepared:
+    with dry_run(ScreeningSelection, settings, console) as prepared:
         candidates, configs = prepared.roster.given, prepared.strategy.configs
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_text(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])

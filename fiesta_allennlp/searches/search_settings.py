@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, flag, option
-from fiesta_allennlp.selection.settings import CONFIG, registered
+from fiesta_allennlp.selection.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option
+from fiesta_allennlp.selection.settings import CONFIG_METAVAR, to_config
 from fiesta_allennlp.trainings.settings import CLUSTER, RAY, SCORING, SLURM, Settings
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ of_screening = partial(option, group=FIRST_STAGE)
 class SearchSettings(Settings):
     """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, SELECTION_GROUP, RESOURCES_GROUP, CLUSTER, RAY, SLURM)
 
     data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(
@@ -54,7 +54,7 @@ class SearchSettings(Settings):
         f"method that chooses the next config to screen: {SEARCHER} (default), graph_ei, graph_eif or random; with "
         f"--second-objective: {SEARCHER_OF_TWO} (default), graph_ehvi or random; or a JSON object with a `type`",
         group=FIRST_STAGE,
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
     configs: Optional[int] = of_screening(
         None, "number of configs to screen, with one run each (default: all points of --points)", least=3
@@ -105,7 +105,7 @@ class SearchSettings(Settings):
 
     def searcher_params(self) -> Dict[str, Any]:
         default = SEARCHER if self.second_objective is None else SEARCHER_OF_TWO
-        return registered(self.searcher or default, "--searcher")
+        return to_config(self.searcher or default, "--searcher")
 
     @property
     def num_configs(self) -> Optional[int]:

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 
-COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
+COMMAND_PATTERN = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 """The beginning of a command to be copied into a shell."""
 
 
-class SteadyConsole(Console):
+class PipeSafeConsole(Console):
     """A console that falls silent when its output is gone: no selection ends because nobody reads.
 
     Every object is printed on lines of its own, and a text as it is, without markup. A character that the output cannot
@@ -27,7 +27,7 @@ class SteadyConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        return cast(IO[str], _SteadyFile(super().file))
+        return cast(IO[str], _PipeSafeFile(super().file))
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:
@@ -40,7 +40,7 @@ class SteadyConsole(Console):
     def print(self, *objects: Any, **kwargs: Any) -> None:
         for item in objects:
             if isinstance(item, str):
-                text = _wrapped(item, self.width) if self.is_terminal else item
+                text = _wrap_lines(item, self.width) if self.is_terminal else item
                 self._print(text, **{"markup": False, "highlight": False, "soft_wrap": True, **kwargs})
             else:
                 self._print(item, **kwargs)
@@ -55,7 +55,7 @@ class SteadyConsole(Console):
         self.file.flush()
 
 
-class _SteadyFile:
+class _PipeSafeFile:
     """A text file that can always be written to. Everything else is as with `file`."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -66,38 +66,38 @@ class _SteadyFile:
 
     def write(self, text: str) -> int:
         encoding = getattr(self._file, "encoding", None) or "utf-8"
-        with self._silenced():
+        with self._ignoring_closed_output():
             self._file.write(text.encode(encoding, "replace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
-        with self._silenced():
+        with self._ignoring_closed_output():
             self._file.flush()
 
     @contextmanager
-    def _silenced(self) -> Iterator[None]:
+    def _ignoring_closed_output(self) -> Iterator[None]:
         """Send the rest to the null device once the file is gone, also what Python itself writes when it ends."""
         try:
             yield
         except OSError:
-            with suppress(OSError), open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), self._file.fileno())
+            with suppress(OSError), open(os.devnull, "w") as null_file:
+                os.dup2(null_file.fileno(), self._file.fileno())
 
 
 @contextmanager
-def steady_streams() -> Iterator[None]:
+def pipe_safe_streams() -> Iterator[None]:
     """Let this process write to its standard streams even if nobody reads them."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, _SteadyFile(stream)) for stream in before)
+    original_streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _PipeSafeFile(stream)) for stream in original_streams)
     try:
         yield
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = original_streams
 
 
-def _wrapped(message: str, width: int) -> str:
+def _wrap_lines(message: str, width: int) -> str:
     """Return a message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(line if COMMAND.search(line) else wrap(line) for line in message.split("\n"))
+    return "\n".join(line if COMMAND_PATTERN.search(line) else wrap(line) for line in message.split("\n"))

@@ -14,9 +14,9 @@ from fiesta_allennlp.core.files import atomic_replacement, shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build_record, convert_value
 
-Outcome = TypeVar("Outcome", Evaluation, Failure)
+OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
 
-VERSION = 1
+SCHEMA_VERSION = 1
 """SQLite's `user_version` of a store. Raise it with every change that an earlier release would misread, and let
 `open_database` bring earlier stores up to it. Of the first stores it is 0, and `meta` has a `schema_version`."""
 
@@ -26,18 +26,18 @@ FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "requ
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
 """SQLite's errors about a disk, not about a damaged file."""
 
-SECONDS_TO_WAIT = 300.0
+LOCK_TIMEOUT_SECONDS = 300.0
 """The time for which another program may hold the write lock, such as one that looks at the store or copies it."""
 
-SECONDS_PER_TRY = 1.0
+BUSY_TIMEOUT_SECONDS = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
-OPERATIONS_PER_LOOK = 100_000
-MOST_LOOKS, MOST_LOOKS_PER_MIB = 300, 500
+OPERATIONS_PER_CALLBACK = 100_000
+MAX_CALLBACKS, MAX_CALLBACKS_PER_MIB = 300, 500
 """A limit on SQLite's operations while a store is read, by its size: a store from somebody else could contain a query
 without an end."""
 
-NOT_A_STORE = (
+INVALID_STORE_ERRORS = (
     sqlite3.Error,
     ConfigError,
     ValueError,
@@ -49,13 +49,13 @@ NOT_A_STORE = (
 )
 """The errors of reading a database whose content this package did not write."""
 
-MOST_RUNS = 2**53
+MAX_RUN_NUMBER = 2**53
 """Runs are numbered in order up to here, so that each has a next one."""
 
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('schema_version', '1');
-PRAGMA user_version = {VERSION};
+PRAGMA user_version = {SCHEMA_VERSION};
 CREATE TABLE candidates (
     name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
     facts TEXT NOT NULL
@@ -94,28 +94,28 @@ def create_database(path: Path) -> sqlite3.Connection:
     return open_database(path)
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
+def connect_read_only(path: Path) -> sqlite3.Connection:
     """Connect to an existing file as it is at this moment, whatever is in it: later changes are not seen, and nothing
     is changed. Raise a `sqlite3.DatabaseError` if it cannot be read."""
     is_closed = not path.with_name(path.name + "-wal").exists()
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
     database.row_factory = sqlite3.Row
-    looks = iter(range(MOST_LOOKS + MOST_LOOKS_PER_MIB * path.stat().st_size // 2**20))
-    database.set_progress_handler(lambda: next(looks, None) is None, OPERATIONS_PER_LOOK)
+    callbacks_left = iter(range(MAX_CALLBACKS + MAX_CALLBACKS_PER_MIB * path.stat().st_size // 2**20))
+    database.set_progress_handler(lambda: next(callbacks_left, None) is None, OPERATIONS_PER_CALLBACK)
     database.execute("BEGIN")
     return database
 
 
-def open_database(path: Path, *, to_read: bool = False) -> sqlite3.Connection:
-    """Open an existing database, only `to_read` as `connect_to_read` does. Raise a `StoreError` if it is not a store,
-    damaged, or of another version."""
-    with understood(path):
-        database = connect_to_read(path) if to_read else _connect(path)
-        version = _version(database)
-        _check(path, database, version)
-        if not version and not to_read:
-            database.execute(f"PRAGMA user_version = {VERSION}")
+def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open an existing database, only `read_only` as `connect_read_only` does. Raise a `StoreError` if it is not a
+    store, damaged, or of another version."""
+    with translated_store_errors(path):
+        database = connect_read_only(path) if read_only else _connect_for_writing(path)
+        version = _read_version(database)
+        _check_schema(path, database, version)
+        if not version and not read_only:
+            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         damage = database.execute("PRAGMA integrity_check").fetchone()[0]
     if damage != "ok":
         raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
@@ -123,51 +123,51 @@ def open_database(path: Path, *, to_read: bool = False) -> sqlite3.Connection:
 
 
 @contextmanager
-def understood(path: Path) -> Iterator[None]:
+def translated_store_errors(path: Path) -> Iterator[None]:
     """Turn each error of reading a store into a `StoreError`: the file is damaged or locked, or somebody else wrote
     another content into it."""
     try:
         yield
-    except NOT_A_STORE as error:
+    except INVALID_STORE_ERRORS as error:
         if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
-            raise _unavailable(path, error) from error
+            raise _unavailable_error(path, error) from error
         reason = "reading it has no end" if str(error) == "interrupted" else shorten(describe(error)).rstrip(".")
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
-def _version(database: sqlite3.Connection) -> int:
+def _read_version(database: sqlite3.Connection) -> int:
     return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _check(path: Path, database: sqlite3.Connection, version: int) -> None:
+def _check_schema(path: Path, database: sqlite3.Connection, version: int) -> None:
     """Refuse a store of another version, and tables that are not as this package makes them, such as views."""
     with closing(sqlite3.connect(":memory:")) as expected_database:
         expected_database.executescript(SCHEMA)
-        expected = _objects(expected_database)
-    actual = _objects(database)
-    if not version and actual.get("meta") == expected["meta"]:
+        expected_tables = _table_statements(expected_database)
+    actual_tables = _table_statements(database)
+    if not version and actual_tables.get("meta") == expected_tables["meta"]:
         row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        version = VERSION if row is not None and row[0] == "1" else row and row[0]
-    if version not in (0, VERSION):
+        version = SCHEMA_VERSION if row is not None and row[0] == "1" else row and row[0]
+    if version not in (0, SCHEMA_VERSION):
         raise StoreError(
-            f"{path} is a version {shorten(str(version))} store, but this fiesta_allennlp reads version {VERSION}. "
-            "Use the fiesta_allennlp release that created it."
+            f"{path} is a version {shorten(str(version))} store, but this fiesta_allennlp reads version "
+            f"{SCHEMA_VERSION}. Use the fiesta_allennlp release that created it."
         )
-    different = [name for name, statement in expected.items() if actual.get(name) != statement]
+    different_tables = [name for name, statement in expected_tables.items() if actual_tables.get(name) != statement]
     triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    if different or triggers:
-        reason = f"the table '{different[0]}' is missing or different" if different else "it has triggers"
+    if different_tables or triggers:
+        reason = f"the table '{different_tables[0]}' is missing or different" if different_tables else "it has triggers"
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.")
 
 
-def _objects(database: sqlite3.Connection) -> Dict[str, str]:
+def _table_statements(database: sqlite3.Connection) -> Dict[str, str]:
     """Return the statements that made the tables and views, by name."""
     rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
     return {row[0]: " ".join(str(row[1]).split()) for row in rows}
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None, timeout=SECONDS_PER_TRY)
+def _connect_for_writing(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_SECONDS)
     database.row_factory = sqlite3.Row
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -178,7 +178,7 @@ def _is_locked(error: sqlite3.Error) -> bool:
     return "locked" in str(error)
 
 
-def _unavailable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+def _unavailable_error(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
     return StoreError(
         f"{path}: the store is unavailable: {error}. Nothing recorded so far is lost. Free some disk space, make the "
         "file readable and writable, or close the program that holds its lock, such as a database viewer or a backup. "
@@ -188,9 +188,9 @@ def _unavailable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Write everything inside or nothing. Wait up to `SECONDS_TO_WAIT` for another program that is writing."""
+    """Write everything inside or nothing. Wait up to `LOCK_TIMEOUT_SECONDS` for another program that is writing."""
     try:
-        _begin(database)
+        _begin_transaction(database)
         try:
             yield
             database.execute("COMMIT")
@@ -199,17 +199,17 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                 database.execute("ROLLBACK")
             raise
     except sqlite3.OperationalError as error:
-        raise _unavailable(database.execute("PRAGMA database_list").fetchone()[2], error) from error
+        raise _unavailable_error(database.execute("PRAGMA database_list").fetchone()[2], error) from error
 
 
-def _begin(database: sqlite3.Connection) -> None:
-    end = time.monotonic() + SECONDS_TO_WAIT
+def _begin_transaction(database: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             database.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
-            if not _is_locked(error) or time.monotonic() >= end:
+            if not _is_locked(error) or time.monotonic() >= deadline:
                 raise
 
 
@@ -219,13 +219,13 @@ def _begin(database: sqlite3.Connection) -> None:
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
     """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {_key(row): build_record(Request, dict(row)) for row in rows}
+    requests = {_request_key(row): build_record(Request, dict(row)) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
     failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
     run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
     run_numbers += [row["finished_order"] for row in (*finished, *failures)]
     if invalid_numbers := [
-        number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MOST_RUNS
+        number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MAX_RUN_NUMBER
     ]:
         raise ConfigError(f"a run has the number {invalid_numbers[0]}")
     name_rows = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
@@ -234,14 +234,14 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
         raise LookupError(f"runs of the unknown candidate {min(unknown_names)}")
     return History(
         candidates=names,
-        evaluations=tuple(_outcome(Evaluation, row, requests) for row in finished),
-        pending=tuple(requests[_key(row)] for row in rows if row["status"] == "pending"),
-        failures=tuple(_outcome(Failure, row, requests) for row in failures),
+        evaluations=tuple(_read_outcome(Evaluation, row, requests) for row in finished),
+        pending=tuple(requests[_request_key(row)] for row in rows if row["status"] == "pending"),
+        failures=tuple(_read_outcome(Failure, row, requests) for row in failures),
         removed=frozenset(removed),
     )
 
 
-def _numbers(text: Optional[str]) -> Dict[str, float]:
+def _parse_metrics(text: Optional[str]) -> Dict[str, float]:
     """Return the metrics of a run. Some may be infinite or NaN."""
     metrics = json.loads(text or "{}")
     if not all(isinstance(value, (int, float)) for value in metrics.values()):
@@ -249,17 +249,19 @@ def _numbers(text: Optional[str]) -> Dict[str, float]:
     return dict(metrics)
 
 
-def _key(row: sqlite3.Row) -> Tuple[str, int]:
+def _request_key(row: sqlite3.Row) -> Tuple[str, int]:
     return row["candidate"], row["replicate"]
 
 
-def _outcome(kind: Type[Outcome], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]) -> Outcome:
+def _read_outcome(
+    record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
+) -> OutcomeRecord:
     """Return a record of a row. Its end must be a time."""
-    values = {**dict(row), "request": requests[_key(row)]}
+    values = {**dict(row), "request": requests[_request_key(row)]}
     metrics = values.pop("metrics", None)  # some of them may not be finite
-    outcome: Any = build_record(kind, values)
+    outcome: Any = build_record(record_class, values)
     if isinstance(outcome, Evaluation):
-        outcome = replace(outcome, metrics=_numbers(metrics))
+        outcome = replace(outcome, metrics=_parse_metrics(metrics))
     if outcome.started_at:
         datetime.fromisoformat(outcome.started_at) + timedelta(seconds=outcome.seconds)
     return outcome

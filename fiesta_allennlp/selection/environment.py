@@ -20,41 +20,41 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 """Distributions whose versions decide scores. One that is not installed is left out."""
 
 
-def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
+def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
     """Describe this machine as plain data: `host`, `directory` (the current one), `python`, `platform`, `processor`,
-    `cores`, `memory_gib`, `gpus` (their names), `versions` (by distribution) and `code` (SHA-256 of each file, and of
-    all source files of each top-level module that can be found). `packages` are further modules to look up, `files`
-    are programs."""
+    `cores`, `memory_gib`, `query_gpus` (their names), `versions` (by distribution) and `code` (SHA-256 of each file,
+    and of all source files of each top-level module that can be found). `packages` are further modules to look up,
+    `files` are programs."""
     modules = sorted({package.partition(".")[0] for package in packages})
     return {
         "host": platform.node(),
         "directory": os.getcwd(),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "processor": _processor(),
+        "processor": _processor_name(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "gpus": gpus("name"),
+        "gpus": query_gpus("name"),
         "versions": _versions(modules),
-        "code": {**{file: file_digest(Path(file)) for file in files}, **_digests(modules)},
+        "code": {**{file: file_digest(Path(file)) for file in files}, **_source_digests(modules)},
     }
 
 
-def with_this(environments: Sequence[Dict[str, Any]], current: Dict[str, Any]) -> List[Dict[str, Any]]:
+def append_environment(environments: Sequence[Dict[str, Any]], current: Dict[str, Any]) -> List[Dict[str, Any]]:
     """Return the environments of a selection's sessions, and this one if it differs from the last."""
     return [*environments] if current in environments[-1:] else [*environments, current]
 
 
 def changed_code(environments: Sequence[Mapping[str, Any]], current: Mapping[str, Any]) -> List[str]:
     """Return the files, and the modules with source files, that have changed since the selection last ran."""
-    before = environments[-1].get("code", {}) if environments else {}
-    return [name for name, digest in current["code"].items() if before.get(name, digest) != digest]
+    digests_before = environments[-1].get("code", {}) if environments else {}
+    return [name for name, digest in current["code"].items() if digests_before.get(name, digest) != digest]
 
 
-def check_directory(environments: Sequence[Mapping[str, Any]]) -> None:
+def check_current_directory(environments: Sequence[Mapping[str, Any]]) -> None:
     """Refuse to continue a selection in another directory than it began in, where relative paths name other files. A
     directory that does not exist any more, or on another machine, has been moved."""
-    first_directory = next((recorded["directory"] for recorded in environments if "directory" in recorded), "")
+    first_directory = next((environment["directory"] for environment in environments if "directory" in environment), "")
     if os.path.isdir(first_directory) and not os.path.samefile(first_directory, os.getcwd()):
         raise StoreError(
             f"the selection began in {first_directory}, where its relative paths start, but the current directory is "
@@ -62,19 +62,19 @@ def check_directory(environments: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _digests(modules: Iterable[str]) -> Dict[str, str]:
+def _source_digests(modules: Iterable[str]) -> Dict[str, str]:
     digests = {}
     for name in modules:
         digest = hashlib.sha256()
-        sources = _sources(name)
-        for file in sources:
+        source_files = _source_files(name)
+        for file in source_files:
             digest.update(f"{file.name} {file_digest(file)}".encode())
-        if sources:
+        if source_files:
             digests[name] = digest.hexdigest()
     return digests
 
 
-def _sources(module: str) -> List[Path]:
+def _source_files(module: str) -> List[Path]:
     try:
         spec = find_spec(module)
     except (ImportError, ValueError):
@@ -90,15 +90,15 @@ def _sources(module: str) -> List[Path]:
 def _versions(modules: Sequence[str]) -> Dict[str, str]:
     """Return the versions of `PACKAGES` and of the distributions that modules come from. Python 3.10 does not know all
     of them; the others mostly have the module's name."""
-    known_names = packages_distributions() if modules else {}
+    distributions_by_module = packages_distributions() if modules else {}
     versions = {"fiesta-allennlp": __version__}
-    for name in (*PACKAGES, *(name for module in modules for name in known_names.get(module, [module]))):
+    for name in (*PACKAGES, *(name for module in modules for name in distributions_by_module.get(module, [module]))):
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return versions
 
 
-def _processor() -> str:
+def _processor_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -107,10 +107,10 @@ def _processor() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def gpus(fact: str) -> List[str]:
+def query_gpus(field: str) -> List[str]:
     """Return one fact about each NVIDIA card as `nvidia-smi --query-gpu` names it, without units; empty without a card.
     torch is not asked, because it would take memory on each card."""
-    return _nvidia_smi(f"--query-gpu={fact}", "--format=csv,noheader,nounits")
+    return _nvidia_smi(f"--query-gpu={field}", "--format=csv,noheader,nounits")
 
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -122,7 +122,7 @@ def visible_gpus() -> List[str]:
     """Return the GPUs that this process may use, in the order in which it numbers them, as `CUDA_VISIBLE_DEVICES` names
     them: numbers of cards, or names. As for CUDA, a list ends before its first wrong entry, and is empty if an entry is
     repeated. Only where the driver does not answer, torch counts them."""
-    device_list, cards = os.environ.get(DEVICES_VARIABLE), [str(index) for index, _ in enumerate(gpus("name"))]
+    device_list, cards = os.environ.get(DEVICES_VARIABLE), [str(index) for index, _ in enumerate(query_gpus("name"))]
     if not cards:
         cards = [str(index) for index in range(_num_torch_devices())]
         return cards if device_list is None else _split_devices(device_list)[: len(cards)]

@@ -11,21 +11,21 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Unio
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 
-SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
 
-Source = Union[Path, str]
+JsonnetSource = Union[Path, str]
 """A Jsonnet file, or a Jsonnet text."""
 
-Variables = Mapping[str, str]
+ExternalVariables = Mapping[str, str]
 """Texts for `std.extVar`."""
 
-_EVALUATED: Dict[Tuple[Source, str], str] = {}
-"""The results of sources at variables, inside of `evaluating_together`."""
+_CACHE: Dict[Tuple[JsonnetSource, str], str] = {}
+"""The results of sources at variables, inside of `cached_evaluations`."""
 
-MOST_POINTS = 500
-"""The points of one evaluation of `evaluating_together`."""
+MAX_POINTS_PER_EVALUATION = 500
+"""The points of one evaluation of `cached_evaluations`."""
 
-DEFAULTS = {
+VARIABLE_DEFAULTS = {
     "FIESTA_DATA": "data/semeval14",
     "FIESTA_TAGGING": "data/conll2003/eng.train,data/conll2003/eng.testa,data/conll2003/eng.testb",
     "FIESTA_VECTORS": "data/vectors/glove.6B.%dd.txt",
@@ -35,64 +35,72 @@ environment says otherwise. In `FIESTA_TAGGING`, commas separate training, valid
 of dimensions."""
 
 
-def set_defaults() -> None:
+def set_default_variables() -> None:
     """Set each default whose variable is not in the environment, for AllenNLP's own commands."""
-    for name, value in DEFAULTS.items():
+    for name, value in VARIABLE_DEFAULTS.items():
         os.environ.setdefault(name, value)
 
 
-def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Variables] = None, where: str) -> Any:
-    """Return the content of a Jsonnet file or text as plain data. `overrides` is Jsonnet for `with_overrides`;
-    `variables` win over those of the environment. Raise a `ConfigError` that calls the file `where`."""
+def read_jsonnet(
+    source: JsonnetSource, *, overrides: str = "", variables: Optional[ExternalVariables] = None, label: str
+) -> Any:
+    """Return the content of a Jsonnet file or text as plain data. `overrides` is Jsonnet for `apply_overrides`;
+    `variables` win over those of the environment. Raise a `ConfigError` that calls the file `label`."""
     try:
-        content = json.loads(_evaluated(source, variables or {}))
-        changes = json.loads(_evaluated(overrides, variables or {})) if overrides else {}
+        content = json.loads(_evaluate(source, variables or {}))
+        changes = json.loads(_evaluate(overrides, variables or {})) if overrides else {}
         if isinstance(changes, dict) and "+" in overrides:
-            changes = json.loads(_evaluated(f"{_extended(content, changes)} + ({overrides})", variables or {}))
+            changes = json.loads(
+                _evaluate(f"{_overridden_containers(content, changes)} + ({overrides})", variables or {})
+            )
     except (RuntimeError, ValueError) as error:
-        raise ConfigError(f"{where} is not valid Jsonnet: {str(error).strip()}") from error
+        raise ConfigError(f"{label} is not valid Jsonnet: {str(error).strip()}") from error
     if not isinstance(changes, dict):
-        raise ConfigError(f'{where}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
+        raise ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
-        return with_overrides(content, changes)
+        return apply_overrides(content, changes)
     except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{label}: {error}") from error
 
 
-def _evaluated(source: Source, variables: Variables) -> str:
+def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
-    key = source, _identity(variables)
-    if key in _EVALUATED:
-        return _EVALUATED[key]
-    ext_vars = {**DEFAULTS, **_environment(), **variables}
+    key = source, _cache_key(variables)
+    if key in _CACHE:
+        return _CACHE[key]
+    ext_vars = {**VARIABLE_DEFAULTS, **_environment_variables(), **variables}
     is_text = isinstance(source, str)
     return evaluate_snippet("", source, ext_vars=ext_vars) if is_text else evaluate_file(str(source), ext_vars=ext_vars)
 
 
 @contextmanager
-def evaluating_together(sources: Sequence[Source], points: Sequence[Variables]) -> Iterator[None]:
+def cached_evaluations(sources: Sequence[JsonnetSource], points: Sequence[ExternalVariables]) -> Iterator[None]:
     """Let `read_jsonnet` know these sources at these points beforehand. No file may change meanwhile.
 
     One evaluation of Jsonnet takes 25 ms, nearly all of it for Jsonnet's own library, so hundreds of points share one.
     If that fails, as for a wrong point, or an imported file that reads a variable, each is evaluated alone.
     """
-    unique = list({_identity(point): point for point in points}.values())
+    distinct_points = list({_cache_key(point): point for point in points}.values())
     try:
-        for source, start in itertools.product([s for s in sources if s], range(0, len(unique), MOST_POINTS)):
-            batch = unique[start : start + MOST_POINTS]
+        for source, start in itertools.product(
+            [s for s in sources if s], range(0, len(distinct_points), MAX_POINTS_PER_EVALUATION)
+        ):
+            batch = distinct_points[start : start + MAX_POINTS_PER_EVALUATION]
             with suppress(RuntimeError, OSError, UnicodeDecodeError):
-                _EVALUATED.update({(source, _identity(point)): text for point, text in _evaluate_all(source, batch)})
+                _CACHE.update({(source, _cache_key(point)): text for point, text in _evaluate_all(source, batch)})
         yield
     finally:
-        _EVALUATED.clear()
+        _CACHE.clear()
 
 
-def _identity(variables: Variables) -> str:
+def _cache_key(variables: ExternalVariables) -> str:
     return json.dumps(variables, sort_keys=True)
 
 
-def _evaluate_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Variables, str]]:
+def _evaluate_all(
+    source: JsonnetSource, points: Sequence[ExternalVariables]
+) -> Iterator[Tuple[ExternalVariables, str]]:
     """Evaluate a source at several points, with a `std.extVar` that looks into the point first. Raise a `RuntimeError`
     if one of them fails."""
     from _jsonnet import evaluate_snippet
@@ -106,12 +114,14 @@ def _evaluate_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple
         for _point in {json.dumps(points, ensure_ascii=False)}
     ]"""
     point_keys = {key for point in points for key in point}
-    ext_vars = {key: value for key, value in {**DEFAULTS, **_environment()}.items() if key not in point_keys}
+    ext_vars = {
+        key: value for key, value in {**VARIABLE_DEFAULTS, **_environment_variables()}.items() if key not in point_keys
+    }
     contents = json.loads(evaluate_snippet(name, snippet, ext_vars=ext_vars))
     return zip(points, map(json.dumps, contents), strict=True)
 
 
-def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
+def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists. Only
     the last step of a path may be a new key; raise a `ValueError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
@@ -120,48 +130,48 @@ def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     return result
 
 
-def _extended(content: Any, overrides: Mapping[str, Any]) -> str:
+def _overridden_containers(content: Any, overrides: Mapping[str, Any]) -> str:
     """Return the objects and lists of a config that overrides name, by their paths, so that `+:` adds to them."""
     values = {path: _value_at(content, path) for path in overrides}
     return json.dumps({path: value for path, value in values.items() if isinstance(value, (dict, list))})
 
 
-def _value_at(holder: Any, path: str) -> Any:
+def _value_at(container: Any, path: str) -> Any:
     """Return the value at a path; None if it does not exist."""
-    keys = _keys_by_text(holder)
+    keys = _keys_by_text(container)
     if path in keys:
-        return holder[keys[path]]
+        return container[keys[path]]
     prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
-    return None if prefix is None else _value_at(holder[keys[prefix]], path[len(prefix) + 1 :])
+    return None if prefix is None else _value_at(container[keys[prefix]], path[len(prefix) + 1 :])
 
 
-def _set_value(holder: Any, path: str, value: Any, override: str) -> None:
-    keys = _keys_by_text(holder)
-    if path in keys or (isinstance(holder, dict) and "." not in path):
-        holder[keys.get(path, path)] = value
+def _set_value(container: Any, path: str, value: Any, override: str) -> None:
+    keys = _keys_by_text(container)
+    if path in keys or (isinstance(container, dict) and "." not in path):
+        container[keys.get(path, path)] = value
         return
     prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
-    if not isinstance(holder, (dict, list)):
+    if not isinstance(container, (dict, list)):
         parent_path = override[: -len(path) - 1]
-        type_entry = {"type": holder} if isinstance(holder, str) else {}
+        type_entry = {"type": container} if isinstance(container, str) else {}
         raise ValueError(
-            f"cannot apply the override '{override}', because '{parent_path}' is {json.dumps(holder)}, not an object. "
-            f"Override '{parent_path}' as a whole, with {json.dumps({**type_entry, path: value})}."
+            f"cannot apply the override '{override}', because '{parent_path}' is {json.dumps(container)}, not an "
+            f"object. Override '{parent_path}' as a whole, with {json.dumps({**type_entry, path: value})}."
         )
     if prefix is None:
         key = path.partition(".")[0]
         hint = did_you_mean(key, keys)
         raise ValueError(f"cannot apply the override '{override}', because the config has no key '{key}'.{hint}")
-    _set_value(holder[keys[prefix]], path[len(prefix) + 1 :], value, override)
+    _set_value(container[keys[prefix]], path[len(prefix) + 1 :], value, override)
 
 
-def _keys_by_text(holder: Any) -> Dict[str, Any]:
+def _keys_by_text(container: Any) -> Dict[str, Any]:
     """Return the keys of an object, or the positions of a list, by their text; empty for anything else."""
-    if isinstance(holder, (dict, list)):
-        return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}
+    if isinstance(container, (dict, list)):
+        return {str(key): key for key in (container if isinstance(container, dict) else range(len(container)))}
     return {}
 
 
-def _environment() -> Dict[str, str]:
+def _environment_variables() -> Dict[str, str]:
     """Return the variables without halves of surrogate pairs, which Jsonnet cannot read."""
-    return {name: value for name, value in os.environ.items() if not SURROGATE.search(name + value)}
+    return {name: value for name, value in os.environ.items() if not SURROGATE_PATTERN.search(name + value)}

@@ -11,14 +11,14 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import open_without_links
 
-SECONDS_FOR_READERS = 0.5
+LOCK_TIMEOUT_SECONDS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
 
-SECONDS_BETWEEN_TRIES = 0.01
-MISSING_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+POLL_SECONDS = 0.01
+MISSING_FILE_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
-class Lock:
+class DirectoryLock:
     """The lock of a run directory, which is made if necessary. It ends with the process, however that ends.
 
     Raise a `StoreError` if another process holds it, or if the directory is not writable.
@@ -28,7 +28,7 @@ class Lock:
         self._root = directory.root
         try:
             directory.root.mkdir(parents=True, exist_ok=True)
-            self._file: Optional[int] = _acquired(directory.lock)
+            self._file: Optional[int] = _acquire(directory.lock)
         except BlockingIOError:
             raise StoreError(
                 f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
@@ -38,24 +38,25 @@ class Lock:
             why = "it is a file" if directory.root.is_file() else error
             raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
         self._identities: Dict[Path, Optional[Tuple[int, int]]] = {}
-        self.own(directory.lock)
+        self.watch_files(directory.lock)
 
-    def own(self, *paths: Path) -> None:
-        """Remember open files, for `check`. Their numbers stay theirs while they are open, even once deleted."""
-        self._identities.update({path: _identity(path) for path in paths})
+    def watch_files(self, *paths: Path) -> None:
+        """Remember open files, for `check_files`. Their numbers stay theirs while they are open, even once deleted."""
+        self._identities.update({path: _file_identity(path) for path in paths})
 
     @property
-    def lost(self) -> Optional[Path]:
+    def replaced_path(self) -> Optional[Path]:
         """The path at which another file lies, or none, instead of the one that was opened."""
-        return next((path for path, identity in self._identities.items() if _identity(path) != identity), None)
+        return next((path for path, identity in self._identities.items() if _file_identity(path) != identity), None)
 
-    def check(self) -> None:
+    def check_files(self) -> None:
         """Raise a `StoreError` if the directory or one of its files was deleted, moved or replaced meanwhile: another
         selection may use the path by now."""
-        if self.lost is not None:
+        if self.replaced_path is not None:
             raise StoreError(
-                f"{self._root}: '{self.lost.name}' was deleted, moved or replaced while this selection was running, so "
-                "it has stopped and writes nothing more. If you moved the directory, continue there with --recover."
+                f"{self._root}: '{self.replaced_path.name}' was deleted, moved or replaced while this selection was "
+                "running, so it has stopped and writes nothing more. If you moved the directory, continue there with "
+                "--recover."
             )
 
     def release(self) -> None:
@@ -77,8 +78,8 @@ def is_locked(directory: RunDirectory) -> bool:
         os.close(file)
 
 
-def _acquired(path: Path) -> int:
-    end = time.monotonic() + SECONDS_FOR_READERS
+def _acquire(path: Path) -> int:
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         file = open_without_links(str(path), os.O_RDWR | os.O_CREAT)
         try:
@@ -88,22 +89,22 @@ def _acquired(path: Path) -> int:
         except FileNotFoundError:  # it was deleted before it was locked
             pass
         except BlockingIOError:
-            if time.monotonic() >= end:
+            if time.monotonic() >= deadline:
                 os.close(file)
                 raise
         except BaseException:
             os.close(file)
             raise
         os.close(file)
-        time.sleep(SECONDS_BETWEEN_TRIES)
+        time.sleep(POLL_SECONDS)
 
 
-def _identity(path: Path) -> Optional[Tuple[int, int]]:
+def _file_identity(path: Path) -> Optional[Tuple[int, int]]:
     """Return the numbers of the file at a path; None if there is none."""
     try:
         status = path.stat()
     except OSError as error:
-        if error.errno in MISSING_ERRORS:
+        if error.errno in MISSING_FILE_ERRNOS:
             return None
         raise StoreError(
             f"{path} is unavailable: {error}. Nothing recorded so far is lost. Continue with --recover."

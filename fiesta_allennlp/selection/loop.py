@@ -14,13 +14,13 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.retries import PAUSES, Retries, check_goes_on, is_to_be_tried_again
+from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 
 logger = logging.getLogger(__name__)
 
-SECONDS_BETWEEN_NOTES = 60.0
+SECONDS_BETWEEN_SAVES = 60.0
 
 SECONDS_BETWEEN_CHECKS = 5.0
 """Between two checks that the directory still belongs to the selection: its runs write there too."""
@@ -36,12 +36,12 @@ class WorkingTime:
     def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
         self._store = store
         self._max_seconds = math.inf if max_hours is None else 3600.0 * max_hours
-        self._earlier = store.meta().working_seconds
-        self._begin = self._noted = time.monotonic()
+        self._earlier_seconds = store.meta().working_seconds
+        self._start = self._last_save = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        return self._earlier + time.monotonic() - self._begin
+        return self._earlier_seconds + time.monotonic() - self._start
 
     @property
     def is_over(self) -> bool:
@@ -49,13 +49,13 @@ class WorkingTime:
 
     @property
     def seconds_to_wait(self) -> float:
-        return min(SECONDS_BETWEEN_NOTES, max(0.0, self._max_seconds - self.seconds))
+        return min(SECONDS_BETWEEN_SAVES, max(0.0, self._max_seconds - self.seconds))
 
-    def note(self, *, at_once: bool = False) -> None:
+    def save(self, *, force: bool = False) -> None:
         """Write the time down, unless that was done less than a minute ago."""
-        if at_once or time.monotonic() - self._noted >= SECONDS_BETWEEN_NOTES:
+        if force or time.monotonic() - self._last_save >= SECONDS_BETWEEN_SAVES:
             self._store.set_meta(working_seconds=self.seconds)
-            self._noted = time.monotonic()
+            self._last_save = time.monotonic()
 
 
 class Listener(Protocol):
@@ -75,12 +75,12 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
 
     `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `max_hours` limits the loops of all sessions together. `without` is the advice how to continue without a candidate.
-    With `may_be_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
+    `max_hours` limits the loops of all sessions together. `removal_advice` is the advice how to continue without a
+    candidate. With `can_mark_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
     """
 
     strategy: Strategy
@@ -93,9 +93,9 @@ class Selection:
     max_failures: int
     shared_splits: bool = True
     max_hours: Optional[float] = None
-    retries: Retries = field(default_factory=lambda: Retries(PAUSES))
-    without: str = "list the others with --allow-removed"
-    may_be_unfit: bool = True
+    retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
+    removal_advice: str = "list the others with --allow-removed"
+    can_mark_unfit: bool = True
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -109,83 +109,83 @@ class Selection:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self._decision(self._history()), stopped_by="interrupted")
+            decision = replace(self._recommend(self._read_history()), stopped_by="interrupted")
         finally:
             self.executor.close()
-        working_time.note(at_once=True)
+        working_time.save(force=True)
         if decision.stopped_by in INCONCLUSIVE_REASONS:
-            decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
-        history = self._history()
+            decision = replace(decision, credible_margin=self.strategy.credible_margin(self._read_history()))
+        history = self._read_history()
         rng = strategy_rng(self.seed, len(history.evaluations))
         decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
         logger.info("stopped by %s: best %s, P(best) %s", decision.stopped_by, decision.best, decision.confidence)
         return decision
 
-    def _history(self) -> History:
+    def _read_history(self) -> History:
         return self.store.history(max_failures=self.max_failures)
 
-    def _decision(self, history: History) -> Decision:
+    def _recommend(self, history: History) -> Decision:
         return replace(self.strategy.recommend(history), expected_loss=self.strategy.expected_loss(history))
 
     def _loop(self, working_time: WorkingTime) -> Decision:
         submitted = self._resume_pending()
         while True:
-            history = self._drop_withdrawn(submitted)
+            history = self._stop_withdrawn(submitted)
             if margin := self.strategy.fix_margin(history):
                 self.store.record_margin(margin)
-            decision = self._decision(history)
-            self._tell_state(history, decision)
+            decision = self._recommend(history)
+            self._notify_state(history, decision)
             if decision.stopped_by is not None:
-                self._forget(history.pending)
+                self._release_runs(history.pending)
                 return decision
             if working_time.is_over:
                 return replace(decision, stopped_by="max_hours")
-            for request in self.retries.take(self.executor.slots - len(submitted)):
+            for request in self.retries.take_due(self.executor.slots - len(submitted)):
                 self._submit(request, submitted)
             for listener in self.listeners:
                 listener.on_waiting(self.retries.waiting)
-            requests = self._choose(history, self.executor.slots - len(submitted))
+            requests = self._reserve_runs(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)
             if requests:
-                self._tell_state(self._history(), decision)
+                self._notify_state(self._read_history(), decision)
             if not submitted and not self.retries.waiting:
                 raise RuntimeError(
                     f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
                     "stopping rule."
                 )
-            outcome = self._wait(submitted, most=working_time.seconds_to_wait)
-            working_time.note()
+            outcome = self._wait_for_outcome(submitted, timeout=working_time.seconds_to_wait)
+            working_time.save()
             if outcome is None:
                 continue
-            outcome = self._salvaged(outcome)
+            outcome = self._salvage_outcome(outcome)
             submitted.discard(outcome.request)
             if self._record(outcome):
                 self._try_again(outcome, submitted)
 
-    def _tell_state(self, history: History, decision: Decision) -> None:
+    def _notify_state(self, history: History, decision: Decision) -> None:
         for listener in self.listeners:
             listener.on_state(history, decision)
 
-    def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
+    def _wait_for_outcome(self, submitted: Set[Request], *, timeout: float) -> Optional[Outcome]:
         """Return the next outcome; None if none has come when it is time to look again."""
         if len(submitted) < self.executor.slots:
-            most = self.retries.seconds_to_next(most)
+            timeout = self.retries.seconds_to_next(timeout)
         if not submitted:
-            time.sleep(most)
+            time.sleep(timeout)
             return None
         while True:
-            self.store.check_own()
-            seconds = min(most, SECONDS_BETWEEN_CHECKS)
+            self.store.check_ownership()
+            seconds = min(timeout, SECONDS_BETWEEN_CHECKS)
             outcome = next(self.executor.completed(timeout=seconds), None)
-            most -= seconds
-            if outcome is not None or most <= 0:
+            timeout -= seconds
+            if outcome is not None or timeout <= 0:
                 return outcome
 
     def _resume_pending(self) -> Set[Request]:
         """Take over finished work that was not recorded, and start the other pending requests again."""
         submitted: Set[Request] = set()
-        history = self._history()
+        history = self._read_history()
         for request in history.pending:
             run = self.evaluator.for_request(request)
             evaluation = run.salvage(request, self.directory.evaluation(request.name))
@@ -193,31 +193,31 @@ class Selection:
                 logger.info("%s had finished before the interruption; recording its score", request.name)
                 self._record(evaluation)
             elif request.candidate in history.withdrawn:
-                self._forget([request])
+                self._release_runs([request])
             else:
                 self._submit(request, submitted)
         return submitted
 
-    def _drop_withdrawn(self, submitted: Set[Request]) -> History:
+    def _stop_withdrawn(self, submitted: Set[Request]) -> History:
         """Stop runs of withdrawn candidates, so that their slots are free, and return the history."""
-        history = self._history()
-        unwanted = [request for request in history.pending if request.candidate in history.withdrawn]
-        if not unwanted:
+        history = self._read_history()
+        withdrawn_runs = [request for request in history.pending if request.candidate in history.withdrawn]
+        if not withdrawn_runs:
             return history
-        logger.info("stop %s", ", ".join(request.name for request in unwanted))
-        self._forget(unwanted)
-        submitted.difference_update(unwanted)
-        return self._history()
+        logger.info("stop %s", ", ".join(request.name for request in withdrawn_runs))
+        self._release_runs(withdrawn_runs)
+        submitted.difference_update(withdrawn_runs)
+        return self._read_history()
 
-    def _salvaged(self, outcome: Outcome) -> Outcome:
+    def _salvage_outcome(self, outcome: Outcome) -> Outcome:
         """Return the outcome, or the score of a run that had finished when its process was ended."""
         if isinstance(outcome, Failure) and outcome.kind != "error":
             directory = self.directory.evaluation(outcome.request.name)
             return self.evaluator.for_request(outcome.request).salvage(outcome.request, directory) or outcome
         return outcome
 
-    def _choose(self, history: History, slots: int) -> List[Request]:
-        if slots < 1 or len(self.retries.in_vain) > self.executor.slots:
+    def _reserve_runs(self, history: History, slots: int) -> List[Request]:
+        if slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:
             return []  # nothing works on this machine: more requests would only fail too
         rng = strategy_rng(self.seed, self.store.num_reserved())
         names = self.strategy.propose(history, slots, rng)
@@ -230,37 +230,37 @@ class Selection:
 
     def _submit(self, request: Request, submitted: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
-        self.retries.note_begun(request)
+        self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
         """Record an outcome. Return whether the request is to be started again."""
-        try_again = False
+        should_retry = False
         if isinstance(outcome, Failure):
-            outcome, try_again = self._record_failure(outcome)
+            outcome, should_retry = self._record_failure(outcome)
         else:
             self.store.record(outcome)
             logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
-            self.retries.note_finished()
-            outcome = self.store.least_score.judged(outcome)
+            self.retries.record_finish()
+            outcome = self.store.score_threshold.to_outcome(outcome)
         for listener in self.listeners:
             listener.on_outcome(outcome)
-        return try_again
+        return should_retry
 
     def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
-        check_goes_on(failure, self.directory.root)
-        history = self._history()
-        if self.may_be_unfit:
-            failure = self.retries.judged(failure, history, max_failures=self.max_failures)
-        try_again = is_to_be_tried_again(failure, history, max_failures=self.max_failures)
-        self.store.record(failure, try_again=try_again)
+        raise_if_fatal(failure, self.directory.root)
+        history = self._read_history()
+        if self.can_mark_unfit:
+            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
+        should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
+        self.store.record(failure, will_retry=should_retry)
         logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
-        for name in self._history().withdrawn - history.withdrawn:
+        for name in self._read_history().withdrawn - history.withdrawn:
             logger.warning("candidate %s is dropped: too many failures", name)
-        if not try_again:
+        if not should_retry:
             self.retries.drop([failure.request])
-        return failure, try_again
+        return failure, should_retry
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
         """Start a run again: at once if its process died, and after a pause if the machine lacked something."""
@@ -268,19 +268,19 @@ class Selection:
         if not isinstance(outcome, Failure) or outcome.kind != "machine":
             self._submit(request, submitted)
             return
-        self.retries.put(request)
-        at_start = not self._history().evaluations
+        self.retries.schedule(request)
+        at_start = not self._read_history().evaluations
         if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *submitted]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Fix this, then continue with --recover; the finished runs in {self.directory.root} "
-                f"are safe. If only '{request.candidate}' is affected, continue without it: {self.without}."
+                f"are safe. If only '{request.candidate}' is affected, continue without it: {self.removal_advice}."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
 
-    def _forget(self, pending: Sequence[Request]) -> None:
+    def _release_runs(self, pending: Sequence[Request]) -> None:
         self.executor.abandon(pending)
         self.retries.drop(pending)
-        self.store.release(pending)
+        self.store.release_pending(pending)
         for request in pending:
             shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

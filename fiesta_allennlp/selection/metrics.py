@@ -8,7 +8,7 @@ from typing import List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
 
-ERRORS = re.compile(
+ERROR_PATTERN = re.compile(
     r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(loss(?:es)?|logloss|bce|nll|perplexity|ppl|bp[bcd]|"
     r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
     "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|runtime|fid|fvd|lpips|mpjpe|fpr|fnr|"
@@ -16,7 +16,7 @@ ERRORS = re.compile(
 )
 """Matches words in the names of metrics for which lower is better."""
 
-WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+WORD_BOUNDARY = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """The ends of the words in a name, also in camel case."""
 
 
@@ -36,13 +36,13 @@ class Metric:
         return cls(text[1:] if text[:1] in ("-", "+") else text, minimise=text.startswith("-"))
 
     @property
-    def typed(self) -> str:
+    def option_text(self) -> str:
         """The metric as `--metric` and `selection.json` write it."""
-        sign = "-" if self.minimise else "+" if error_in(self.name) else ""
+        sign = "-" if self.minimise else "+" if error_word(self.name) else ""
         return f"{sign}{self.name}"
 
     @property
-    def text(self) -> str:
+    def display_name(self) -> str:
         """The metric as tables and sentences write it."""
         return f"{self.name} (lower is better)" if self.minimise else self.name
 
@@ -52,18 +52,18 @@ class Metric:
         return -1 if self.minimise else 1
 
 
-def error_in(name: str) -> Optional[str]:
+def error_word(name: str) -> Optional[str]:
     """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
     None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
-    words = [word.lower().rstrip("0123456789") for word in WORDS.split(name)]
-    match = None if name[:1] in ("-", "+") or "neg" in words else ERRORS.search(" ".join(words))
+    words = [word.lower().rstrip("0123456789") for word in WORD_BOUNDARY.split(name)]
+    match = None if name[:1] in ("-", "+") or "neg" in words else ERROR_PATTERN.search(" ".join(words))
     return match and match[1]
 
 
-def check_sign(name: str) -> None:
+def check_metric_sign(name: str) -> None:
     """Refuse the name of an error or a loss without a sign, because its highest mean would win. `+NAME` maximises such
     a metric anyway."""
-    error = error_in(name)
+    error = error_word(name)
     if error:
         raise ConfigError(
             f"--metric {name}: a metric with '{error}' in its name is usually minimized, but without a sign the "
@@ -71,7 +71,7 @@ def check_sign(name: str) -> None:
         )
 
 
-def usable(score: float, name: str) -> float:
+def checked_score(score: float, name: str) -> float:
     """Return a comparable score. Raise a `FiestaError` that begins with `name` if it is not finite, or above
     `MAX_SCORE`."""
     from fiesta_allennlp.core.records import MAX_SCORE  # imports NumPy, which --help does without
@@ -83,16 +83,16 @@ def usable(score: float, name: str) -> float:
     return float(score)
 
 
-FRACTION, PERCENT = 1.0, 100.0
+MAX_FRACTION, MAX_PERCENT = 1.0, 100.0
 """The largest scores of these scales."""
 
-MIN_FACTOR, MIN_FACTOR_OF_RATES = 10.0, 4.0
+MIN_SCALE_RATIO, MIN_FACTOR_OF_RATES = 10.0, 4.0
 """The least factors between fractions and percentages. Losses around 1 are closer together than error rates."""
 
 RATES = re.compile(r"errors?|err|[wct]er|hter|eer|der|s?mape|wape|misclassification")
-"""Matches the words of `ERRORS` that name shares, which are fractions or percentages."""
+"""Matches the words of `ERROR_PATTERN` that name shares, which are fractions or percentages."""
 
-FEWEST_EQUAL = 3
+MIN_EQUAL_SCORES = 3
 """Two scores of a metric with two decimals are often equal by chance."""
 
 
@@ -116,18 +116,23 @@ def scale_notes(
 ) -> List[str]:
     """Return a note if some scores, or the limit `min_score`, look like percentages and others like fractions, of
     several candidates or of one. `scores` are by candidate."""
-    error = error_in(metric_name)
+    error = error_word(metric_name)
     is_rate = error is not None and RATES.fullmatch(error) is not None
     if min_score is not None and (error is None or is_rate):
         scores = {"--min-score": [min_score], **scores}
-    min_factor = MIN_FACTOR_OF_RATES if is_rate else MIN_FACTOR
+    min_factor = MIN_FACTOR_OF_RATES if is_rate else MIN_SCALE_RATIO
     sizes = sorted(abs(score) for values in scores.values() for score in values if score)
     means = sorted(abs(sum(values) / len(values)) for values in scores.values() if any(values))
     if not any(_has_two_scales(numbers, min_factor) for numbers in (sizes, means)):  # a bad run hides gaps of sizes
         return []
-    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
-    with_fractions = [name for name, values in scores.items() if any(0 < abs(score) <= FRACTION for score in values)]
-    with_percents = [name for name, values in scores.items() if any(abs(score) > FRACTION for score in values)]
+    fractions, percents = (
+        [size for size in sizes if size <= MAX_FRACTION],
+        [size for size in sizes if size > MAX_FRACTION],
+    )
+    with_fractions = [
+        name for name, values in scores.items() if any(0 < abs(score) <= MAX_FRACTION for score in values)
+    ]
+    with_percents = [name for name, values in scores.items() if any(abs(score) > MAX_FRACTION for score in values)]
     return [
         f"The scores are on two scales: {', '.join(with_fractions)} with fractions such as {fractions[-1]:g}, and "
         f"{', '.join(with_percents)} with percentages such as {percents[-1]:g}. Report all scores on one scale."
@@ -136,8 +141,11 @@ def scale_notes(
 
 def _has_two_scales(sizes: Sequence[float], min_factor: float) -> bool:
     """Return whether there is a gap between fractions and percentages. `sizes` are ascending."""
-    fractions, percents = [size for size in sizes if size <= FRACTION], [size for size in sizes if size > FRACTION]
-    return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= PERCENT
+    fractions, percents = (
+        [size for size in sizes if size <= MAX_FRACTION],
+        [size for size in sizes if size > MAX_FRACTION],
+    )
+    return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= MAX_PERCENT
 
 
 def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
@@ -149,22 +157,24 @@ def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
 
     notes: List[str] = []
     for name, values in scores.items():
-        is_far = collapsed(np.asarray(values))
-        low = [value for value, far in zip(values, is_far, strict=True) if far and value <= 0]
-        if low and max(values) > 0:
+        are_collapsed = collapsed(np.asarray(values))
+        crash_scores = [
+            value for value, is_collapsed in zip(values, are_collapsed, strict=True) if is_collapsed and value <= 0
+        ]
+        if crash_scores and max(values) > 0:
             notes.append(
-                f"{name} has {len(low)} of {len(values)} scores at {low[0]:g}, far below its others, which count as "
-                "its best. If these runs crashed, report them as failed."
+                f"{name} has {len(crash_scores)} of {len(values)} scores at {crash_scores[0]:g}, far below its others, "
+                "which count as its best. If these runs crashed, report them as failed."
             )
     return notes
 
 
 def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return a note for each candidate whose scores are all one number, if it has `FEWEST_EQUAL`. `scores` are by
+    """Return a note for each candidate whose scores are all one number, if it has `MIN_EQUAL_SCORES`. `scores` are by
     candidate."""
     return [
         f"All {len(values)} scores of {name} are {values[0]:g}. Check that its runs use their seed and split, and that "
         "the metric counts the whole set."
         for name, values in scores.items()
-        if len(values) >= FEWEST_EQUAL and len(set(values)) == 1
+        if len(values) >= MIN_EQUAL_SCORES and len(set(values)) == 1
     ]

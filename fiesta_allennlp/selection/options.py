@@ -48,21 +48,21 @@ class Option:
     is_of_executor: bool = False
 
 
-def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **declared: Any) -> Any:
+def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **option_fields: Any) -> Any:
     """Declare a field of a settings record. Its help mentions the default, unless the text does so itself. `factory`
-    makes a default that is not plain; `declared` are fields of `Option`."""
-    metadata = {"option": Option(with_default(help, default), **declared)}
+    makes a default that is not plain; `option_fields` are fields of `Option`."""
+    metadata = {"option": Option(mention_default(help, default), **option_fields)}
     return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
 
 
-CHOOSING = "Selection"
-RESOURCES = "Resources"
+SELECTION_GROUP = "Selection"
+RESOURCES_GROUP = "Resources"
 """Headings of options that several commands have."""
 
-choice, resource = partial(option, group=CHOOSING), partial(option, group=RESOURCES)
+selection_option, resource_option = partial(option, group=SELECTION_GROUP), partial(option, group=RESOURCES_GROUP)
 
 
-def with_default(help: str, default: Any) -> str:
+def mention_default(help: str, default: Any) -> str:
     """Mark a default where the help names it, or add it to the first part of the help. Only a text or a
     number other than 0 is one."""
     if not default or "(default" in help or not isinstance(default, (str, int, float)):
@@ -73,19 +73,19 @@ def with_default(help: str, default: Any) -> str:
     return ";".join([f"{first_part} (default {default:g})", *further_parts])
 
 
-def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
+def declared_options(settings: Any) -> "Iterator[Tuple[str, Option]]":
     """Return the names and declarations of the fields of a record or its class, in order."""
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
-def kind_of(annotation: Any) -> Any:
+def base_type(annotation: Any) -> Any:
     """Return a type without its arguments: `int` for `Optional[int]`, and `tuple` for `Tuple[str, ...]`."""
     choices = typing.get_args(annotation) if typing.get_origin(annotation) is Union else (annotation,)
-    kind = next(choice for choice in choices if choice is not type(None))
-    return typing.get_origin(kind) or kind
+    first_type = next(choice for choice in choices if choice is not type(None))
+    return typing.get_origin(first_type) or first_type
 
 
-EARLIER_NAMES = {"entropy": "seed"}
+RENAMED_SETTINGS = {"entropy": "seed"}
 """Earlier names of settings, which stores, option files and commands may still use."""
 
 
@@ -93,9 +93,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def by_present_names(settings: Mapping[str, Any]) -> Dict[str, Any]:
+def rename_earlier_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Return settings from a store or a file under their present names."""
-    return {EARLIER_NAMES.get(name, name): value for name, value in settings.items()}
+    return {RENAMED_SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
 # The check.
@@ -109,31 +109,33 @@ def check_options(settings: Any) -> None:
 def check_values(values: Mapping[str, Any], settings: type) -> None:
     """Check some settings of a class, each alone, as `check_options` does."""
     annotations = typing.get_type_hints(settings)
-    for name, declared in options_of(settings):
+    for name, declaration in declared_options(settings):
         if name in values:
-            _check_value(flag(name), values[name], declared, annotations[name])
+            _check_value(flag(name), values[name], declaration, annotations[name])
 
 
-def _check_value(name: str, value: Any, declared: Option, annotation: Any) -> None:
-    if not declared.choices or value is None:
+def _check_value(name: str, value: Any, declaration: Option, annotation: Any) -> None:
+    if not declaration.choices or value is None:
         convert_value(value, annotation, name)
-    elif value not in declared.choices:
-        raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
+    elif value not in declaration.choices:
+        raise ConfigError(f"{name} must be one of {', '.join(declaration.choices)} but got '{value}'.")
     if value is None:
         return
-    if declared.least is not None and value < declared.least:
-        raise ConfigError(f"{name} must be at least {declared.least} but got {value}.")
-    if declared.above is not None and not value > declared.above:
-        raise ConfigError(f"{name} must be above {declared.above:g} but got {value:g}.")
+    if declaration.least is not None and value < declaration.least:
+        raise ConfigError(f"{name} must be at least {declaration.least} but got {value}.")
+    if declaration.above is not None and not value > declaration.above:
+        raise ConfigError(f"{name} must be above {declaration.above:g} but got {value:g}.")
 
 
-def check_names(names: Iterable[str], settings: Any) -> None:
+def check_setting_names(names: Iterable[str], settings: Any) -> None:
     """Refuse a name that is not a field of the settings."""
-    valid = [f.name for f in fields(settings)]
-    listed = f" Valid settings: {', '.join(valid)}."
-    unknown = [name for name in names if name not in valid]
-    if unknown:
-        messages = (f"'{name}' is an unknown setting.{did_you_mean(name, valid) or listed}" for name in unknown)
+    valid_names = [f.name for f in fields(settings)]
+    hint = f" Valid settings: {', '.join(valid_names)}."
+    unknown_names = [name for name in names if name not in valid_names]
+    if unknown_names:
+        messages = (
+            f"'{name}' is an unknown setting.{did_you_mean(name, valid_names) or hint}" for name in unknown_names
+        )
         raise ConfigError(" ".join(messages))
 
 
@@ -145,28 +147,28 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     The options have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
     annotations = typing.get_type_hints(settings)
-    earlier_flags = {present_name: flag(earlier_name) for earlier_name, present_name in EARLIER_NAMES.items()}
-    for name, declared in options_of(settings):
-        if declared.group:
-            flags = filter(None, (declared.short, flag(name), earlier_flags.get(name)))
-            groups[declared.group].add_argument(
+    earlier_flags = {present_name: flag(earlier_name) for earlier_name, present_name in RENAMED_SETTINGS.items()}
+    for name, declaration in declared_options(settings):
+        if declaration.group:
+            flags = filter(None, (declaration.short, flag(name), earlier_flags.get(name)))
+            groups[declaration.group].add_argument(
                 *flags,
                 dest=name,
                 default=argparse.SUPPRESS,
-                help=declared.help,
-                **_how_to_parse(declared, kind_of(annotations[name])),
+                help=declaration.help,
+                **_argparse_arguments(declaration, base_type(annotations[name])),
             )
     return groups
 
 
-def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
-    if kind is bool:
-        return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
-    if declared.is_repeated:
-        return {"action": "append", "metavar": declared.metavar}
-    metavar = declared.metavar or "|".join(declared.choices) or None
-    parse = declared.parse or (kind if kind in (float, int) else None)
-    nargs = len(declared.metavar) if isinstance(declared.metavar, tuple) else None
+def _argparse_arguments(declaration: Option, value_type: Any) -> Dict[str, Any]:
+    if value_type is bool:
+        return {"action": argparse.BooleanOptionalAction if declaration.can_be_undone else "store_true"}
+    if declaration.is_repeated:
+        return {"action": "append", "metavar": declaration.metavar}
+    metavar = declaration.metavar or "|".join(declaration.choices) or None
+    parse = declaration.parse or (value_type if value_type in (float, int) else None)
+    nargs = len(declaration.metavar) if isinstance(declaration.metavar, tuple) else None
     arguments = {"type": parse, "metavar": metavar, "nargs": nargs}
     return {key: value for key, value in arguments.items() if value is not None}
 
@@ -174,10 +176,10 @@ def _how_to_parse(declared: Option, kind: Any) -> Dict[str, Any]:
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
     """Return the settings that were typed, with tuples for argparse's lists."""
     values = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
-    return {name: as_tuple(value) for name, value in values.items() if value != []}
+    return {name: list_to_tuple(value) for name, value in values.items() if value != []}
 
 
-def as_tuple(value: Any) -> Any:
+def list_to_tuple(value: Any) -> Any:
     """Return a list of argparse or JSON as the tuple that a setting is, and anything else as it is."""
     return tuple(value) if isinstance(value, list) else value
 
@@ -185,17 +187,17 @@ def as_tuple(value: Any) -> Any:
 # Back to what is typed, and to plain data.
 
 
-def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
+def command_words(settings: Any, *, positional: str, **overriding: Any) -> List[str]:
     """Return a command line that gives these settings: `positional` first, then every option that is not its default.
-    `given` replace the record's own values, and are always included."""
+    `overriding` replace the record's own values, and are always included."""
     words, defaults = list(getattr(settings, positional)), vars(type(settings)())
-    for name, value in {**vars(settings), **given}.items():
-        if name in given or (name != positional and value != defaults[name]):
-            words += words_of(name, value)
+    for name, value in {**vars(settings), **overriding}.items():
+        if name in overriding or (name != positional and value != defaults[name]):
+            words += option_words(name, value)
     return words
 
 
-def words_of(name: str, value: Any) -> List[str]:
+def option_words(name: str, value: Any) -> List[str]:
     option = flag(name)
     if isinstance(value, bool):
         return [option if value else "--no-" + option[2:]]
@@ -207,17 +209,20 @@ def words_of(name: str, value: Any) -> List[str]:
     return [f"{option}={text}"] if text.startswith("-") else [option, text]  # else it would be taken for an option
 
 
-def as_json(settings: Any) -> Dict[str, Any]:
+def settings_to_json(settings: Any) -> Dict[str, Any]:
     """Return the settings as plain data, for a store."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
 
 
-def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
+def changed_options(old_settings: Mapping[str, Any], new_settings: Any) -> List[str]:
     """Describe the changes that a resumed selection makes but must not."""
-    new_values = as_json(new)
-    old_values = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
+    new_values = settings_to_json(new_settings)
+    old_values = {
+        **settings_to_json(type(new_settings)()),
+        **old_settings,
+    }  # an option that is newer than the selection had its default
     return [
         f"{flag(name)} was {json.dumps(old_values[name])} and is now {json.dumps(new_values[name])}"
-        for name, declared in options_of(new)
-        if declared.is_fixed and old_values[name] != new_values[name]
+        for name, declaration in declared_options(new_settings)
+        if declaration.is_fixed and old_values[name] != new_values[name]
     ]

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
-from fiesta_allennlp.selection.result import CandidateResult, decimals_of
+from fiesta_allennlp.selection.result import CandidateResult, num_decimals
 from fiesta_allennlp.selection.summary import (
     count_text,
     loss_text,
@@ -34,20 +34,20 @@ Column = Tuple[str, Callable[[Item], str]]
 Columns = Sequence[Column[Item]]
 
 
-def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
+def number_table(first_heading: str, number_headings: Sequence[str], *, title: Optional[str] = None) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
-    table.add_column(first, overflow="fold")
-    for column in numbers:
+    table.add_column(first_heading, overflow="fold")
+    for column in number_headings:
         table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
-def table_of(columns: Columns[Item], items: Iterable[Item], *, title: Optional[str] = None) -> Table:
+def build_table(columns: Columns[Item], items: Iterable[Item], *, title: Optional[str] = None) -> Table:
     """Return a table with a row for each item, whose names are in the first column."""
     table = number_table(columns[0][0], [heading for heading, _ in columns[1:]], title=title)
     for item in items:
-        name, *numbers = (text(item) for _, text in columns)
-        table.add_row(escape(name), *numbers)
+        name, *number_texts = (text(item) for _, text in columns)
+        table.add_row(escape(name), *number_texts)
     return table
 
 
@@ -55,7 +55,7 @@ def candidate_table(
     candidates: Sequence[CandidateResult], *, title: str, extra_columns: Columns[CandidateResult] = ()
 ) -> Table:
     """Return a table of candidates, narrow enough for 80 columns. `extra_columns` come after the runs."""
-    digits = decimals_of(candidates)
+    digits = num_decimals(candidates)
     columns: Columns[CandidateResult] = (
         ("candidate", lambda c: c.name),
         ("runs", lambda c: str(c.num_evaluations)),
@@ -66,34 +66,38 @@ def candidate_table(
         ("P(best)", lambda c: c.standing),
         ("seconds", lambda c: f"{c.seconds:.0f}"),
     )
-    return table_of(columns, candidates, title=title)
+    return build_table(columns, candidates, title=title)
 
 
 def remaining_text(
-    runs: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
+    remaining: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
     """Return the end of a line: the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
     all workers together, and `seconds_left` is the rest of `--max-hours`."""
-    if runs is None:
+    if remaining is None:
         return ""
-    limited = " (the limit)" if runs.is_limited else ""
-    number = f"{runs.low} to {runs.high} more runs"
-    if runs.low == runs.high:
-        number = count_text(runs.low, "more run")
-    takes = f", {_span_text(runs.low * seconds_per_run, runs.high * seconds_per_run)}" if seconds_per_run else ""
-    if seconds_left is not None and takes:
-        takes += f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
-    return f"; about {number}{limited}{takes}"
+    limit_text = " (the limit)" if remaining.is_limited else ""
+    count = f"{remaining.low} to {remaining.high} more runs"
+    if remaining.low == remaining.high:
+        count = count_text(remaining.low, "more run")
+    duration = (
+        f", {_duration_range_text(remaining.low * seconds_per_run, remaining.high * seconds_per_run)}"
+        if seconds_per_run
+        else ""
+    )
+    if seconds_left is not None and duration:
+        duration += f" ({_duration_range_text(seconds_left, seconds_left)} left of --max-hours)"
+    return f"; about {count}{limit_text}{duration}"
 
 
-def _span_text(low: float, high: float) -> str:
+def _duration_range_text(low: float, high: float) -> str:
     """Return a span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
     unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
-    ends = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
-    return f"{' to '.join(dict.fromkeys(ends))} {unit}"
+    bounds = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
+    return f"{' to '.join(dict.fromkeys(bounds))} {unit}"
 
 
-class Progress:
+class ProgressDisplay:
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
     `every`, and for each failure. `remaining` describes the remaining runs, once after every finished run."""
 
@@ -110,111 +114,112 @@ class Progress:
         self._console = console
         self._metric = metric
         self._title = title or metric
-        self._every = every
-        self._estimate = remaining
-        self._collapsed = collapsed
+        self._report_every = every
+        self._estimate_remaining = remaining
+        self._find_collapsed = collapsed
         self._noted_candidates: Set[str] = set()
-        self._remaining = ""
+        self._remaining_text = ""
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
         self._decision = Decision(best=None)
-        self._waiting_line: Optional[str] = None
-        self._waiting: Sequence[Request] = ()
+        self._pending_line: Optional[str] = None
+        self._waiting_requests: Sequence[Request] = ()
         from rich.live import Live  # late, because quick commands import this module for its tables
 
         self._live = (
-            Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
+            Live(get_renderable=self._build_table, console=console, refresh_per_second=2, transient=True)
             if console.is_terminal
             else None
         )
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressDisplay":
         if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._tell()
+        self._print_pending_line()
         if self._live is not None:
             self._live.stop()
 
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
             if decision.lacking:
-                self._remaining = self._waits(history, decision)
+                self._remaining_text = self._missing_runs_text(history, decision)
             else:
-                self._remaining = self._estimate(history)
-            for name, note in self._collapsed(history).items():
+                self._remaining_text = self._estimate_remaining(history)
+            for name, note in self._find_collapsed(history).items():
                 if name not in self._noted_candidates:
                     self._noted_candidates.add(name)
-                    self._say(f"Note: {note}")
+                    self._print_line(f"Note: {note}")
         self._history, self._decision = history, decision
-        self._tell()
+        self._print_pending_line()
 
-    def _waits(self, history: History, decision: Decision) -> str:
+    def _missing_runs_text(self, history: History, decision: Decision) -> str:
         """Return the runs that are missing before a probable winner is named."""
-        runs = {name: history.num_finished(name) for name in decision.lacking}
-        needs = (
-            f"{name} {runs[name]} of at least {runs[name] + n} runs" for name, n in Counter(decision.lacking).items()
+        num_finished = {name: history.num_finished(name) for name in decision.lacking}
+        texts = (
+            f"{name} {num_finished[name]} of at least {num_finished[name] + num_missing} runs"
+            for name, num_missing in Counter(decision.lacking).items()
         )
-        return f"; before a winner is named: {', '.join(needs)}"
+        return f"; before a winner is named: {', '.join(texts)}"
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
         if isinstance(outcome, Failure):
-            later = " (will be retried after a pause)" if outcome.kind == "machine" else ""
-            failed = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
-            self._say(f"{failed}: {outcome.error}{later}")
+            retry_text = " (will be retried after a pause)" if outcome.kind == "machine" else ""
+            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
+            self._print_line(f"{failure_text}: {outcome.error}{retry_text}")
             return
         self._num_finished += 1
-        if self._live is None and self._num_finished % self._every == 0:
-            self._waiting_line = (
+        if self._live is None and self._num_finished % self._report_every == 0:
+            self._pending_line = (
                 f"{outcome.request.name} {self._metric} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
             )
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
-        self._waiting = requests
+        self._waiting_requests = requests
 
-    def _tell(self) -> None:
-        if self._waiting_line is not None:
+    def _print_pending_line(self) -> None:
+        if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._say(self._waiting_line + lead + self._cost + self._remaining)
-            self._waiting_line = None
+            self._print_line(self._pending_line + lead + self._cost_text + self._remaining_text)
+            self._pending_line = None
 
     @property
-    def _cost(self) -> str:
+    def _cost_text(self) -> str:
         """What choosing the leader now costs; not for a selection that is over."""
         decision = self._decision
         text = loss_text(decision.best, decision.expected_loss) if decision.stopped_by is None else ""
         return text and f"; {text}"
 
-    def _say(self, text: str) -> None:
-        self._console.print(f"[{self._elapsed()}] {text}")
+    def _print_line(self, text: str) -> None:
+        self._console.print(f"[{self._elapsed_text()}] {text}")
 
-    def _elapsed(self) -> str:
+    def _elapsed_text(self) -> str:
         return str(timedelta(seconds=int(time.monotonic() - self._start)))
 
-    def _table(self) -> Table:
+    def _build_table(self) -> Table:
         history = self._history
-        waiting = Counter(request.candidate for request in self._waiting if request in history.pending)
-        runs = count_text(len(history.evaluations), "run")
-        retries = f", {waiting.total()} waiting for another try" if waiting else ""
-        now = f"{len(history.pending) - waiting.total()} running{retries}"
-        title = f"{runs}, {now}, {self._elapsed()} elapsed{self._cost}{self._remaining}"
+        num_waiting = Counter(request.candidate for request in self._waiting_requests if request in history.pending)
+        runs_text = count_text(len(history.evaluations), "run")
+        waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
+        running_text = f"{len(history.pending) - num_waiting.total()} running{waiting_text}"
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_text}"
         columns: List[Column[CandidateResult]] = [
-            ("running", lambda c: str(history.num_pending(c.name) - waiting[c.name] or "")),
-            ("waiting", lambda c: str(waiting[c.name] or "")),
+            ("running", lambda c: str(history.num_pending(c.name) - num_waiting[c.name] or "")),
+            ("waiting", lambda c: str(num_waiting[c.name] or "")),
         ]
         candidates = [CandidateResult.of(history, self._decision, name) for name in history.candidates]
         title = f"{self._title}: {title}"
-        return candidate_table(candidates, title=title, extra_columns=columns if waiting else columns[:1])
+        return candidate_table(candidates, title=title, extra_columns=columns if num_waiting else columns[:1])
 
 
 @contextmanager
-def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -> Iterator[Callable[..., None]]:
-    """Show the progress of the repetitions of a replay, or of `what`. Yield a function that takes the number of new
+def repetition_bar(console: Console, total: int, *, label: str = "repetitions") -> Iterator[Callable[..., None]]:
+    """Show the progress of the repetitions of a replay, or of `label`. Yield a function that takes the number of new
     ones, and optionally another total."""
     if not console.is_terminal:
         yield lambda number, total=None: None
@@ -224,14 +229,14 @@ def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -
 
     columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda number, total=None: bar.update(task, advance=number, total=total)
 
 
 @contextmanager
-def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+def candidate_counter(console: Console, total: int) -> Iterator[Callable[[str], None]]:
     """Show the progress of checks: a bar on a terminal, elsewhere the name of each candidate."""
-    with repetition_bar(console, total, what="candidates") as advance:
+    with repetition_bar(console, total, label="candidates") as advance:
         if console.is_terminal:
             yield lambda name: advance(1)
         else:

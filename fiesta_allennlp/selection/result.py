@@ -15,26 +15,26 @@ from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
-    LEAST_DECIMALS,
-    ahead_on_shared_splits,
-    collapsed_in,
+    MIN_DECIMALS,
+    compare_on_shared_splits,
     count_text,
+    describe_scored_data,
+    find_collapsed_runs,
     probability_text,
-    scored_on,
     write_json,
 )
 
-MOST_DECIMALS = 12
+MAX_DECIMALS = 12
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
 
 REMOVED_TEXT = "you removed it with --allow-removed; its runs are kept but do not count"
 
-DECIDED = ("confidence", "budget", "documents")
+DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
 
-SMALLEST_SHARE = 1e-6
+MIN_MARGIN_SHARE = 1e-6
 """The smallest margin to suggest, as a share of the range of all scores."""
 
 
@@ -51,19 +51,19 @@ class FailedRun:
         return f"{self.kind}: {self.error}"
 
 
-class written(property):
+class stored_property(property):
     """A property that follows from the fields of a record, and that its file has too, for readers of the file."""
 
 
-def written_values(record: Any) -> Dict[str, Any]:
-    """Return the fields of a record and its `written` properties."""
+def stored_values(record: Any) -> Dict[str, Any]:
+    """Return the fields of a record and its `stored_property` properties."""
     names = [f.name for f in fields(record)]
-    names += [name for name, _ in getmembers(type(record), lambda value: isinstance(value, written))]
+    names += [name for name, _ in getmembers(type(record), lambda value: isinstance(value, stored_property))]
     return {name: getattr(record, name) for name in names}
 
 
-SomeCandidate = TypeVar("SomeCandidate", bound="CandidateResult")
-SomeResult = TypeVar("SomeResult", bound="Result")
+CandidateResultType = TypeVar("CandidateResultType", bound="CandidateResult")
+ResultType = TypeVar("ResultType", bound="Result")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class CandidateResult:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls: Type[SomeCandidate], history: History, decision: Decision, name: str) -> SomeCandidate:
+    def of(cls: Type[CandidateResultType], history: History, decision: Decision, name: str) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.scores(name)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
@@ -107,7 +107,7 @@ class CandidateResult:
         )
 
     @classmethod
-    def of_entry(cls: Type[SomeCandidate], entry: Mapping[str, Any]) -> SomeCandidate:
+    def from_entry(cls: Type[CandidateResultType], entry: Mapping[str, Any]) -> CandidateResultType:
         """Make the record of an entry, without the keys of a later version. Earlier ones wrote failures as texts."""
         known_fields = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
         if "state" in entry:
@@ -122,36 +122,36 @@ class CandidateResult:
             num_counted_failures=len(failed_runs),
         )
 
-    @written
+    @stored_property
     def withdrawn(self) -> bool:
         """True if it does not take part."""
         return self.state != "taking part"
 
-    @written
+    @stored_property
     def removed(self) -> bool:
         return self.state == "removed"
 
-    @written
+    @stored_property
     def failures(self) -> int:
         """The number of failures."""
         return len(self.failed_runs)
 
-    @written
+    @stored_property
     def failure_reasons(self) -> Tuple[str, ...]:
         """A text for each failure."""
         return tuple(f"{failed.run} {failed.reason}" for failed in self.failed_runs)
 
-    @written
+    @stored_property
     def num_missed(self) -> int:
         """The number of runs whose score missed `--min-score`."""
         return sum(failed.kind == "score" for failed in self.failed_runs)
 
-    @written
+    @stored_property
     def mean_seconds(self) -> Optional[float]:
         """The mean seconds of a finished run."""
         return self.seconds / self.num_evaluations if self.num_evaluations else None
 
-    @written
+    @stored_property
     def withdrawn_because(self) -> Optional[str]:
         """The reason for which it does not take part, as text."""
         if not self.withdrawn:
@@ -215,7 +215,7 @@ class Standings:
     @property
     def decided(self) -> bool:
         """True if the selection named a winner, by its probability or at the end of a budget."""
-        return self.stopped_by in DECIDED
+        return self.stopped_by in DECIDED_REASONS
 
     @property
     def best(self) -> Optional[str]:
@@ -227,20 +227,20 @@ class Standings:
         """The candidate that leads."""
         return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
 
-    @written
+    @stored_property
     def confidence(self) -> Optional[float]:
         """The probability that `leading` is the best (within `margin`), or None if unknown."""
         return self.leader and self.leader.prob_within_margin
 
-    @written
+    @stored_property
     def num_evaluations(self) -> int:
         return sum(candidate.num_evaluations for candidate in self.candidates)
 
-    @written
+    @stored_property
     def num_failures(self) -> int:
         return sum(candidate.failures for candidate in self.candidates)
 
-    @written
+    @stored_property
     def seconds(self) -> float:
         """The sum of the run times of all workers."""
         return sum(candidate.seconds for candidate in self.candidates)
@@ -284,7 +284,7 @@ class Result(Standings):
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
 
     @classmethod
-    def of(cls: Type[SomeResult], history: History, decision: Decision, metric: Metric, **facts: Any) -> SomeResult:
+    def of(cls: Type[ResultType], history: History, decision: Decision, metric: Metric, **facts: Any) -> ResultType:
         """Return the result of a decision. `facts` are further fields, or take the place of those computed here."""
         computed = {
             "margin": decision.margin,
@@ -292,14 +292,14 @@ class Result(Standings):
             "lacking": dict(Counter(decision.lacking)),
             "credible_margin": _credible_margin_entry(history, decision.credible_margin),
             "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
-            "collapsed": collapsed_in(history, minimise=metric.minimise),
-            "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, metric.sign),
+            "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
+            "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),
         }
         candidates = tuple(cls.candidate_class.of(history, decision, name) for name in history.candidates)
-        return cls(decision.best, decision.stopped_by, metric.typed, candidates, **{**computed, **facts})
+        return cls(decision.best, decision.stopped_by, metric.option_text, candidates, **{**computed, **facts})
 
     @classmethod
-    def read(cls: Type[SomeResult], directory: Union[str, Path]) -> SomeResult:
+    def read(cls: Type[ResultType], directory: Union[str, Path]) -> ResultType:
         """Read the result of an earlier selection.
 
         Raises:
@@ -307,7 +307,7 @@ class Result(Standings):
         """
         path = RunDirectory(Path(directory)).selection_json
         try:
-            return cls._of_content(json.loads(path.read_text(encoding="utf-8")), Path(directory))
+            return cls._from_content(json.loads(path.read_text(encoding="utf-8")), Path(directory))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
@@ -315,12 +315,12 @@ class Result(Standings):
             ) from error
 
     @classmethod
-    def _of_content(cls: Type[SomeResult], content: Mapping[str, Any], directory: Path) -> SomeResult:
+    def _from_content(cls: Type[ResultType], content: Mapping[str, Any], directory: Path) -> ResultType:
         """Make the record, without the keys of a later version. Earlier ones had other names."""
-        sets = content["sets"] if "sets" in content else _sets_of_earlier(content.get("scored_on", ""))
+        sets = content["sets"] if "sets" in content else _sets_from_sentence(content.get("scored_on", ""))
         present_fields = {
             "leading": content["best"],
-            "candidates": tuple(map(cls.candidate_class.of_entry, content["candidates"])),
+            "candidates": tuple(map(cls.candidate_class.from_entry, content["candidates"])),
             "sets": None if sets is None else tuple(sets),
             "seed": content.get("seed", content.get("entropy", "")),
             "collapsed": tuple(content.get("collapsed", ())),
@@ -334,11 +334,11 @@ class Result(Standings):
 
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its `best` is who leads, decided or not."""
-        content = {"best": self.leading, **written_values(self)}
+        content = {"best": self.leading, **stored_values(self)}
         del content["directory"], content["candidates"]
-        return {**content, "candidates": [*map(written_values, self.candidates)]}
+        return {**content, "candidates": [*map(stored_values, self.candidates)]}
 
-    @written
+    @stored_property
     def is_decided(self) -> bool:
         """True if the selection reached its target confidence."""
         return self.stopped_by == "confidence"
@@ -348,7 +348,7 @@ class Result(Standings):
         """The candidates that take part."""
         return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
 
-    @written
+    @stored_property
     def seconds_of_equal_allocation(self) -> Optional[float]:
         """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
         seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
@@ -356,19 +356,19 @@ class Result(Standings):
             return None
         return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
 
-    @written
+    @stored_property
     def scored_on(self) -> str:
         """A sentence about the scored data."""
         is_official = self.splits == OFFICIAL
-        return "" if self.sets is None else scored_on(self.sets, is_official=is_official, scored=self.score)
+        return "" if self.sets is None else describe_scored_data(self.sets, is_official=is_official, scored=self.score)
 
     @property
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
-        return Metric.of(self.metric).text
+        return Metric.of(self.metric).display_name
 
 
-def _sets_of_earlier(sentence: str) -> Optional[Tuple[str, ...]]:
+def _sets_from_sentence(sentence: str) -> Optional[Tuple[str, ...]]:
     """Return the sets of a selection whose version wrote only a sentence about them, or not even that."""
     if not sentence:
         return None
@@ -384,13 +384,13 @@ def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -
     candidate would do, or far below the differences between them."""
     scores = [evaluation.score for evaluation in history.evaluations]
     score_range = float(np.ptp(scores)) if scores else 0.0
-    is_informative = margin is not None and SMALLEST_SHARE * score_range <= margin.margin < score_range
+    is_informative = margin is not None and MIN_MARGIN_SHARE * score_range <= margin.margin < score_range
     return asdict(margin) if margin is not None and is_informative else None
 
 
-def decimals_of(candidates: Iterable[CandidateResult]) -> int:
+def num_decimals(candidates: Iterable[CandidateResult]) -> int:
     """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
     that come from rounding alone do not count."""
     sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
     needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
-    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)
+    return min(max(needed, MIN_DECIMALS), MAX_DECIMALS)

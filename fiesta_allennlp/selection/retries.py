@@ -9,14 +9,14 @@ from typing import Dict, List, Mapping, Sequence
 from fiesta_allennlp.core.errors import DataError, StoreError
 from fiesta_allennlp.core.records import Failure, History, Request
 
-PAUSES = (10.0, 60.0, 300.0, 1800.0)
+RETRY_PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
-MOST_AT_START = 2
+MAX_PAUSES_AT_START = 2
 """The number of pauses while no run has ever finished: a mistake is more probable then than a lack that passes."""
 
 
-def check_goes_on(failure: Failure, root: Path) -> None:
+def raise_if_fatal(failure: Failure, root: Path) -> None:
     """Raise an error if a failure ends the selection. A full disk fails all runs, and runs on other data cannot be
     pooled."""
     if failure.kind == "data":
@@ -31,7 +31,7 @@ def check_goes_on(failure: Failure, root: Path) -> None:
         )
 
 
-def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
+def should_retry_run(failure: Failure, history: History, *, max_failures: int) -> bool:
     """Return whether a run is started again: if its process died, but not `max_failures` times, earlier sessions
     included; and if the machine lacked something. A run that raised would raise again with the same seeds."""
     if failure.kind == "killed":
@@ -48,32 +48,32 @@ class Retries:
 
     def __init__(self, pauses: Sequence[float]) -> None:
         self._pauses = pauses
-        self._due: Dict[Request, float] = {}
+        self._due_times: Dict[Request, float] = {}
         self._num_tries: Counter[Request] = Counter()
-        self.in_vain: Counter[Request] = Counter()  # the failures of each run since any last finished
+        self.num_failures_since_finish: Counter[Request] = Counter()  # the failures of each run since any last finished
         self._num_finished = 0
         # How many had finished when these began, and failed, for the first time.
-        self._begun_at: Dict[Request, int] = {}
-        self._failed_at: Dict[Request, int] = {}
+        self._num_finished_at_start: Dict[Request, int] = {}
+        self._num_finished_at_failure: Dict[Request, int] = {}
 
     @property
     def waiting(self) -> List[Request]:
-        return list(self._due)
+        return list(self._due_times)
 
-    def put(self, request: Request) -> None:
+    def schedule(self, request: Request) -> None:
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
-        self._failed_at.setdefault(request, self._num_finished)
-        self.in_vain[request] += 1
-        self._due[request] = time.monotonic() + pause
+        self._num_finished_at_failure.setdefault(request, self._num_finished)
+        self.num_failures_since_finish[request] += 1
+        self._due_times[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
         """Return whether a run has failed after every pause, and twice since a run last finished; `at_start` no run
         ever has."""
-        most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
-        return self._num_tries[request] > most and self.in_vain[request] > 1
+        max_pauses = min(MAX_PAUSES_AT_START, len(self._pauses)) if at_start else len(self._pauses)
+        return self._num_tries[request] > max_pauses and self.num_failures_since_finish[request] > 1
 
-    def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
+    def mark_unfit(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
         """Turn a lack of the machine that hits one candidate or one run alone into its failure, while others finish.
 
         - For a candidate that has never finished a run, such as one that is too large for the card: after
@@ -86,39 +86,50 @@ class Retries:
         if failure.kind != "machine":
             return failure
         request = failure.request
-        tries, most_tries = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
+        num_tries, max_tries = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
         if history.num_finished(request.candidate):
-            is_unfit = tries >= most_tries and self._works_since(self._failed_at, [request])
+            is_unfit = num_tries >= max_tries and self._has_finished_since(self._num_finished_at_failure, [request])
         else:
-            begun = [begun for begun in self._begun_at if begun.candidate == request.candidate]
+            started_requests = [
+                started_requests
+                for started_requests in self._num_finished_at_start
+                if started_requests.candidate == request.candidate
+            ]
             is_known = any((f.request.candidate, f.kind) == (request.candidate, "unfit") for f in history.failures)
-            is_unfit = tries >= max(max_failures, 2) and self._works_since(self._failed_at, begun)
-            is_unfit = is_unfit or ((is_known or tries >= most_tries) and self._works_since(self._begun_at, begun))
+            is_unfit = num_tries >= max(max_failures, 2) and self._has_finished_since(
+                self._num_finished_at_failure, started_requests
+            )
+            is_unfit = is_unfit or (
+                (is_known or num_tries >= max_tries)
+                and self._has_finished_since(self._num_finished_at_start, started_requests)
+            )
         return replace(failure, kind="unfit") if is_unfit else failure
 
-    def _works_since(self, finished_counts: Mapping[Request, int], requests: Sequence[Request]) -> bool:
+    def _has_finished_since(self, finished_counts: Mapping[Request, int], requests: Sequence[Request]) -> bool:
         """Return whether a run has finished since one of these first began, or failed."""
         return any(self._num_finished > finished_counts.get(request, self._num_finished) for request in requests)
 
-    def take(self, most: int) -> List[Request]:
-        moment = time.monotonic()
-        due_requests = [request for request, due in self._due.items() if due <= moment][: max(0, most)]
+    def take_due(self, max_requests: int) -> List[Request]:
+        now = time.monotonic()
+        due_requests = [request for request, due_time in self._due_times.items() if due_time <= now][
+            : max(0, max_requests)
+        ]
         for request in due_requests:
-            del self._due[request]
+            del self._due_times[request]
         return due_requests
 
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            self._due.pop(request, None)
-            self.in_vain.pop(request, None)
+            self._due_times.pop(request, None)
+            self.num_failures_since_finish.pop(request, None)
 
-    def note_begun(self, request: Request) -> None:
-        self._begun_at.setdefault(request, self._num_finished)
+    def record_start(self, request: Request) -> None:
+        self._num_finished_at_start.setdefault(request, self._num_finished)
 
-    def note_finished(self) -> None:
+    def record_finish(self) -> None:
         """Record that a run has finished, so the machine does work."""
-        self.in_vain.clear()
+        self.num_failures_since_finish.clear()
         self._num_finished += 1
 
-    def seconds_to_next(self, most: float) -> float:
-        return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))
+    def seconds_to_next(self, timeout: float) -> float:
+        return max(0.0, min([timeout, *(due - time.monotonic() for due in self._due_times.values())]))

@@ -31,18 +31,23 @@ from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
-from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
-from fiesta_allennlp.selection.loop import Selection
-from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.environment import (
+    append_environment,
+    changed_code,
+    check_current_directory,
+    describe_environment,
+)
+from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
-from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
+from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv
 from fiesta_allennlp.strategies.base import is_recorded_margin, unfixed
 
 
 @dataclass(frozen=True)
-class Resumed:
+class StoredSelection:
     """The content of the store when a selection is resumed; empty for a new selection."""
 
     directory: RunDirectory
@@ -57,26 +62,26 @@ Family = TypeVar("Family", bound="SelectionFamily")
 class SelectionFamily(ABC):
     """A selection of one family. It is checked first, then prepared, and then it works.
 
-    `name` is written into the store, `options` is the class of its settings, and `positional` the option that names the
-    candidates. `step` is the word for a run. `settings` are complete once it is prepared, `candidates` then have their
-    facts, and the store keeps both, with `meta`, which are further fields of `Meta`. Of the files in `code`, which runs
-    execute in addition to the packages of `--include-package`, it keeps digests.
+    `name` is written into the store, `settings_class` is the class of its settings, and `candidates_option` the option
+    that names the candidates. `run_noun` is the word for a run. `settings` are complete once it is prepared,
+    `candidates` then have their facts, and the store keeps both, with `meta`, which are further fields of `Meta`. Of
+    the files in `code_files`, which runs execute in addition to the packages of `--include-package`, it keeps digests.
     """
 
     name: ClassVar[str]
-    options: ClassVar[Type[SelectionSettings]]
-    positional: ClassVar[str]
-    step: ClassVar[str]
+    settings_class: ClassVar[Type[SelectionSettings]]
+    candidates_option: ClassVar[str]
+    run_noun: ClassVar[str]
 
     settings: SelectionSettings
 
     @classmethod
     @abstractmethod
-    def check(cls: Type[Family], settings: Any, stored: Resumed, *, allow_removed: bool) -> Family:
+    def check(cls: Type[Family], settings: Any, stored: StoredSelection, *, allow_removed: bool) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
-    def prepared(self, directory: RunDirectory, console: Console) -> ContextManager[None]:
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> ContextManager[None]:
         """Build, open and try what the runs need; close it at the end of the context. Logs and working files are
         written below `directory` and are found in the directory of the selection afterwards."""
 
@@ -89,11 +94,11 @@ class SelectionFamily(ABC):
         return {}
 
     @property
-    def code(self) -> Sequence[str]:
+    def code_files(self) -> Sequence[str]:
         return ()
 
     @abstractmethod
-    def work(self, store: RunStore, console: Console, *, seed: int) -> ContextManager[Selection]:
+    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> ContextManager[SelectionLoop]:
         """Open what the loop works with, until the end of the context."""
 
     @abstractmethod
@@ -132,19 +137,19 @@ def run_selection(
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
         if isinstance(settings, SelectionSettings):
-            return session.begin(settings, force=force)
+            return session.start(settings, force=force)
         if recover:
             return session.resume(settings, allow_removed=allow_removed)
-        return session.begin(family.options.of(settings), force=force)
+        return session.start(family.settings_class.of(settings), force=force)
 
 
 @contextmanager
-def rehearsed(family: Type[Family], settings: SelectionSettings, console: Console) -> Iterator[Family]:
+def dry_run(family: Type[Family], settings: SelectionSettings, console: Console) -> Iterator[Family]:
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        selection = family.check(settings, Resumed(directory), allow_removed=False)
-        with selection.prepared(directory, console):
+        selection = family.check(settings, StoredSelection(directory), allow_removed=False)
+        with selection.prepare_runs(directory, console):
             yield selection
 
 
@@ -159,9 +164,9 @@ class _Session(Generic[Family]):
 
     def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
-        store = self._opened(create=False)
+        store = self._open_store(create=False)
         meta = store.meta()
-        check_directory(meta.environments)
+        check_current_directory(meta.environments)
         if directory.store.stat().st_uid != os.getuid():
             self.console.print(
                 f"Note: {directory.store} belongs to another user. Resuming it runs the programs and imports the "
@@ -169,71 +174,71 @@ class _Session(Generic[Family]):
             )
         all_history = store.history(max_failures=1)
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
-        settings = self._resumed_settings(new_settings, meta, is_scored=is_scored)
+        settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
-        stored = Resumed(directory, meta, tuple(store.candidates()), history)
+        stored = StoredSelection(directory, meta, tuple(store.candidates()), history)
         selection = family.check(settings, stored, allow_removed=allow_removed)
-        num_done = len(history.evaluations)
-        self.console.print(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
-        self._prepare(selection, directory)
+        num_finished = len(history.evaluations)
+        self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
+        self._prepare_runs(selection, directory)
         if meta.settings and (changed_options(meta.settings, selection.settings) or "max_failures" in new_settings):
-            store.reopen("metric")  # runs may have reported another metric, or are to be tried once more
-        return self._run(selection, store, changes=self._changes(meta, selection.settings, num_done))
+            store.reopen_failures("metric")  # runs may have reported another metric, or are to be tried once more
+        return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
 
-    def begin(self, settings: SelectionSettings, *, force: bool) -> Result:
+    def start(self, settings: SelectionSettings, *, force: bool) -> Result:
         directory = self.directory
-        is_to_be_deleted = workspace.has_begun(directory)
-        if is_to_be_deleted and not force:
-            raise workspace.already_there(directory)
-        if not is_to_be_deleted:
-            workspace.check_nobody_elses(directory, force=force)
-        selection = self.family.check(settings, Resumed(directory), allow_removed=False)
-        if not is_to_be_deleted:
-            workspace.clear(directory)
-            store = self._opened(create=True)
-            self._prepare(selection, directory)
+        replaces_selection = workspace.has_selection(directory)
+        if replaces_selection and not force:
+            raise workspace.already_exists_error(directory)
+        if not replaces_selection:
+            workspace.check_no_foreign_files(directory, force=force)
+        selection = self.family.check(settings, StoredSelection(directory), allow_removed=False)
+        if not replaces_selection:
+            workspace.clear_directory(directory)
+            store = self._open_store(create=True)
+            self._prepare_runs(selection, directory)
             return self._run(selection, store)
-        preparation_directory = directory.staging
-        delete(preparation_directory.root)
-        preparation_directory.root.mkdir(parents=True)
-        self.stack.callback(delete, preparation_directory.root)
-        self._prepare(selection, preparation_directory)  # the old one is deleted only for a selection that can begin
-        workspace.clear(directory, instead=preparation_directory)
-        return self._run(selection, self._opened(create=True))
+        staging_directory = directory.staging
+        delete(staging_directory.root)
+        staging_directory.root.mkdir(parents=True)
+        self.stack.callback(delete, staging_directory.root)
+        self._prepare_runs(selection, staging_directory)  # the old one is deleted only for a selection that can begin
+        workspace.clear_directory(directory, staging=staging_directory)
+        return self._run(selection, self._open_store(create=True))
 
     def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and conclude."""
         settings, meta = selection.settings, store.meta()
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        current_environment = environment(settings.include_package, selection.code)
+        current_environment = describe_environment(settings.include_package, selection.code_files)
         for name in changed_code(meta.environments, current_environment):
             self.console.print(
                 f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
                 "changes scores, start over in another directory."
             )
-        with selection.work(store, self.console, seed=int(seed)) as loop:
+        with selection.open_loop(store, self.console, seed=int(seed)) as loop:
             store.put_candidates(
                 selection.candidates,
                 kind=selection.name,
-                settings=as_json(settings),
+                settings=settings_to_json(settings),
                 seed=seed,
-                environments=with_this(meta.environments, current_environment),
+                environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
                 **selection.meta,
             )
             decision = loop.run()
-        return self._concluded(selection, store.history(max_failures=settings.max_failures), decision, store)
+        return self._write_results(selection, store.history(max_failures=settings.max_failures), decision, store)
 
-    def _concluded(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
+    def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
         """Write the results, and return what `selection.json` says."""
         result = selection.result(history, decision, seed=str(store.meta().seed))
         result = replace(result, directory=self.directory.root)
-        store.check_own()
+        store.check_ownership()
         try:
             selection.conclude(history, decision)
             write_csv(store.rows(), self.directory.evaluations_csv)
-            store.check_own()
+            store.check_ownership()
             result.write()
         except OSError as error:
             raise StoreError(
@@ -242,56 +247,61 @@ class _Session(Generic[Family]):
             ) from error
         return result
 
-    def _opened(self, *, create: bool) -> RunStore:
-        return self.stack.enter_context(workspace.opened(self.directory, create=create))
+    def _open_store(self, *, create: bool) -> RunStore:
+        return self.stack.enter_context(workspace.open_store(self.directory, create=create))
 
-    def _prepare(self, selection: Family, directory: RunDirectory) -> None:
-        self.stack.enter_context(selection.prepared(directory, self.console))
+    def _prepare_runs(self, selection: Family, directory: RunDirectory) -> None:
+        self.stack.enter_context(selection.prepare_runs(directory, self.console))
 
-    def _resumed_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
+    def _merge_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
         """Return the given settings above those in the store. Until a run is scored, the metric may change."""
         family, root = self.family, self.directory.root
-        if not meta.begun:
-            self._check_begun(new_settings)
-        stored = meta.settings or {}
-        if stored and meta.kind != family.name:
+        if not meta.is_started:
+            self._check_can_resume(new_settings)
+        stored_settings = meta.settings or {}
+        if stored_settings and meta.kind != family.name:
             raise StoreError(
-                f"{root}: the selection was started with {full_command(COMMANDS[meta.kind])}. Resume it with that "
-                "command."
+                f"{root}: the selection was started with {full_command(COMMAND_BY_KIND[meta.kind])}. Resume it with "
+                "that command."
             )
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
-        if is_recorded_margin(new_settings.get("margin"), stored.get("margin")):
+        if is_recorded_margin(new_settings.get("margin"), stored_settings.get("margin")):
             new_settings = {name: value for name, value in new_settings.items() if name != "margin"}
-        if new_settings.get("min_score", stored.get("min_score")) != stored.get("min_score"):
-            stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now
-        settings = family.options.of(stored, new_settings)
-        comparable = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
-        forbidden = changed_options(comparable, settings) if stored else []
-        if forbidden:
+        if new_settings.get("min_score", stored_settings.get("min_score")) != stored_settings.get("min_score"):
+            stored_settings = {
+                **stored_settings,
+                "margin": unfixed(stored_settings.get("margin")),
+            }  # other runs have failed now
+        settings = family.settings_class.of(stored_settings, new_settings)
+        comparable_settings = (
+            stored_settings if is_scored else {**stored_settings, "metric": getattr(settings, "metric", None)}
+        )
+        forbidden_changes = changed_options(comparable_settings, settings) if stored_settings else []
+        if forbidden_changes:
             raise ConfigError(
-                f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden)}. "
+                f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden_changes)}. "
                 "Remove the option, or start over in another directory."
             )
         return settings
 
-    def _check_begun(self, new_settings: Mapping[str, Any]) -> None:
+    def _check_can_resume(self, new_settings: Mapping[str, Any]) -> None:
         """Refuse to resume a store without settings, unless they are passed again and no run exists."""
         directory, family = self.directory, self.family
-        check_not_lost(directory)
-        if not new_settings.get(family.positional):
+        check_store_not_lost(directory)
+        if not new_settings.get(family.candidates_option):
             raise StoreError(
-                f"{directory.root}: nothing to recover: the selection was stopped before its first {family.step}. "
-                f"Repeat its {family.positional} and options, without --recover."
+                f"{directory.root}: nothing to recover: the selection was stopped before its first {family.run_noun}. "
+                f"Repeat its {family.candidates_option} and options, without --recover."
             )
 
-    def _changes(self, meta: Meta, settings: SelectionSettings, num_done: int) -> List[Dict[str, Any]]:
-        """List how a resumed selection changes its choice of runs and its end, after `num_done` runs."""
-        if not num_done:
+    def _list_changes(self, meta: Meta, settings: SelectionSettings, num_finished: int) -> List[Dict[str, Any]]:
+        """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""
+        if not num_finished:
             return []
-        old_values = self.family.options.of(meta.settings or {}).deciding()
+        old_values = self.family.settings_class.of(meta.settings or {}).decision_options()
         return [
-            {"option": name, "before": old_values[name], "now": value, "num_done": num_done}
-            for name, value in settings.deciding().items()
+            {"option": name, "before": old_values[name], "now": value, "num_done": num_finished}
+            for name, value in settings.decision_options().items()
             if old_values[name] != value
         ]

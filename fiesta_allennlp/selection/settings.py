@@ -20,28 +20,28 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import refuse_repeated_keys
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
-    CHOOSING,
-    as_tuple,
-    by_present_names,
-    check_names,
+    SELECTION_GROUP,
     check_options,
+    check_setting_names,
     check_values,
-    choice,
+    declared_options,
     flag,
+    list_to_tuple,
+    mention_default,
     option,
-    options_of,
-    resource,
-    with_default,
+    rename_earlier_settings,
+    resource_option,
+    selection_option,
 )
 
 SHARED, INDEPENDENT, OFFICIAL = "shared", "independent", "official"
 SPLITS = (SHARED, INDEPENDENT, OFFICIAL)
 
-CONFIG = "NAME|JSON"
+CONFIG_METAVAR = "NAME|JSON"
 """The placeholder for a registered name, or a JSON object with a `type`."""
 
 
-def margin_of(text: str) -> Union[float, str]:
+def parse_margin(text: str) -> Union[float, str]:
     """Read a number, or a share of the run-to-run sd."""
     try:
         return text if "sd" in text else float(text)
@@ -49,7 +49,7 @@ def margin_of(text: str) -> Union[float, str]:
         raise argparse.ArgumentTypeError(f"must be a number, or a share such as 0.25sd, but got '{text}'") from None
 
 
-Chosen = TypeVar("Chosen", bound="ChoiceSettings")
+ChoiceSettingsType = TypeVar("ChoiceSettingsType", bound="ChoiceSettings")
 
 
 @dataclass(frozen=True)
@@ -60,43 +60,43 @@ class ChoiceSettings:
     fields made with `option`, and lists all headings in `GROUPS`.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SELECTION_GROUP,)
     default_stop: ClassVar[str] = STOPPING_RULE
 
-    strategy: Any = choice(
+    strategy: Any = selection_option(
         None,
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
         f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or a JSON object with a `type`",
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    belief: Any = choice(
+    belief: Any = selection_option(
         None,
         f"model of the scores: {BELIEF} (default), {OFFICIAL_SPLITS_BELIEF} (default with --splits official) or "
         "student_t, each optionally with the prefix logit_; or a JSON object",
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    confidence: Optional[float] = choice(
+    confidence: Optional[float] = selection_option(
         None,
         "target confidence: stop once P(best) of a candidate reaches it, unless the stopping rule requires more runs "
         f"(default {CONFIDENCE})",
     )
-    stop: Any = choice(
+    stop: Any = selection_option(
         None,
         f"stopping rule: {STOPPING_RULE} (default), rule_of_three (for models that fail at times), bayesian (as in the "
         "paper) or glr (guaranteed error rate); or JSON",
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = choice(
+    budget: Optional[int] = selection_option(
         None, "spend this many runs in total and pick the best, instead of stopping at --confidence"
     )
-    margin: Any = choice(
+    margin: Any = selection_option(
         None,
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
         "run-to-run sd, such as 0.25sd",
         metavar="MARGIN",
-        parse=margin_of,
+        parse=parse_margin,
     )
-    max_evaluations: Optional[int] = choice(
+    max_evaluations: Optional[int] = selection_option(
         None,
         f"stop as inconclusive after this many runs in total (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
     )
@@ -105,9 +105,9 @@ class ChoiceSettings:
         check_options(self)
 
     @classmethod
-    def of(cls: Type[Chosen], *layers: Mapping[str, Any]) -> Chosen:
-        """Make the settings from layers of given values, as `overlay` merges them."""
-        return cls(**overlay(*layers, settings_class=cls))
+    def of(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:
+        """Make the settings from layers of given values, as `merge_settings` merges them."""
+        return cls(**merge_settings(*layers, settings_class=cls))
 
     @property
     def on_official_splits(self) -> bool:
@@ -118,7 +118,7 @@ class ChoiceSettings:
     def default_belief(self) -> str:
         return OFFICIAL_SPLITS_BELIEF if self.on_official_splits else BELIEF
 
-    def deciding(self) -> Dict[str, Any]:
+    def decision_options(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
         included. None stands for no limit, and for the default of `max_evaluations`."""
         params = self.strategy_params()
@@ -127,26 +127,26 @@ class ChoiceSettings:
         defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": self.default_stop}}
         if named_options["budget"] is None:
             defaults["confidence"] = CONFIDENCE
-        filled = {name: defaults.get(name) if value is None else value for name, value in named_options.items()}
+        values = {name: defaults.get(name) if value is None else value for name, value in named_options.items()}
         run_options = {name: getattr(self, name, None) for name in ("max_hours", "min_score")}
-        return {"strategy": params, **filled, **run_options}
+        return {"strategy": params, **values, **run_options}
 
     def strategy_params(self) -> Dict[str, Any]:
         """Return the strategy as a config, with the options that belong to it filled in."""
         default = STRATEGY if self.budget is None else BUDGET_STRATEGY
-        params = registered(self.strategy or default, "--strategy")
+        params = to_config(self.strategy or default, "--strategy")
         for name in ("stop", "belief"):
             if name in params:
-                params[name] = registered(params[name], f"--strategy: '{name}'")
+                params[name] = to_config(params[name], f"--strategy: '{name}'")
         options = {
             "confidence": self.confidence,
             "budget": self.budget,
             "margin": self.margin,
             "max_evaluations": self.max_evaluations,
-            "stop": None if self.stop is None else registered(self.stop, "--stop"),
+            "stop": None if self.stop is None else to_config(self.stop, "--stop"),
         }
-        fill(params, options, "--strategy")
-        params.setdefault("belief", registered(self.belief or self.default_belief, "--belief"))
+        fill_options(params, options, "--strategy")
+        params.setdefault("belief", to_config(self.belief or self.default_belief, "--belief"))
         return params
 
 
@@ -163,7 +163,7 @@ def min_score_option(group: str) -> Any:
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """Declare the option `--splits`, below this heading."""
-    help = with_default(
+    help = mention_default(
         "shared: run k of every candidate uses split k; independent: every run draws its own split, as in the paper; "
         "official: the config's own training, validation and test sets, so only seeds vary",
         SHARED,
@@ -176,7 +176,7 @@ def seed_option(group: str, repeated: str = "a selection (default: random, saved
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
-    return resource(MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1)
+    return resource_option(MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1)
 
 
 class SelectionSettings(ChoiceSettings):
@@ -187,7 +187,7 @@ class SelectionSettings(ChoiceSettings):
     include_package: Tuple[str, ...]
 
 
-def registered(value: Any, option_name: str) -> Dict[str, Any]:
+def to_config(value: Any, option_name: str) -> Dict[str, Any]:
     """Return a registered name, a JSON text or an object as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
@@ -201,38 +201,41 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     return dict(value)
 
 
-def fill(params: Dict[str, Any], options: Mapping[str, Any], where: str) -> None:
-    """Fill given options into the config of their owner, which the option `where` gave. Refuse an entry that
+def fill_options(params: Dict[str, Any], options: Mapping[str, Any], option_name: str) -> None:
+    """Fill given options into the config of their owner, which the option `option_name` gave. Refuse an entry that
     differs."""
     for name, value in options.items():
         if value is not None:
             if name in params and params[name] != value:
                 raise ConfigError(
-                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Use one or the other."
+                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {option_name}. Use one or the other."
                 )
             params[name] = value
 
 
-def overlay(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:
+def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:
     """Merge layers of given values of the class `settings_class`; later layers win.
 
     A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
     executor removes the options of the one below.
     """
     merged: Dict[str, Any] = {}
-    rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
+    exclusive_options = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
     for layer in layers:
-        replaced = [
-            below for name in rivals.keys() & layer.keys() for below in rivals[name] if merged.get(below) is not None
+        replaced_options = [
+            name
+            for name in exclusive_options.keys() & layer.keys()
+            for name in exclusive_options[name]
+            if merged.get(name) is not None
         ]
-        for below in [*replaced, "strategy"] if replaced else []:
-            merged.pop(below, None)
+        for name in [*replaced_options, "strategy"] if replaced_options else []:
+            merged.pop(name, None)
         if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
-            for name, declared in options_of(settings_class):
-                if declared.is_of_executor:
+            for name, declaration in declared_options(settings_class):
+                if declaration.is_of_executor:
                     merged.pop(name, None)
-        check_names(list(layer), settings_class)
-        merged.update({name: as_tuple(value) for name, value in layer.items()})
+        check_setting_names(list(layer), settings_class)
+        merged.update({name: list_to_tuple(value) for name, value in layer.items()})
         if isinstance(merged.get("cuda_devices"), tuple):
             merged["cuda_devices"] = ",".join(map(str, merged["cuda_devices"]))
     return merged
@@ -243,28 +246,28 @@ def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict
     `settings_class` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file.")
-    values = read_jsonnet(path, where=f"--config {path}")
+    values = read_jsonnet(path, label=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     try:
         typed_names = {name.replace("-", "_"): value for name, value in values.items()}
-        settings = overlay(by_present_names(typed_names), settings_class=settings_class)
+        settings = merge_settings(rename_earlier_settings(typed_names), settings_class=settings_class)
         check_values(settings, settings_class)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return settings
 
 
-def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
+def migrate_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Rename settings of a store without `kind`, whose default strategy was called `ttts`: without a `challenger`, that
     is `top_two` now. The default stopping rule was P(best) alone."""
-    result = dict(settings)
+    migrated = dict(settings)
     strategy = settings.get("strategy")
-    params = registered(strategy, "--strategy") if strategy else {}
+    params = to_config(strategy, "--strategy") if strategy else {}
     if params.get("type") == "ttts" and "challenger" not in params:
-        result["strategy"] = {**params, "type": "top_two"}
+        migrated["strategy"] = {**params, "type": "top_two"}
     if not any(
         {"budget", "stop"} & {key for key, value in layer.items() if value is not None} for layer in (settings, params)
     ):
-        result["stop"] = "bayesian"
-    return result
+        migrated["stop"] = "bayesian"
+    return migrated

@@ -18,14 +18,14 @@ from fiesta_allennlp.selection.database import (
     open_database,
     read_history,
     transaction,
-    understood,
+    translated_store_errors,
 )
-from fiesta_allennlp.selection.lock import Lock
-from fiesta_allennlp.selection.options import as_tuple, by_present_names
-from fiesta_allennlp.selection.settings import of_earlier_version, registered
-from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.lock import DirectoryLock
+from fiesta_allennlp.selection.options import list_to_tuple, rename_earlier_settings
+from fiesta_allennlp.selection.settings import migrate_settings, to_config
+from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
 
-COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
+COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
 
 FORMER_SETTINGS = ("tensorboard",)
@@ -33,14 +33,14 @@ FORMER_SETTINGS = ("tensorboard",)
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
-NEXT_ORDER = (
+NEXT_ORDER_SQL = (
     "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
     " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
 )
 
 
 @dataclass(frozen=True)
-class Change:
+class OptionChange:
     """How an option was changed that chooses runs or stops the selection, and after how many runs."""
 
     option: str
@@ -72,7 +72,7 @@ class Meta:
     run: Optional[str] = None
 
     @property
-    def begun(self) -> bool:
+    def is_started(self) -> bool:
         """True once the checks were passed. Before that, there is nothing to resume."""
         return self.settings is not None
 
@@ -82,32 +82,32 @@ class StoreReader:
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database, self._path = database, path
-        self._least_score: Optional[LeastScore] = None
+        self._score_threshold: Optional[ScoreThreshold] = None
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
-        with understood(self._path):
+        with translated_store_errors(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-            values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
+            values = rename_earlier_settings({row["key"]: json.loads(row["value"]) for row in rows})
             meta = build_record(Meta, values)
-            meta = replace(meta, **{name: as_tuple(value) for name, value in vars(meta).items()})
+            meta = replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
             for change in meta.changes:
-                build_record(Change, change)
-            if meta.kind not in COMMANDS:
+                build_record(OptionChange, change)
+            if meta.kind not in COMMAND_BY_KIND:
                 raise ConfigError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:
                 raise ConfigError(f"the seed is {meta.seed}")
             if meta.settings is None:
                 return meta
-            present = by_present_names(meta.settings)
-            settings = {name: value for name, value in present.items() if name not in FORMER_SETTINGS}
+            present_settings = rename_earlier_settings(meta.settings)
+            settings = {name: value for name, value in present_settings.items() if name not in FORMER_SETTINGS}
             if "kind" in values:
                 return replace(meta, settings=settings)
             kind = "documents" if "documents" in settings else "trainings"  # the store of an earlier version
-            return replace(meta, kind=kind, settings=of_earlier_version(settings))
+            return replace(meta, kind=kind, settings=migrate_settings(settings))
 
     def candidates(self) -> List[Candidate]:
-        with understood(self._path):
+        with translated_store_errors(self._path):
             rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
             return [
                 build_record(
@@ -116,25 +116,30 @@ class StoreReader:
                 for row in rows
             ]
 
-    def history(self, *, max_failures: int, least_score: Optional[LeastScore] = None) -> History:
+    def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
-        chance. A run that missed `least_score`, by default that of the settings, is a failure and not stored as one."""
-        return (least_score or self.least_score).applied(self._read_history()).with_withdrawn(max_failures=max_failures)
+        chance. A run that missed `score_threshold`, by default that of the settings, is a failure and not stored as
+        one."""
+        return (
+            (score_threshold or self.score_threshold)
+            .apply_to(self._read_history())
+            .with_withdrawn(max_failures=max_failures)
+        )
 
     @property
-    def least_score(self) -> LeastScore:
+    def score_threshold(self) -> ScoreThreshold:
         """The score of `--min-score`. The first stage of a search has none, because it only ranks."""
-        if self._least_score is None:
+        if self._score_threshold is None:
             meta = self.meta()
             is_final = meta.kind == "trainings" and meta.settings is not None
-            with understood(self._path):
-                self._least_score = LeastScore.of(meta.settings or {}) if is_final else EVERY_SCORE
-        return self._least_score
+            with translated_store_errors(self._path):
+                self._score_threshold = ScoreThreshold.of(meta.settings or {}) if is_final else NO_THRESHOLD
+        return self._score_threshold
 
     def _read_history(self) -> History:
         removed = self.meta().removed
-        with understood(self._path):
+        with translated_store_errors(self._path):
             return read_history(self._database, removed=removed)
 
     def rows(self) -> List[Dict[str, Any]]:
@@ -146,12 +151,12 @@ class StoreReader:
         ).fetchall()
         rows = sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
         for row in rows:
-            if row["status"] == "finished" and self.least_score.is_missed_by(row["score"]):
-                row.update(status="failed", error=self.least_score.reason(row["metric"], row["score"]))
+            if row["status"] == "finished" and self.score_threshold.is_missed_by(row["score"]):
+                row.update(status="failed", error=self.score_threshold.reason(row["metric"], row["score"]))
         return rows
 
 
-def check_not_lost(directory: RunDirectory) -> None:
+def check_store_not_lost(directory: RunDirectory) -> None:
     """Raise a `StoreError` if finished runs are here that the store has lost, or if they have lost the store."""
     if runs := directory.finished_runs:
         store, log = directory.store.name, directory.store_log.name
@@ -162,15 +167,15 @@ def check_not_lost(directory: RunDirectory) -> None:
 
 
 @contextmanager
-def reading(directory: RunDirectory) -> Iterator[StoreReader]:
+def open_for_reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
-        check_not_lost(directory)
+        check_store_not_lost(directory)
         remedy = f"Pass the directory from `{full_command('select')} -s DIR`."
         if directory.screening.store.is_file():
             remedy = f"The search here is still screening configs. Continue it with {full_command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
-    with closing(open_database(directory.store, to_read=True)) as database:
+    with closing(open_database(directory.store, read_only=True)) as database:
         yield StoreReader(database, directory.store)
 
 
@@ -185,31 +190,31 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
-            check_not_lost(directory)
+            check_store_not_lost(directory)
             raise StoreError(
                 f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s, or omit --recover to "
                 "start a new selection."
             )
         self._history: Optional[History] = None
-        self._lock = Lock(directory)
+        self._lock = DirectoryLock(directory)
         try:
             super().__init__(create_database(self._path) if create else open_database(self._path), self._path)
-            self._lock.own(self._path, directory.store_log)
+            self._lock.watch_files(self._path, directory.store_log)
         except BaseException:
             self._lock.release()
             raise
 
     def close(self, *, keep: bool = True) -> None:
-        is_to_be_deleted = not keep and self._lock.lost is None
+        is_to_be_deleted = not keep and self._lock.replaced_path is None
         self._database.close()
         if is_to_be_deleted:
             self._path.unlink()
         self._lock.release()
 
-    def check_own(self) -> None:
-        """Raise a `StoreError` if the path belongs to this selection no longer (`Lock.check`). The results are written
-        after this check, and each change of the store."""
-        self._lock.check()
+    def check_ownership(self) -> None:
+        """Raise a `StoreError` if the path belongs to this selection no longer (`DirectoryLock.check`). The results are
+        written after this check, and each change of the store."""
+        self._lock.check_files()
 
     # What the selection is about.
 
@@ -219,8 +224,8 @@ class RunStore(StoreReader):
     def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
         """Record candidates and fields of `Meta` in one step. A known candidate gets its new facts."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
-        self._least_score = None
-        with self._changing():
+        self._score_threshold = None
+        with self._change_transaction():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
                 " VALUES (?, (SELECT COUNT(*) FROM candidates), ?, ?, ?)"
@@ -235,7 +240,7 @@ class RunStore(StoreReader):
         """Record the number that the first runs gave a margin in sds, where the settings have the margin."""
         settings = dict(self.meta().settings or {})
         if settings.get("margin") is None:
-            settings["strategy"] = {**registered(settings["strategy"], "--strategy"), "margin": margin}
+            settings["strategy"] = {**to_config(settings["strategy"], "--strategy"), "margin": margin}
         else:
             settings["margin"] = margin
         self.set_meta(settings=settings)
@@ -245,7 +250,7 @@ class RunStore(StoreReader):
     def reserve(self, requests: Sequence[Request]) -> None:
         """Record requests as pending, before any of their work starts."""
         all_history = self._read_history()
-        with self._changing():
+        with self._change_transaction():
             for request in requests:
                 values = list(asdict(request).values())
                 self._database.execute(
@@ -254,15 +259,15 @@ class RunStore(StoreReader):
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
-            later = all_history.with_pending(requests)
-        self._history = later
+            new_history = all_history.with_pending(requests)
+        self._history = new_history
 
-    def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
-        """Record the outcome of a pending request. With `try_again`, a failure leaves it pending."""
+    def record(self, outcome: Outcome, *, will_retry: bool = False) -> None:
+        """Record the outcome of a pending request. With `will_retry`, a failure leaves it pending."""
         history, new_history = self._read_history(), None
-        with self._changing():
+        with self._change_transaction():
             if isinstance(outcome, Failure):
-                self._record_failure(outcome, try_again=try_again)
+                self._record_failure(outcome, will_retry=will_retry)
             else:
                 self._record_evaluation(outcome)
                 new_history = history.with_finished([outcome])
@@ -273,31 +278,31 @@ class RunStore(StoreReader):
         values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
         updated = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
-            f" started_at = ?, finished_order = {NEXT_ORDER}"
+            f" started_at = ?, finished_order = {NEXT_ORDER_SQL}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
             (*values, *evaluation.request.key),
         )
         if updated.rowcount != 1:
             raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
-    def _record_failure(self, failure: Failure, *, try_again: bool) -> None:
+    def _record_failure(self, failure: Failure, *, will_retry: bool) -> None:
         self._database.execute(
             f"INSERT INTO failures (candidate, replicate, finished_order, {', '.join(FAILURE_FIELDS)})"
-            f" VALUES (?, ?, {NEXT_ORDER}{', ?' * len(FAILURE_FIELDS)})",
+            f" VALUES (?, ?, {NEXT_ORDER_SQL}{', ?' * len(FAILURE_FIELDS)})",
             (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
         )
-        if not try_again:
+        if not will_retry:
             self._database.execute(
                 "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?",
                 failure.request.key,
             )
 
-    def release(self, requests: Sequence[Request]) -> None:
+    def release_pending(self, requests: Sequence[Request]) -> None:
         """Forget pending requests that will not be worked on, as when the decision came first. A request that has
         failed before stays as failed, because its failures need its seeds."""
         keys = [request.key for request in requests]
         is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
-        with self._changing():
+        with self._change_transaction():
             self._database.executemany(
                 f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
                 " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
@@ -305,20 +310,20 @@ class RunStore(StoreReader):
             )
             self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
 
-    def reopen(self, kind: str) -> None:
+    def reopen_failures(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
         failed = "SELECT candidate, replicate FROM failures WHERE kind = ?"
-        with self._changing():
+        with self._change_transaction():
             self._database.execute(
                 f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed})", (kind,)
             )
             self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _change_transaction(self) -> Iterator[None]:
         """Change the file in a transaction. The history in memory is forgotten, and read again when it is needed."""
         self._history = None
-        self.check_own()
+        self.check_ownership()
         with transaction(self._database):
             yield
 

@@ -19,12 +19,12 @@ def build_strategy(
     """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
     counts of right and wrong answers, which some beliefs need."""
     params = choice.strategy_params()
-    _check_kind(params)
+    _check_strategy_options(params)
     try:
         strategy = build(Strategy, params)
     except ConfigError as error:
         raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
-    with told_as_typed(choice):
+    with translated_option_errors(choice):
         strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
         raise ConfigError(
@@ -40,7 +40,7 @@ def build_strategy(
 
 
 @contextmanager
-def told_as_typed(choice: ChoiceSettings) -> Iterator[None]:
+def translated_option_errors(choice: ChoiceSettings) -> Iterator[None]:
     """Begin an error of a strategy with the option as it is typed. If the limit is too low, add what needs fewer
     runs."""
     try:
@@ -59,7 +59,7 @@ def told_as_typed(choice: ChoiceSettings) -> Iterator[None]:
         raise ConfigError(f"{flag(name)} {rule}{remedy}") from error
 
 
-def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
+def build_with_packages(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     """Call `build`; if it fails, import these packages and call it again."""
     try:
         return build()
@@ -72,7 +72,7 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 
 
 @contextmanager
-def naming_packages(packages: Sequence[str]) -> Iterator[None]:
+def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
     """Name the packages of a stored selection where an error may come from not importing them: whoever reads it did not
     write it."""
     try:
@@ -84,14 +84,14 @@ def naming_packages(packages: Sequence[str]) -> Iterator[None]:
         raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {added}.") from error
 
 
-def _check_kind(params: Dict[str, Any]) -> None:
+def _check_strategy_options(params: Dict[str, Any]) -> None:
     """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
     name = params["type"]
     if name in Strategy.available():
         has_budget = issubclass(Strategy.by_name(name), FixedBudget)
-        invalid = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
-        if wrong := [key for key in invalid if key in params]:
+        forbidden_options = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
+        if wrong_options := [key for key in forbidden_options if key in params]:
             option = "--budget" if has_budget else f"--strategy {name}"
-            raise ConfigError(f"{flag(wrong[0])} cannot be combined with {option}. Use one or the other.")
+            raise ConfigError(f"{flag(wrong_options[0])} cannot be combined with {option}. Use one or the other.")
         if has_budget and "budget" not in params:
             raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")

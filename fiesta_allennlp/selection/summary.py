@@ -35,33 +35,33 @@ def differences_on_shared_splits(first: SplitScores, second: SplitScores) -> np.
     return np.array([first_means[seed] - second_means[seed] for seed in first_means if seed in second_means])
 
 
-def _means_by_split(scored: SplitScores) -> Dict[int, float]:
-    by_split: Dict[int, List[float]] = {}
-    for seed, score in zip(*scored, strict=True):
-        by_split.setdefault(seed, []).append(score)
-    return {seed: float(np.mean(scores)) for seed, scores in by_split.items()}
+def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
+    scores_by_split: Dict[int, List[float]] = {}
+    for seed, score in zip(*split_scores, strict=True):
+        scores_by_split.setdefault(seed, []).append(score)
+    return {seed: float(np.mean(scores)) for seed, scores in scores_by_split.items()}
 
 
-SEEDS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-CSV_COLUMNS = ("candidate", "replicate", "status", "score", "metric", "seconds", *SEEDS, "started_at", "error")
+SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
+CSV_COLUMNS = ("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at", "error")
 
 
-def collapsed_in(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
+def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
     """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
 
     `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
     """
-    directed = history.negated if minimise else history
-    collapsed: List[Dict[str, Any]] = []
-    for name, runs in collapsed_runs(directed).items():
+    signed_history = history.negated if minimise else history
+    entries: List[Dict[str, Any]] = []
+    for name, runs in collapsed_runs(signed_history).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
-        sds = float(sds_below(directed.scores(name)).max())
-        collapsed.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
-    return tuple(collapsed)
+        sds = float(sds_below(signed_history.scores(name)).max())
+        entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
+    return tuple(entries)
 
 
-def collapsed_text(entry: Mapping[str, Any], *, minimise: bool) -> str:
-    """Describe an entry of `collapsed_in`: its meaning for P(best), and what to do."""
+def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
+    """Describe an entry of `find_collapsed_runs`: its meaning for P(best), and what to do."""
     scores, side = entry["scores"], "above" if minimise else "below"
     lie = "lies" if len(scores) == 1 else "lie up to"
     listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
@@ -74,8 +74,8 @@ def collapsed_text(entry: Mapping[str, Any], *, minimise: bool) -> str:
 
 def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
     """Return the sentence about the collapsed runs of each candidate that has some."""
-    collapsed = collapsed_in(history, minimise=minimise)
-    return {candidate["candidate"]: collapsed_text(candidate, minimise=minimise) for candidate in collapsed}
+    collapsed = find_collapsed_runs(history, minimise=minimise)
+    return {candidate["candidate"]: describe_collapsed_runs(candidate, minimise=minimise) for candidate in collapsed}
 
 
 def failed_notes(history: History) -> List[str]:
@@ -88,7 +88,7 @@ def failed_notes(history: History) -> List[str]:
     ]
 
 
-def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
+def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
     """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
         varies = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
@@ -101,7 +101,7 @@ def scored_on(sets: Collection[str], *, is_official: bool, scored: str) -> str:
     return f"Runs are scored on the test sets of random splits of all the data{included}."
 
 
-def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
+def compare_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
     """Compare `best` on shared splits with its rival, the other active candidate of the best mean.
 
     The result has the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
@@ -111,8 +111,8 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
     if best not in means or len(means) < 2:
         return None
     rival = max((name for name in means if name != best), key=means.__getitem__)
-    scored = [(history.split_seeds(name), history.scores(name)) for name in (best, rival)]
-    differences = differences_on_shared_splits(*scored)
+    split_scores = [(history.split_seeds(name), history.scores(name)) for name in (best, rival)]
+    differences = differences_on_shared_splits(*split_scores)
     difference = sign * float(differences.mean()) if len(differences) > 1 else 0.0
     if difference <= 0:
         return None
@@ -129,21 +129,23 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write `evaluations.csv` from the rows of a store, one line for every outcome, in order of finishing."""
     metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
-    names = sorted({name for reported in metrics for name in reported})
+    names = sorted({name for run_metrics in metrics for name in run_metrics})
     with atomic_replacement(path) as file, file.open("w", encoding="utf-8", newline="") as csv_file:
         writer = csv.writer(csv_file, lineterminator="\n")
         writer.writerow([*CSV_COLUMNS, *(to_csv_cell(f"metric:{name}") for name in names)])
-        for row, reported in zip(rows, metrics, strict=True):
-            writer.writerow([to_csv_cell(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
+        for row, run_metrics in zip(rows, metrics, strict=True):
+            writer.writerow(
+                [to_csv_cell(value) for value in (*map(row.get, CSV_COLUMNS), *map(run_metrics.get, names))]
+            )
 
 
 SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
 """A number below the first or above the second is shown with significant digits instead of decimals."""
 
-LEAST_DECIMALS = 4
+MIN_DECIMALS = 4
 
 
-def number_text(value: Optional[float], digits: int = LEAST_DECIMALS, *, sign: str = "") -> str:
+def number_text(value: Optional[float], digits: int = MIN_DECIMALS, *, sign: str = "") -> str:
     """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign. A
     small or huge number has significant digits instead, and a large one up to 12."""
     if value is None:
@@ -152,8 +154,8 @@ def number_text(value: Optional[float], digits: int = LEAST_DECIMALS, *, sign: s
         return f"{value:{sign}.{12 if abs(value) < HUGE else 4}g}"
     if not 0 < abs(value) < SMALL:
         return f"{value:{sign}.{digits}f}"
-    significant = max(digits + math.floor(math.log10(abs(value))) + 1, min(digits, LEAST_DECIMALS))
-    return f"{value:{sign}.{significant}g}"
+    num_digits = max(digits + math.floor(math.log10(abs(value))) + 1, min(digits, MIN_DECIMALS))
+    return f"{value:{sign}.{num_digits}g}"
 
 
 def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
@@ -174,7 +176,7 @@ def count_text(number: int, noun: str) -> str:
 
 
 @dataclass(frozen=True)
-class LeastScore:
+class ScoreThreshold:
     """The option `--min-score`, and whether lower scores are better. Without a score, every run works.
 
     A run with a worse score is a failure of the kind `score`. It is recorded with its score, and judged whenever a
@@ -185,7 +187,7 @@ class LeastScore:
     minimise: bool = False
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "LeastScore":
+    def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "ScoreThreshold":
         """Return that of the settings in a store, or this one instead."""
         minimise = Metric.of(settings.get("metric") or "").minimise
         return build_record(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
@@ -196,15 +198,15 @@ class LeastScore:
     def reason(self, metric: str, score: float) -> str:
         return f"{metric} {score:g} is {'above' if self.minimise else 'below'} --min-score {self.score:g}"
 
-    def judged(self, run: Evaluation) -> Outcome:
+    def to_outcome(self, run: Evaluation) -> Outcome:
         """Return the run, or the failure that it is."""
         if not self.is_missed_by(run.score):
             return run
         return Failure(run.request, "score", self.reason(run.metric, run.score), run.seconds, run.started_at)
 
-    def applied(self, history: History) -> History:
+    def apply_to(self, history: History) -> History:
         """Return the history with the runs that missed the score as failures."""
-        outcomes = [self.judged(run) for run in history.evaluations]
+        outcomes = [self.to_outcome(run) for run in history.evaluations]
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         if not failures:
             return history
@@ -212,4 +214,4 @@ class LeastScore:
         return replace(history, evaluations=evaluations, failures=(*history.failures, *failures))
 
 
-EVERY_SCORE = LeastScore()
+NO_THRESHOLD = ScoreThreshold()

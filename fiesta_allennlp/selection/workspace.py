@@ -11,26 +11,26 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
 from fiesta_allennlp.core.files import delete, open_without_links
 from fiesta_allennlp.executors.shared_queue import end_queues_left
-from fiesta_allennlp.selection.lock import Lock
-from fiesta_allennlp.selection.store import RunStore, check_not_lost, reading
+from fiesta_allennlp.selection.lock import DirectoryLock
+from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
 
 
-def has_begun(directory: RunDirectory) -> bool:
+def has_selection(directory: RunDirectory) -> bool:
     """Return whether the directory has a selection that passed its checks, its runs, or a broken store. Refuse a
     directory where a selection is running."""
     if not directory.store.exists() and not directory.finished_runs:
         return False
-    Lock(directory).release()
+    DirectoryLock(directory).release()
     if directory.finished_runs:
         return True
     try:
-        with reading(directory) as store:
-            return store.meta().begun
+        with open_for_reading(directory) as store:
+            return store.meta().is_started
     except StoreError:
         return True
 
 
-def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
+def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
     """Refuse to begin a selection among other files, which nobody could tell apart from its own, unless `force`; and,
     in any case, beside files that it would overwrite."""
     for path in (directory.selection_json, directory.evaluations_csv):
@@ -52,31 +52,33 @@ def check_nobody_elses(directory: RunDirectory, *, force: bool) -> None:
         )
 
 
-def already_there(directory: RunDirectory) -> StoreError:
+def already_exists_error(directory: RunDirectory) -> StoreError:
     if not directory.store.exists():
-        check_not_lost(directory)
+        check_store_not_lost(directory)
     return StoreError(
         f"{directory.root} already contains a selection. Continue it with --recover, delete it with --force, or choose "
         "another directory with -s."
     )
 
 
-def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
+def clear_directory(
+    directory: RunDirectory, *, staging: Optional[RunDirectory] = None, keep: Optional[Path] = None
+) -> None:
     """Make room for a new selection: delete only what a selection made, except `keep`. Then move what the checks of the
-    new one made in the place `instead` here."""
+    new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    lock = Lock(directory)
+    lock = DirectoryLock(directory)
     try:
         end_queues_left(directory)
         for path in directory.contents():
-            if path not in (keep, instead and instead.root):
+            if path not in (keep, staging and staging.root):
                 delete(path)
                 if os.path.lexists(path):
                     raise StoreError(
                         f"{path} cannot be deleted. Delete it yourself, or choose another directory with -s."
                     )
-        for path in instead.preparation_paths if instead is not None else ():
+        for path in staging.preparation_paths if staging is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)
     finally:
@@ -84,19 +86,19 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
 
 
 @contextmanager
-def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
+def open_store(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
     """Yield the store of the directory, closed at the end, and keep a log. Delete the store again if its selection did
     not begin."""
     store = RunStore(directory, create=create)
     delete(directory.staging.root)  # of a session that was killed
     try:
-        with logging_to(directory.log):
+        with log_to_file(directory.log):
             yield store
     finally:
-        store.close(keep=store.meta().begun)
+        store.close(keep=store.meta().is_started)
 
 
-class _Log(logging.FileHandler):
+class _LogFileHandler(logging.FileHandler):
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding="utf-8", opener=open_without_links)
 
@@ -109,10 +111,10 @@ class _Log(logging.FileHandler):
 
 
 @contextmanager
-def logging_to(path: Path) -> Iterator[None]:
+def log_to_file(path: Path) -> Iterator[None]:
     """Send this package's log to a file, and not to the terminal, which shows the progress."""
     package = logging.getLogger("fiesta_allennlp")
-    handler = _Log(path, encoding="utf-8")
+    handler = _LogFileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     level, propagate = package.level, package.propagate
     package.setLevel(logging.INFO)

@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import LeastScore, collapsed_notes, failed_notes
+from fiesta_allennlp.selection.summary import ScoreThreshold, collapsed_notes, failed_notes
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import NextSettings, done_note
@@ -90,7 +90,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     check_no_similar_names(names, noun="candidate")
     minimise = table.minimise
     strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = LeastScore(settings.min_score, minimise).applied(table.history(names))
+    history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))

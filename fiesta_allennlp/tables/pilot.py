@@ -19,12 +19,12 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
-from fiesta_allennlp.selection.database import understood
+from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
-from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
-from fiesta_allennlp.selection.summary import LeastScore, count_text
+from fiesta_allennlp.selection.store import open_for_reading
+from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.selection.summary import ScoreThreshold, count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import CANDIDATES, OF_TABLES, PlanSettings, ReplaySettings, done_note
@@ -171,7 +171,7 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
     table = table_from(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    history = LeastScore(settings.min_score, rows.minimise).applied(rows.history(list(table.scores)))
+    history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
     source = PosteriorScores(str(path), history, metric=rows.metric)
     return _from_pilot(settings, source, _choice(settings, {}), table.notes)
 
@@ -179,11 +179,13 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
 def _selection(settings: PlanSettings, root: Path) -> Problem:
     refuse_table_options(settings, ("splits", *OF_TABLES), root)
     directory = RunDirectory(root)
-    with reading(directory) as store, understood(directory.store):
+    with open_for_reading(directory) as store, translated_store_errors(directory.store):
         meta = store.meta()
         stored = meta.settings or {}
-        least_score = LeastScore.of(stored, settings.min_score)
-        history = store.history(max_failures=int(stored.get("max_failures", MAX_FAILURES)), least_score=least_score)
+        score_threshold = ScoreThreshold.of(stored, settings.min_score)
+        history = store.history(
+            max_failures=int(stored.get("max_failures", MAX_FAILURES)), score_threshold=score_threshold
+        )
         metric = Metric.of(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
@@ -191,7 +193,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
             f"{full_command('select')}."
         )
     choice = _choice(settings, stored)
-    with naming_packages(stored.get("include_package", ())):
+    with packages_named_in_errors(stored.get("include_package", ())):
         build_strategy(choice, list(history.candidates))
     return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), metric=metric), choice)
 

@@ -22,7 +22,7 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
@@ -85,7 +85,7 @@ class Replayer:
     source: ScoreSource
     sampling: Sampling
     margin: float
-    least_score: LeastScore = EVERY_SCORE
+    score_threshold: ScoreThreshold = NO_THRESHOLD
 
     @cached_property
     def true_means(self) -> Dict[str, float]:
@@ -135,7 +135,7 @@ class Replayer:
         history = self.begin
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
-            outcomes = [self.least_score.judged(run) for run in _evaluate(scores, history, names)]
+            outcomes = [self.score_threshold.to_outcome(run) for run in _evaluate(scores, history, names)]
             history = history.with_finished(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
             if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
                 history = replace(history, failures=(*history.failures, *failed))
@@ -218,11 +218,11 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     if settings.candidates:
         source = restrict(source, settings.candidates)
     minimise = bool(settings.minimise or source.minimise)
-    min_score = source.least_score.score if settings.min_score is None else settings.min_score
+    min_score = source.score_threshold.score if settings.min_score is None else settings.min_score
     settings = replace(settings, minimise=minimise, min_score=min_score)
-    least_score = LeastScore(min_score, minimise)
+    score_threshold = ScoreThreshold(min_score, minimise)
     sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
-    source = source.fitted(sampling).judged_by(least_score)
+    source = source.fitted(sampling).judged_by(score_threshold)
     means = source.true_means()
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
@@ -231,7 +231,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     _, max_runs = strategy.bounds(len(means))
     sampling = replace(sampling, length=max_runs)
     margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
-    return Replayer(settings, strategy, source, sampling, margin, least_score)
+    return Replayer(settings, strategy, source, sampling, margin, score_threshold)
 
 
 QUANTILES = (5, 25, 50, 75, 95)
@@ -262,7 +262,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "seconds": replay.seconds,
         "fewest_scores": replay.fewest_scores,
         "scores": settings.scores,
-        "metric": replay.metric.typed,
+        "metric": replay.metric.option_text,
         **({"minimise": True} if settings.minimise else {}),
         **({"restricted": True} if settings.candidates else {}),
         **({"min_score": settings.min_score} if settings.min_score is not None else {}),

@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, choice, flag, option, resource
+from fiesta_allennlp.selection.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    flag,
+    option,
+    resource_option,
+    selection_option,
+)
 from fiesta_allennlp.selection.settings import (
-    CONFIG,
+    CONFIG_METAVAR,
     OFFICIAL,
     ChoiceSettings,
     max_failures_option,
@@ -130,7 +137,7 @@ SEED_HELP = "the simulation (default: random, recorded)"
 class ReplaySettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option(
         "",
@@ -144,10 +151,12 @@ class ReplaySettings(TableSettings, ChoiceSettings):
         None, "draw scores of the table with replacement (default: only if they run out otherwise)"
     )
     done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
-    repetitions: int = resource(500, "number of selections to simulate", least=1)
-    batch_size: int = resource(1, "runs per round; each round starts when the previous one has finished", least=1)
-    processes: Optional[int] = resource(None, "number of processes (default: one per core)", least=1)
-    seed: Optional[int] = seed_option(RESOURCES, SEED_HELP)
+    repetitions: int = resource_option(500, "number of selections to simulate", least=1)
+    batch_size: int = resource_option(
+        1, "runs per round; each round starts when the previous one has finished", least=1
+    )
+    processes: Optional[int] = resource_option(None, "number of processes (default: one per core)", least=1)
+    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
 
     @property
     def num_processes(self) -> int:
@@ -158,7 +167,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
 class NextSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option(
         "",
@@ -168,9 +177,9 @@ class NextSettings(TableSettings, ChoiceSettings):
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
     splits: Optional[str] = splits_option(SCORES, default=None)
-    workers: int = resource(1, "number of runs to name", least=1)
+    workers: int = resource_option(1, "number of runs to name", least=1)
     max_failures: int = max_failures_option()
-    seed: int = resource(
+    seed: int = resource_option(
         0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
     )
 
@@ -193,7 +202,7 @@ PILOT_OPTIONS = ("done", "min_score", *OF_TABLES)
 class PlanSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, SCORES, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, SCORES, SELECTION_GROUP, RESOURCES_GROUP)
 
     source: Optional[str] = option(
         None,
@@ -207,15 +216,17 @@ class PlanSettings(TableSettings, ChoiceSettings):
     )
     candidates: Optional[int] = _problem(None, f"number of candidates (default {CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
-    belief: Any = choice(None, "model of the scores, as in a selection", metavar=CONFIG)
-    budget: Optional[int] = choice(None, "fixed budget for comparison (default: the mean number of runs)", least=1)
+    belief: Any = selection_option(None, "model of the scores, as in a selection", metavar=CONFIG_METAVAR)
+    budget: Optional[int] = selection_option(
+        None, "fixed budget for comparison (default: the mean number of runs)", least=1
+    )
     splits: Optional[str] = splits_option(PROBLEM, default=None)
-    workers: int = resource(1, "number of parallel runs", least=1)
-    repetitions: Optional[int] = resource(
+    workers: int = resource_option(1, "number of parallel runs", least=1)
+    repetitions: Optional[int] = resource_option(
         None, f"number of selections to simulate (default: {FEWEST} to {MOST}, in 5 to 10 seconds)", least=1
     )
-    processes: int = resource(1, "number of processes", least=1)
-    seed: Optional[int] = seed_option(RESOURCES, SEED_HELP)
+    processes: int = resource_option(1, "number of processes", least=1)
+    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()

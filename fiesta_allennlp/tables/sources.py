@@ -11,7 +11,7 @@ from numpy.random import Generator
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore
+from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
 
 UNNAMED = Metric("score")
 """The metric of scores whose table or preset does not name it."""
@@ -81,14 +81,14 @@ class ScoreSource(ABC):
     notes: Tuple[str, ...] = ()
     """Sentences about the meaning of a table's splits and seeds."""
 
-    least_score: LeastScore = EVERY_SCORE
+    score_threshold: ScoreThreshold = NO_THRESHOLD
     """The score that a run of a recorded selection must not miss."""
 
     @property
     def minimise(self) -> bool:
         return self.metric.minimise
 
-    def judged_by(self, least_score: LeastScore) -> "ScoreSource":
+    def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreSource":
         """Return the source with means of those scores that do not miss this one."""
         return self
 

@@ -14,8 +14,8 @@ from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.summary import EVERY_SCORE, LeastScore, count_text
+from fiesta_allennlp.selection.store import open_for_reading
+from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold, count_text
 from fiesta_allennlp.tables.rows import Rows
 from fiesta_allennlp.tables.settings import OF_TABLES, ReplaySettings
 from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, numbered_apart
@@ -36,20 +36,20 @@ class ScoreTable(ScoreSource):
     metric: Metric = UNNAMED
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
-    least_score: LeastScore = EVERY_SCORE
+    score_threshold: ScoreThreshold = NO_THRESHOLD
 
     def true_means(self) -> Dict[str, float]:
         """Return the mean of each candidate's runs that work."""
         means: Dict[str, float] = {}
         for name, scores in self.scores.items():
-            working = [score for score in scores if not self.least_score.is_missed_by(score)]
+            working = [score for score in scores if not self.score_threshold.is_missed_by(score)]
             if not working:
-                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.least_score.score:g}.")
+                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.score_threshold.score:g}.")
             means[name] = float(np.mean(working))
         return means
 
-    def judged_by(self, least_score: LeastScore) -> "ScoreTable":
-        return replace(self, least_score=least_score)
+    def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreTable":
+        return replace(self, score_threshold=score_threshold)
 
     def restricted(self, names: Sequence[str]) -> "ScoreTable":
         splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
@@ -189,9 +189,9 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
 
 def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
     """Return the present scores of the selection in a directory."""
-    with reading(RunDirectory(directory)) as store:
-        stored, least_score = store.meta().settings or {}, store.least_score
-        history = store.history(max_failures=1, least_score=EVERY_SCORE)
+    with open_for_reading(RunDirectory(directory)) as store:
+        stored, score_threshold = store.meta().settings or {}, store.score_threshold
+        history = store.history(max_failures=1, score_threshold=NO_THRESHOLD)
     rows = [
         {
             "candidate": run.request.candidate,
@@ -203,4 +203,4 @@ def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable
         for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
     ]
     splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
-    return table_from(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(least_score)
+    return table_from(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(score_threshold)

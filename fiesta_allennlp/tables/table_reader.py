@@ -9,7 +9,7 @@ from typing import Any, DefaultDict, Dict, List, Mapping, NoReturn, Optional, Se
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, near_names
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
-from fiesta_allennlp.selection.metrics import Metric, error_in
+from fiesta_allennlp.selection.metrics import Metric, error_word
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
 from fiesta_allennlp.selection.summary import count_text
 from fiesta_allennlp.tables import forms
@@ -345,9 +345,9 @@ class _Reader:
         if any(map(_has_minus, where_by_name)) or self.settings.minimise is not None:
             return replace(metric, minimise=bool(self.settings.minimise) or any(map(_has_minus, where_by_name)))
         for name, where in where_by_name.items():
-            if error_word := error_in(name):
+            if error := error_word(name):
                 raise DataError(
-                    f"{where}: '{name}' has '{error_word}' in its name, so lower is usually better, but "
+                    f"{where}: '{name}' has '{error}' in its name, so lower is usually better, but "
                     "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
                 )
             if NEUTRAL.fullmatch(comparison_key(name)):

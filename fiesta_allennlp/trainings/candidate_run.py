@@ -19,7 +19,7 @@ from fiesta_allennlp.core.files import atomic_replacement, refuse_repeated_keys,
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.selection.metrics import usable
+from fiesta_allennlp.selection.metrics import checked_score
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 
@@ -101,7 +101,7 @@ def score_in(metrics: Metrics, names: Sequence[str]) -> float:
     value = metrics[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FiestaError(f"the run reported {name} = {shorten(value)}, which is not a number.")
-    return usable(value, f"the run reported {name}")
+    return checked_score(value, f"the run reported {name}")
 
 
 def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:
@@ -249,7 +249,7 @@ def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Eva
     try:
         outcome = json.loads((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)
-        usable(evaluation.score, OUTCOME_FILE)
+        checked_score(evaluation.score, OUTCOME_FILE)
     except (OSError, ValueError, TypeError, FiestaError):
         return None
     return evaluation if evaluation.metric == metric else None

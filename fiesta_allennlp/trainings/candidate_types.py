@@ -17,7 +17,7 @@ from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import words_of
+from fiesta_allennlp.selection.options import option_words
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, flat
 from fiesta_allennlp.trainings.config import (
     Config,
@@ -263,7 +263,7 @@ class AllenNLPCandidate(AnyCandidate):
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
-        options = " ".join(words_of("include_package", ("fiesta_allennlp.plugin", *packages)))
+        options = " ".join(option_words("include_package", ("fiesta_allennlp.plugin", *packages)))
         file = "DIR/evaluations/CANDIDATE-REPLICATE/config.json"
         return f"OMP_NUM_THREADS=1 allennlp train {file} -s NEW {options}"
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
-from fiesta_allennlp.selection.jsonnet import SURROGATE, read_jsonnet
+from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN, read_jsonnet
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 
 MOST_BYTES = 60  # of a name that is made of values
@@ -207,7 +207,9 @@ def _plain(value: Any, key: str) -> Any:
         return [_plain(item, key) for item in value]
     if value is None or isinstance(value, (bool, int)):
         return value
-    if isinstance(value, str) and "\0" not in value and not SURROGATE.search(value):  # which Jsonnet would cut off
+    if (
+        isinstance(value, str) and "\0" not in value and not SURROGATE_PATTERN.search(value)
+    ):  # which Jsonnet would cut off
         return value
     if isinstance(value, float) and math.isfinite(value):
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
@@ -247,7 +249,7 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
         return plain.strip(), remaining
     for end in [index for index, c in enumerate(text) if c == ","] + [len(text)]:
         with suppress(ConfigError):
-            return read_jsonnet(text[:end], where=key), text[end + 1 :]
+            return read_jsonnet(text[:end], label=key), text[end + 1 :]
     raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shorten(text)}")
 
 

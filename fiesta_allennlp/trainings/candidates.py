@@ -14,9 +14,9 @@ from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import convert_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.database import understood
-from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet, with_overrides
-from fiesta_allennlp.selection.session import Resumed
+from fiesta_allennlp.selection.database import translated_store_errors
+from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
+from fiesta_allennlp.selection.session import StoredSelection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_spec
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
@@ -76,7 +76,7 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
     where = f"the config with --overrides '{overrides}'" if overrides else "the config"
     try:
-        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
+        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, label=where)
     except ConfigError as error:
         if overrides:  # which may be innocent
             _evaluated(spec, "", data)
@@ -94,7 +94,7 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     if not isinstance(config, dict):
         raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
     try:
-        return with_overrides(config, spec.point.overrides)
+        return apply_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
         raise ConfigError(str(error)) from error
 
@@ -140,10 +140,10 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
     count as read."""
     other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
     try:
-        read_jsonnet(spec.path, overrides=overrides, variables=other_variables, where=str(spec.path))
+        read_jsonnet(spec.path, overrides=overrides, variables=other_variables, label=str(spec.path))
     except ConfigError:
         return True
-    return name in os.environ or name in DEFAULTS
+    return name in os.environ or name in VARIABLE_DEFAULTS
 
 
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
@@ -168,7 +168,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
 
 def read_roster(
     given: Mapping[str, Candidate],
-    stored: Resumed,
+    stored: StoredSelection,
     *,
     allow_removed: bool,
     division: Division = OFFICIAL_RATIOS_DIVISION,
@@ -227,7 +227,7 @@ def _sources(stored: Mapping[str, Candidate]) -> str:
 def _check_unchanged(candidate: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     difference = first_difference(stored.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    with understood(RunDirectory(root).store):
+    with translated_store_errors(RunDirectory(root).store):
         fingerprint = preparation_of(stored.facts).pool.data
         old_digests = convert_value(stored.facts.get("files", {}), Mapping[str, str], "files")
     if difference is None and data.fingerprint != fingerprint:

@@ -89,6 +89,6 @@ def check_direction(config: Config, metric: Metric) -> None:
         better, end = ("higher", "lowest") if metric.minimise else ("lower", "highest")
         raise ConfigError(
             f"'trainer.validation_metric' is {json.dumps(tracked)}, so the trainer prefers a {better} '{metric.name}', "
-            f"but --metric={metric.typed} selects the candidate with the {end} mean. Use --metric={opposite}, or fix "
-            "'trainer.validation_metric'."
+            f"but --metric={metric.option_text} selects the candidate with the {end} mean. Use --metric={opposite}, or "
+            "fix 'trainer.validation_metric'."
         )

@@ -30,9 +30,9 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.selection.environment import DEVICES_VARIABLE, is_gpu, visible_gpus
-from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.progress import counting
+from fiesta_allennlp.selection.progress import candidate_counter
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster
@@ -131,7 +131,7 @@ def prepare_all(
         name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, directory.vectors)
         for name, candidate in candidates.items()
     }
-    with counting(console, len(candidates)) as count:
+    with candidate_counter(console, len(candidates)) as count:
         results = run_apart(
             _prepare_task,
             tasks,
@@ -203,7 +203,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
             "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
         )
     (metric,) = common
-    check_sign(metric)
+    check_metric_sign(metric)
     for candidate in candidates.values():
         type_of(candidate.config).check_metric(Metric(metric))
     console.print(f"Comparing by {metric}, the only metric that all candidates report.")

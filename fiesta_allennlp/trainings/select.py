@@ -23,14 +23,14 @@ from fiesta_allennlp.core.records import (
 )
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.loop import Listener, Selection
-from fiesta_allennlp.selection.metrics import check_sign
-from fiesta_allennlp.selection.progress import PEAK_MEMORY, Progress
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.metrics import check_metric_sign
+from fiesta_allennlp.selection.progress import PEAK_MEMORY, ProgressDisplay
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import Resumed, SelectionFamily, rehearsed, run_selection
+from fiesta_allennlp.selection.session import SelectionFamily, StoredSelection, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.strategy_building import build_strategy, importing, told_as_typed
-from fiesta_allennlp.selection.summary import collapsed_notes, scored_on
+from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
+from fiesta_allennlp.selection.summary import collapsed_notes, describe_scored_data
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
@@ -56,14 +56,14 @@ from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass
-class Trainings(SelectionFamily):
+class TrainingSelection(SelectionFamily):
     """A selection among AllenNLP configs or programs, whose runs are trainings. Once it is prepared, it has an
     `executor`, and `preparations`, which include removed candidates."""
 
     name = "trainings"
-    options = Settings
-    positional = "candidates"
-    step = "run"
+    settings_class = Settings
+    candidates_option = "candidates"
+    run_noun = "run"
 
     settings: Settings
     directory: RunDirectory
@@ -73,29 +73,31 @@ class Trainings(SelectionFamily):
     preparations: Mapping[str, Preparation] = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: Resumed, *, allow_removed: bool) -> "Trainings":
+    def check(cls, settings: Settings, stored: StoredSelection, *, allow_removed: bool) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
-            check_sign(settings.metric)
+            check_metric_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
-        candidates = importing(settings.include_package, lambda: load_candidates(settings, least=least))
+        candidates = build_with_packages(settings.include_package, lambda: load_candidates(settings, least=least))
         roster = read_roster(candidates, stored, allow_removed=allow_removed, division=settings.division)
-        strategy = importing(
+        strategy = build_with_packages(
             settings.include_package,
             lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
         )
         if roster.late:
             joined_history = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
-            with told_as_typed(settings):
+            with translated_option_errors(settings):
                 strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
         return cls(settings, stored.directory, roster, strategy)
 
     @contextmanager
-    def prepared(self, directory: RunDirectory, console: Console) -> Iterator[None]:
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
         for note in self.notes():
             console.print(f"Note: {note}")
         settings, active = self.settings, self.roster.given
         packages = packages_of(settings, self.roster)
-        built = importing(settings.include_package, lambda: build_executor(settings, self.directory, packages=packages))
+        built = build_with_packages(
+            settings.include_package, lambda: build_executor(settings, self.directory, packages=packages)
+        )
         with closing(built) as self.executor:
             check_gpus(active, self.executor)
             ready = known_preparations(self.roster)
@@ -144,7 +146,7 @@ class Trainings(SelectionFamily):
         return {"removed": sorted(self.roster.removed)}
 
     @property
-    def code(self) -> List[str]:
+    def code_files(self) -> List[str]:
         """The files of code that the configs name."""
         candidates = self.roster.given.values()
         return sorted({file for candidate in candidates for file in type_of(candidate.config).code})
@@ -158,7 +160,7 @@ class Trainings(SelectionFamily):
     @property
     def scored_on(self) -> str:
         division = self.roster.division
-        return scored_on(self.pool.official, is_official=division.is_official, scored=division.scored)
+        return describe_scored_data(self.pool.official, is_official=division.is_official, scored=division.scored)
 
     def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
         """Return the listener to the runs whose metrics are unknown before the first one."""
@@ -186,12 +188,14 @@ class Trainings(SelectionFamily):
         return EachRun(runs)
 
     @contextmanager
-    def work(self, store: RunStore, console: Console, *, seed: int) -> Iterator[Selection]:
+    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         metric, worked = settings.scored_by, store.meta().working_seconds
         remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
         collapsed = partial(collapsed_notes, minimise=metric.minimise)
-        progress = Progress(console, metric.name, title=metric.text, remaining=remaining, collapsed=collapsed)
+        progress = ProgressDisplay(
+            console, metric.name, title=metric.display_name, remaining=remaining, collapsed=collapsed
+        )
         console.print(f"Training {executor.describe()}.")
         with told_of_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
@@ -200,7 +204,7 @@ class Trainings(SelectionFamily):
                 listeners.append(BestModels(directory, metric.sign))
             if settings.notify:
                 listeners.append(Notify(settings.notify, directory))
-            yield Selection(
+            yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
                 executor=executor,
@@ -235,7 +239,7 @@ class Trainings(SelectionFamily):
             BestModels(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
 
 
-select = partial(run_selection, Trainings)
+select = partial(run_selection, TrainingSelection)
 """Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
 
 
@@ -247,7 +251,7 @@ class Plan:
     """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
     first run."""
 
-    prepared: Trainings
+    prepared: TrainingSelection
     least: int
     most: int
     commands: Mapping[str, str]
@@ -255,7 +259,7 @@ class Plan:
 
 def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
-    with rehearsed(Trainings, settings, console) as prepared:
+    with dry_run(TrainingSelection, settings, console) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
     roster = prepared.roster
     least, most = prepared.strategy.bounds(len(roster.given))
@@ -282,7 +286,7 @@ class Measured(Evaluator):
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
     """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
     AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
-    with rehearsed(Trainings, settings, console) as prepared:
+    with dry_run(TrainingSelection, settings, console) as prepared:
         if not prepared.executor.is_local:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
         seed = fresh_seed() if settings.seed is None else settings.seed

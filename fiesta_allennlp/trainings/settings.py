@@ -12,16 +12,24 @@ from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
 from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import CHOOSING, RESOURCES, check_values, flag, option, options_of, resource
+from fiesta_allennlp.selection.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    check_values,
+    declared_options,
+    flag,
+    option,
+    resource_option,
+)
 from fiesta_allennlp.selection.settings import (
-    CONFIG,
+    CONFIG_METAVAR,
     SelectionSettings,
-    fill,
+    fill_options,
     max_failures_option,
     min_score_option,
-    registered,
     seed_option,
     splits_option,
+    to_config,
 )
 from fiesta_allennlp.trainings.programs.data import is_in_blocks
 
@@ -59,34 +67,39 @@ def _executor(help: str, group: str, **declared: Any) -> Any:
 class Settings(SelectionSettings):
     """The settings of `fiesta select`, with the names and defaults of the command's options.
 
-    `candidates` are configs, written as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or the
-    commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
+    `candidates` are configs, written as `CONFIG_METAVAR` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or
+    the commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
     `executor` is a registered name or a JSON object with a `type`, `workers` a number or `auto`. The options of a
     single executor are named after the arguments of its constructor.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, SELECTION_GROUP, RESOURCES_GROUP, CLUSTER, RAY, SLURM)
 
-    workers: Any = resource(
+    workers: Any = resource_option(
         1,
         "number of parallel runs; auto: as many as the machine has room for",
         metavar="N|auto",
         parse=_workers,
     )
-    executor: Any = resource(
+    executor: Any = resource_option(
         "processes",
         "processes on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
         "JSON object with a `type`",
-        metavar=CONFIG,
+        metavar=CONFIG_METAVAR,
     )
-    threads_per_worker: int = resource(1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs")
+    threads_per_worker: int = resource_option(
+        1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs"
+    )
     cuda_devices: Optional[str] = _executor(
-        "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES
+        "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names",
+        RESOURCES_GROUP,
     )
     runs_per_gpu: Optional[int] = _executor(
-        "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES, least=1
+        "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES_GROUP, least=1
     )
-    time_limit: Optional[float] = resource(None, "kill a run after this number of seconds and count it as failed")
+    time_limit: Optional[float] = resource_option(
+        None, "kill a run after this number of seconds and count it as failed"
+    )
     cpus_per_evaluation: Optional[float] = _executor("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
     gpus_per_evaluation: Optional[float] = _executor(
         "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER
@@ -161,16 +174,16 @@ class Settings(SelectionSettings):
         is_fixed=True,
     )
     min_score: Optional[float] = min_score_option(SCORING)
-    max_hours: Optional[float] = resource(
+    max_hours: Optional[float] = resource_option(
         None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )
     max_failures: int = max_failures_option()
-    keep: str = resource(
+    keep: str = resource_option(
         "none",
         "trained models to keep: none, best (one model of the winner), or all; for a program, its {directory}/model",
         choices=("none", "best", "all"),
     )
-    notify: Optional[str] = resource(
+    notify: Optional[str] = resource_option(
         None,
         "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
@@ -206,11 +219,11 @@ class Settings(SelectionSettings):
 
     def executor_params(self) -> Dict[str, Any]:
         """Return the executor as a config, with its own options filled in, without the common ones."""
-        params = registered(self.executor, "--executor")
+        params = to_config(self.executor, "--executor")
         for key in OF_EVERY_EXECUTOR:
             if key in params:
                 raise ConfigError(f"remove '{key}' from --executor. It has an option of its own.")
-        fill(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
+        fill_options(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
         check_values({"runs_per_gpu": params.get("runs_per_gpu")}, type(self))
         devices, runs_per_gpu = params.get("cuda_devices"), params.pop("runs_per_gpu", None)
         if devices is not None:
@@ -255,4 +268,4 @@ class Settings(SelectionSettings):
 
 def executor_options() -> List[str]:
     """Return the names of the settings that belong to one executor or another."""
-    return [name for name, declared in options_of(Settings) if declared.is_of_executor]
+    return [name for name, declared in declared_options(Settings) if declared.is_of_executor]

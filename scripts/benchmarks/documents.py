@@ -33,10 +33,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.choice import LimitedDocuments
-from fiesta_allennlp.documents.select import Documents
+from fiesta_allennlp.documents.select import DocumentSelection
 from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selection.session import Resumed
+from fiesta_allennlp.selection.session import StoredSelection
 from fiesta_allennlp.tables.replay import best_within, wilson_interval
 from fiesta_allennlp.tables.side_by_side import prepare_belief, side_by_side
 
@@ -194,14 +194,14 @@ class Answered:
         return fixed_size({name: one.tolist() for name, one in zip(names, scores, strict=True)})
 
 
-def prepare(directory: Path, options: Mapping[str, Any]) -> Documents:
+def prepare(directory: Path, options: Mapping[str, Any]) -> DocumentSelection:
     """As for a new selection among all systems of a task. Nothing is written."""
     paths = sorted(path for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
     settings = DocumentSettings(systems=tuple(map(str, paths)), documents=str(directory / "documents.jsonl"), **options)
-    return Documents.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
+    return DocumentSelection.check(settings, StoredSelection(RunDirectory(Path())), allow_removed=False)
 
 
-def ask_all(prepared: Documents) -> Answered:
+def ask_all(prepared: DocumentSelection) -> Answered:
     """All answers of all systems, counted."""
     task, documents = prepared.choice.task, prepared.file.documents
     counts: Dict[str, List[Dict[str, float]]] = {}

@@ -24,7 +24,7 @@ import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.searches.search_settings import shared_out
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.selection.settings import registered
+from fiesta_allennlp.selection.settings import to_config
 
 SEED = 2017
 TASKS = {"chunking": "conll2000_chunking.pkl", "entities": "ace.pkl", "events": "tempeval3.pkl"}
@@ -270,7 +270,7 @@ def main() -> None:
     headings = ["way to spend the runs", *(f"{task} {what}" for task in args.tasks for what in ("loss", "optimism"))]
     found: Dict[str, Found] = {}
     for given in args.searchers:
-        searcher = registered(given, "--searchers")
+        searcher = to_config(given, "--searchers")
         found[given] = measured(searcher, surfaces, args)
         title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
         rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in found[given].items()]

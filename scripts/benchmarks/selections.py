@@ -13,7 +13,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.loop import Listener, Selection
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
@@ -57,7 +57,7 @@ def run_selection(
     """One selection in a new directory, to its end."""
     with closing(RunStore(directory, create=True)) as store, closing(executor):
         store.put_candidates([Candidate(name, name, {}) for name in candidates])
-        Selection(
+        SelectionLoop(
             strategy=build(Strategy, {**strategy, "belief": {"type": "student_t"}}),
             evaluator=evaluator,
             executor=executor,

@@ -12,7 +12,7 @@ import pytest
 from fiesta_allennlp.commands import add_command
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.store import open_for_reading
 from tests.programs import program_config
 
 GOOD = 'echo "accuracy 0.9$4"'
@@ -100,7 +100,7 @@ def run(tmp_path: Path) -> Path:
 
 def history_of(run: Path) -> History:
     """What the store of a selection holds."""
-    with reading(RunDirectory(run)) as store:
+    with open_for_reading(RunDirectory(run)) as store:
         return store.history(max_failures=3)
 
 

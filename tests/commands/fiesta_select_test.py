@@ -9,7 +9,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import HAS_ALLENNLP, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
@@ -109,14 +109,14 @@ def test_data_that_change_in_the_middle_end_the_selection(
     whole = replace(selections, run=selections.run.with_name("whole"))
     whole.begin(*options)
     train = reviews / "train.jsonl"
-    text, on_outcome = train.read_text(), Progress.on_outcome
+    text, on_outcome = train.read_text(), ProgressDisplay.on_outcome
 
-    def change(progress: Progress, outcome: Any) -> None:
+    def change(progress: ProgressDisplay, outcome: Any) -> None:
         on_outcome(progress, outcome)
         train.write_text(text.replace("food", "fare", 1))
 
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "on_outcome", change)
+        patched.setattr(ProgressDisplay, "on_outcome", change)
         said = f"{train} has changed since the selection began.*--recover"
         selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
     history = history_of(selections.run)

@@ -11,7 +11,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.workspace import clear, has_begun
+from fiesta_allennlp.selection.workspace import clear_directory, has_selection
 from tests.commands.conftest import Call
 from tests.selections import write_selection
 
@@ -119,13 +119,13 @@ def test_runs_without_a_store_are_deleted_by_force_alone(call: Call, foreign: Pa
     assert "1 runs in 'evaluations'" in call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
     RunStore(directory, create=True).close()
     assert "1 runs in 'evaluations'" in call.refused("-s", foreign, "--recover")
-    clear(directory)
-    assert not has_begun(directory) and not directory.evaluation("a-0").exists()
+    clear_directory(directory)
+    assert not has_selection(directory) and not directory.evaluation("a-0").exists()
 
 
 def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
     elsewhere = foreign.parent / "elsewhere"
     (elsewhere / "a-0").mkdir(parents=True)
     (foreign / "evaluations").symlink_to(elsewhere)
-    clear(RunDirectory(foreign))
+    clear_directory(RunDirectory(foreign))
     assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from tests.commands.conftest import Selections, kinds_of_failures
 from tests.run_files import scores_of
 
@@ -18,10 +18,10 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
     options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
     selections.begin(*options)
     whole = scores_of(run)
-    data, away, original = reviews / "train.jsonl", reviews / "train.away", Progress.on_outcome
+    data, away, original = reviews / "train.jsonl", reviews / "train.away", ProgressDisplay.on_outcome
     told: List[Outcome] = []
 
-    def on_outcome(progress: Progress, outcome: Outcome) -> None:
+    def on_outcome(progress: ProgressDisplay, outcome: Outcome) -> None:
         original(progress, outcome)
         told.append(outcome)
         failures = [each for each in told if isinstance(each, Failure)]
@@ -31,8 +31,8 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
         if len(failures) == 7 and away.exists():
             away.rename(data)
 
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
-    monkeypatch.setattr(Progress, "on_outcome", on_outcome)
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.RETRY_PAUSES", (0.01,) * 8)
+    monkeypatch.setattr(ProgressDisplay, "on_outcome", on_outcome)
     selections.begin(*options, "--workers", 2, "--force")
     assert scores_of(run) == whole
     kinds = kinds_of_failures(run)

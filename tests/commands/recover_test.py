@@ -15,8 +15,8 @@ import pytest
 from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.selection.options import as_json
-from fiesta_allennlp.selection.store import RunStore, reading
+from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
@@ -78,7 +78,7 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     call.done("-s", moved, "--recover", "--budget", 6)
     assert not run.exists()
     assert len(scores_of(moved)) == 6
-    with reading(RunDirectory(moved)) as store:
+    with open_for_reading(RunDirectory(moved)) as store:
         assert store.meta().changes == ({"option": "budget", "before": 4, "now": 6, "num_done": 2},)
     assert before.items() <= outcomes_of(moved).items(), "what had finished is not trained again"
     call.done(*given, "-s", run, "--budget", 6)
@@ -151,7 +151,7 @@ def test_results_that_could_not_be_written_come_later(selections: Selections, mo
 
 def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> None:
     with closing(RunStore(RunDirectory(run), create=True)) as store:
-        store.set_meta(settings=as_json(DocumentSettings()))
+        store.set_meta(settings=settings_to_json(DocumentSettings()))
     call.refused("-s", run, "--recover", said="allennlp fiesta-documents")
 
 

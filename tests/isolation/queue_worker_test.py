@@ -62,7 +62,7 @@ def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: 
 def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = RunQueue(tmp_path / "fiesta-0")
     with monkeypatch.context() as patched:
-        patched.setattr(run_queue, "replacing", Mock(side_effect=OSError("no room")))
+        patched.setattr(run_queue, "atomic_replacement", Mock(side_effect=OSError("no room")))
         with pytest.raises(OSError, match="no room"):
             queue.open({"version": "1"})
     assert not queue.is_open

@@ -11,13 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
-from fiesta_allennlp.selection.console import SteadyConsole
-from fiesta_allennlp.selection.progress import Progress
+from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.progress import ProgressDisplay
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
     file = StringIO()
-    progress = Progress(Console(file=file, width=200), "accuracy", remaining=lambda history: "; about 9 more runs")
+    progress = ProgressDisplay(
+        Console(file=file, width=200), "accuracy", remaining=lambda history: "; about 9 more runs"
+    )
     request = Request("able", 0, 1, 2, 3, 4)
     for number, lacking in ((1, ()), (2, ("blind", "able"))):
         outcome = Evaluation(request, 0.5, "accuracy", seconds=1.0)
@@ -32,7 +34,7 @@ def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
     file = StringIO()
     found = {"able": "1 of 5 runs of able lies far below"}
     collapsed: Dict[int, Dict[str, str]] = {1: {}, 2: found, 3: found}
-    progress = Progress(
+    progress = ProgressDisplay(
         Console(file=file, width=200), "accuracy", collapsed=lambda history: collapsed[len(history.evaluations)]
     )
     outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
@@ -49,12 +51,12 @@ def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
 
 def test_the_table_tells_what_waits_from_what_runs() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
-    progress = Progress(console, "accuracy")
+    progress = ProgressDisplay(console, "accuracy")
     pending = [Request(name, replicate, 1, 2, 3, 4) for name in ("able", "blind") for replicate in range(3)]
 
     def shown() -> List[str]:
         with console.capture() as capture:
-            console.print(progress._table(), no_wrap=True)
+            console.print(progress._build_table(), no_wrap=True)
         return [" ".join(line.split()) for line in Text.from_ansi(capture.get()).plain.splitlines()]
 
     progress.on_state(History(("able", "blind", "rest"), pending=tuple(pending)), Decision(best=None))
@@ -76,9 +78,9 @@ def test_the_table_tells_what_waits_from_what_runs() -> None:
 )
 def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
     file, piped = StringIO(), StringIO()
-    SteadyConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
+    PipeSafeConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
     assert file.getvalue() == shown
-    console = SteadyConsole(file=piped, width=20)
+    console = PipeSafeConsole(file=piped, width=20)
     console.print(said, soft_wrap=True)
     console.print("one   ")
     console.print("two ", end="")
@@ -89,15 +91,15 @@ def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str,
 def test_a_terminal_that_is_closed_or_a_full_disk_ends_nothing() -> None:
     ours, theirs = os.openpty()
     with open(theirs, "w") as terminal:
-        console = SteadyConsole(file=terminal, force_terminal=True)
-        with Progress(console, "accuracy") as progress:
+        console = PipeSafeConsole(file=terminal, force_terminal=True)
+        with ProgressDisplay(console, "accuracy") as progress:
             os.close(ours)
             with pytest.raises(OSError, match="Input/output error"):
                 os.write(theirs, b"nobody reads")
             progress.on_outcome(Failure(Request("able", 0, 1, 2, 3, 4), "error", "no"))
         console.print("and more")
     with open("/dev/full", "w") as full:
-        console = SteadyConsole(file=full)
+        console = PipeSafeConsole(file=full)
         console.print("no room")
         console.print("none")
 
@@ -105,7 +107,7 @@ def test_a_terminal_that_is_closed_or_a_full_disk_ends_nothing() -> None:
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_what_a_terminal_would_obey_is_shown_as_escapes(is_terminal: bool) -> None:
     file = StringIO()
-    console = SteadyConsole(file=file, force_terminal=is_terminal, width=60, color_system=None)
+    console = PipeSafeConsole(file=file, force_terminal=is_terminal, width=60, color_system=None)
     table = Table(title="t\x07", box=None)
     table.add_column("h\x1b[2J")
     table.add_row(escape("a\x1b[red]\u202e\r"))
@@ -117,6 +119,6 @@ def test_what_a_terminal_would_obey_is_shown_as_escapes(is_terminal: bool) -> No
 
 def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
     written = BytesIO()
-    console = SteadyConsole(file=TextIOWrapper(written, encoding="latin-1"))
+    console = PipeSafeConsole(file=TextIOWrapper(written, encoding="latin-1"))
     console.print("caf\u00e9 \u2013 \udcff")
     assert written.getvalue() == b"caf\xe9 ? \\udcff\n"

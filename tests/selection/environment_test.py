@@ -8,17 +8,22 @@ import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selection import environment as module
-from fiesta_allennlp.selection.environment import changed_code, check_directory, environment, with_this
+from fiesta_allennlp.selection.environment import (
+    append_environment,
+    changed_code,
+    check_current_directory,
+    describe_environment,
+)
 
 
 def test_versions_and_hardware_are_told_of_each_machine() -> None:
-    found = environment(["hypothesis.strategies", "no_such_package"])
+    found = describe_environment(["hypothesis.strategies", "no_such_package"])
     for name in ("numpy", "hypothesis"):
         assert found["versions"][name] == version(name)
     assert found["cores"] >= 1 and found["memory_gib"] > 0.1 and found["processor"]
-    here = environment()
-    assert with_this([here], here) == [here]
-    assert with_this([here, {"host": "elsewhere"}], here) == [here, {"host": "elsewhere"}, here]
+    here = describe_environment()
+    assert append_environment([here], here) == [here]
+    assert append_environment([here, {"host": "elsewhere"}], here) == [here, {"host": "elsewhere"}, here]
 
 
 @pytest.mark.parametrize(
@@ -33,20 +38,20 @@ def test_cards_are_named_as_a_driver_does_that_answers(
     monkeypatch: pytest.MonkeyPatch, answer: Any, names: List[str]
 ) -> None:
     monkeypatch.setattr(module.subprocess, "run", Mock(side_effect=[answer]))
-    assert environment()["gpus"] == names
+    assert describe_environment()["gpus"] == names
 
 
 def test_a_selection_goes_on_where_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    began = [{"host": "of an earlier version"}, environment()]
-    check_directory(began)
+    began = [{"host": "of an earlier version"}, describe_environment()]
+    check_current_directory(began)
     (tmp_path / "linked").symlink_to(tmp_path)
     monkeypatch.chdir(tmp_path / "linked")
-    check_directory(began)
+    check_current_directory(began)
     monkeypatch.chdir("/")
     with pytest.raises(StoreError, match=f"began in {tmp_path}.*: cd {tmp_path}$"):
-        check_directory([*began, environment()])
-    check_directory([{"directory": str(tmp_path / "was moved")}])
+        check_current_directory([*began, describe_environment()])
+    check_current_directory([{"directory": str(tmp_path / "was moved")}])
 
 
 def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,11 +61,11 @@ def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("__init__.py", "inner/__init__.py", "inner/model.py"):
         (tmp_path / "whole" / name).write_text("")
     packages = ["one_file", "whole.inner", "no_such_package"]
-    before = [environment(packages)]
+    before = [describe_environment(packages)]
     assert sorted(before[0]["code"]) == ["one_file", "whole"]
     assert changed_code(before, before[0]) == []
     (tmp_path / "whole" / "inner" / "model.py").write_text("SCORE = 0.9\n")
-    assert changed_code(before, environment(packages)) == ["whole"]
+    assert changed_code(before, describe_environment(packages)) == ["whole"]
     assert changed_code([], before[0]) == []
     del before[0]["code"]  # as older versions wrote it
-    assert changed_code(before, environment(packages)) == []
+    assert changed_code(before, describe_environment(packages)) == []

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.jsonnet import evaluating_together, read_jsonnet
+from fiesta_allennlp.selection.jsonnet import cached_evaluations, read_jsonnet
 
 
 def test_a_template_at_many_points_together_is_what_it_is_at_each(tmp_path: Path, monkeypatch: Any) -> None:
@@ -18,10 +18,10 @@ def test_a_template_at_many_points_together_is_what_it_is_at_each(tmp_path: Path
     points = [{"n": str(n), "text": text} for n, text in enumerate(['"', "\\n", "😀", "%s"])]
 
     def read(point: Any, overrides: str = "") -> Any:
-        return read_jsonnet(path, overrides=overrides, variables=point, where="t")
+        return read_jsonnet(path, overrides=overrides, variables=point, label="t")
 
     alone = [read(point, "{ n: std.extVar('n') }") for point in points]
-    with evaluating_together([path, "{ n: std.extVar('n') }"], points):
+    with cached_evaluations([path, "{ n: std.extVar('n') }"], points):
         path.write_text("{}")  # is not read any more
         assert [read(point, "{ n: std.extVar('n') }") for point in points] == alone
         read(points[0])["n"] = 9
@@ -37,10 +37,10 @@ def test_where_points_cannot_be_evaluated_together_each_is_alone(tmp_path: Path,
     path.write_text("if std.extVar('n') == '3' then error 'three' else { n: import 'imported.libsonnet' }")
     monkeypatch.setenv("n", "environment")
     for number in (3, 4):  # without and with the point that fails by itself
-        with evaluating_together([path], [{"n": str(n)} for n in range(number)]):
-            assert [read_jsonnet(path, variables={"n": str(n)}, where="t")["n"] for n in range(3)] == ["0", "1", "2"]
-    with evaluating_together([path], [{"n": "3"}]), pytest.raises(ConfigError, match="three"):
-        read_jsonnet(path, variables={"n": "3"}, where="t")
+        with cached_evaluations([path], [{"n": str(n)} for n in range(number)]):
+            assert [read_jsonnet(path, variables={"n": str(n)}, label="t")["n"] for n in range(3)] == ["0", "1", "2"]
+    with cached_evaluations([path], [{"n": "3"}]), pytest.raises(ConfigError, match="three"):
+        read_jsonnet(path, variables={"n": "3"}, label="t")
 
 
 CONFIG = '{"model": {"type": "a", "sizes": [1], "inner": {"x": 1}}, "trainer": {"optimizer": "adam"}}'
@@ -57,10 +57,10 @@ CONFIG = '{"model": {"type": "a", "sizes": [1], "inner": {"x": 1}}, "trainer": {
     ],
 )
 def test_overrides_with_a_plus_add_to_the_config(overrides: str, place: str, value: Any) -> None:
-    assert read_jsonnet(CONFIG, overrides=overrides, where="t")[place] == value
+    assert read_jsonnet(CONFIG, overrides=overrides, label="t")[place] == value
 
 
 def test_an_override_below_a_string_says_how_to_replace_it() -> None:
     message = '\'trainer.optimizer\' is "adam", not an object.* with {"type": "adam", "lr": 0.1}'
     with pytest.raises(ConfigError, match=message):
-        read_jsonnet(CONFIG, overrides="{'trainer.optimizer.lr': 0.1}", where="t")
+        read_jsonnet(CONFIG, overrides="{'trainer.optimizer.lr': 0.1}", label="t")

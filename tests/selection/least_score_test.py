@@ -13,7 +13,7 @@ from fiesta_allennlp.core.records import Decision, Evaluation, Request
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.summary import LeastScore
+from fiesta_allennlp.selection.summary import ScoreThreshold
 from tests.selection.loop_test import Normal, Run
 from tests.strategies.histories import history
 
@@ -37,15 +37,17 @@ class Collapsing(Normal):
 
 
 def test_worse_depends_on_the_direction() -> None:
-    assert LeastScore(0.5).is_missed_by(0.49) and not LeastScore(0.5).is_missed_by(0.5)
-    assert LeastScore(7.0, minimise=True).is_missed_by(7.1) and not LeastScore(7.0, minimise=True).is_missed_by(7.0)
-    assert LeastScore(0.0).is_missed_by(-0.1), "0 is a score like any other"
-    assert not LeastScore().is_missed_by(-1e99)
-    assert LeastScore.of({"metric": "-loss", "min_score": 2}) == LeastScore(2, minimise=True)
+    assert ScoreThreshold(0.5).is_missed_by(0.49) and not ScoreThreshold(0.5).is_missed_by(0.5)
+    assert ScoreThreshold(7.0, minimise=True).is_missed_by(7.1) and not ScoreThreshold(7.0, minimise=True).is_missed_by(
+        7.0
+    )
+    assert ScoreThreshold(0.0).is_missed_by(-0.1), "0 is a score like any other"
+    assert not ScoreThreshold().is_missed_by(-1e99)
+    assert ScoreThreshold.of({"metric": "-loss", "min_score": 2}) == ScoreThreshold(2, minimise=True)
 
 
 def test_the_mean_is_that_of_the_runs_that_work() -> None:
-    judged = LeastScore(0.5).applied(history({"t5": T5, "bert": BERT}))
+    judged = ScoreThreshold(0.5).apply_to(history({"t5": T5, "bert": BERT}))
     assert [(f.request.key, f.kind) for f in judged.failures] == [(("t5", 3), "score")]
     one = CandidateResult.of(judged, Decision(best=None), "t5")
     assert one.mean == pytest.approx(sum(T5[:3] + T5[4:]) / 9)
@@ -54,7 +56,7 @@ def test_the_mean_is_that_of_the_runs_that_work() -> None:
 
 @pytest.mark.parametrize(("working", "missed", "counted"), [(0, 2, 2), (1, 3, 0), (1, 4, 1), (5, 15, 0), (5, 18, 3)])
 def test_only_more_than_three_for_each_run_that_works_count(working: int, missed: int, counted: int) -> None:
-    judged = LeastScore(0.5).applied(history({"a": [0.8] * working + [0.1] * missed, "b": [0.8]}))
+    judged = ScoreThreshold(0.5).apply_to(history({"a": [0.8] * working + [0.1] * missed, "b": [0.8]}))
     assert judged.num_counted_failures("a") == counted
     assert ("a" in judged.with_withdrawn(max_failures=3).withdrawn) == (counted >= 3)
 

@@ -10,22 +10,22 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.lock import Lock, is_locked
+from fiesta_allennlp.selection.lock import DirectoryLock, is_locked
 from fiesta_allennlp.selection.store import RunStore
 
 
 def test_a_reader_sees_the_lock_and_a_writer_that_starts_waits_for_the_reader(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    lock = Lock(directory)
+    lock = DirectoryLock(directory)
     assert is_locked(directory)
     with pytest.raises(StoreError, match="another selection is running"):
-        Lock(directory)
+        DirectoryLock(directory)
     lock.release()
     assert not is_locked(directory)
     reader = os.open(directory.lock, os.O_RDONLY)
     fcntl.flock(reader, fcntl.LOCK_SH)
     threading.Timer(0.05, os.close, [reader]).start()
-    Lock(directory).release()
+    DirectoryLock(directory).release()
 
 
 REPLACED: "list[Callable[[RunDirectory], object]]" = [
@@ -63,6 +63,6 @@ def test_the_files_of_the_next_selection_survive_the_end_of_the_one_before(tmp_p
     second = RunStore(directory, create=True)
     second.set_meta(seed="2")
     first.close(keep=False)
-    second.check_own()
+    second.check_ownership()
     second.close()
     assert RunStore(directory, create=False).meta().seed == "2"

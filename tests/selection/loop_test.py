@@ -20,8 +20,8 @@ from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failur
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.loop import Listener, Selection
-from fiesta_allennlp.selection.retries import PAUSES, Retries
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 
@@ -97,7 +97,7 @@ class Run:
     max_failures: int = 3
     max_hours: Optional[float] = None
     pauses: Sequence[float] = (0.0, 0.0)
-    may_be_unfit: bool = True
+    can_mark_unfit: bool = True
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
@@ -107,7 +107,7 @@ class Run:
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
         self.executor, self.listener = executor, Quiet()
         try:
-            self.decision = Selection(
+            self.decision = SelectionLoop(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
                 evaluator=evaluator or Normal(),
                 executor=self.executor,
@@ -118,7 +118,7 @@ class Run:
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
                 retries=Retries(self.pauses),
-                may_be_unfit=self.may_be_unfit,
+                can_mark_unfit=self.can_mark_unfit,
             ).run()
             return self.decision
         finally:
@@ -390,14 +390,14 @@ class Hours:
 @pytest.fixture
 def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """Makes an executor whose time is that of the selection too, which pauses as long as it does for users."""
-    run.pauses = PAUSES
+    run.pauses = RETRY_PAUSES
 
     def make(*args: Any, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
         for module in ("retries", "loop"):
             monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
         # Else each minute is a write.
-        monkeypatch.setattr("fiesta_allennlp.selection.loop.SECONDS_BETWEEN_NOTES", 600.0)
+        monkeypatch.setattr("fiesta_allennlp.selection.loop.SECONDS_BETWEEN_SAVES", 600.0)
         return executor
 
     return make
@@ -413,7 +413,7 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simu
     tries = [begun for begun, request in executor.begun if request.name == "a-0"]
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
-    assert executor.idle < PAUSES[0]
+    assert executor.idle < RETRY_PAUSES[0]
     told = [names for names, later in pairwise(run.listener.waiting) if names != later]
     assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
     assert run.scores() == run.undisturbed().scores()
@@ -440,7 +440,7 @@ def test_a_machine_on_which_nothing_works_gets_few_requests(
     with pytest.raises(FiestaError, match="keeps failing"):
         run.go_with(executor)
     assert slots < len(run.history.pending) <= 2 * slots
-    assert len(run.history.failures) <= 2 * slots * (len(PAUSES) + 2)
+    assert len(run.history.failures) <= 2 * slots * (len(RETRY_PAUSES) + 2)
     assert run.history.withdrawn == frozenset()
 
 
@@ -466,7 +466,7 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
     decision = run.go_with(executor)
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
     tries = Counter(request.name for _, request in executor.begun if request.candidate == "a")
-    assert tries == {"a-0": len(PAUSES) + 1, "a-1": len(PAUSES) + 1, "a-2": 1, "a-3": 1}
+    assert tries == {"a-0": len(RETRY_PAUSES) + 1, "a-1": len(RETRY_PAUSES) + 1, "a-2": 1, "a-3": 1}
 
 
 def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pauses(
@@ -477,15 +477,15 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
     executor = simulated(7200.0, slots=1, is_lacking=lambda request, now: request.name == "a-2")
     executor.seconds_of_failure = 7200.0
     assert run.go_with(executor).stopped_by == "budget"
-    assert [request.name for _, request in executor.begun].count("a-2") == len(PAUSES) + 1
+    assert [request.name for _, request in executor.begun].count("a-2") == len(RETRY_PAUSES) + 1
     kinds = [failure.kind for failure in run.history.failures]
-    assert kinds == ["machine"] * len(PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
+    assert kinds == ["machine"] * len(RETRY_PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
     assert "a-2" not in {evaluation.request.name for evaluation in run.history.evaluations}
 
 
 def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Simulate) -> None:
     """As an endpoint that answers nothing for its first minutes."""
-    run.may_be_unfit = False
+    run.can_mark_unfit = False
     executor = simulated(60.0, slots=2, is_lacking=lambda request, now: request.candidate == "a" and now < 900)
     run.go_with(executor)
     assert run.history.withdrawn == frozenset() and run.history.num_finished("a")
@@ -541,7 +541,7 @@ def test_a_run_is_hopeless_after_all_pauses_if_none_has_finished_since_its_last_
     found = []
     for finished in (False, False, True, False):
         if finished:
-            retries.note_finished()
+            retries.record_finish()
         retries.put(request)
         found.append(retries.is_hopeless(request, at_start=False))
     assert found == [False, False, False, True]

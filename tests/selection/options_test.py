@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.selection.options import with_default
+from fiesta_allennlp.selection.options import mention_default
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from fiesta_allennlp.selection.options import with_default
     ],
 )
 def test_the_help_takes_the_default_from_the_option(default: Any, text: str, expected: str) -> None:
-    assert with_default(text, default) == expected
+    assert mention_default(text, default) == expected

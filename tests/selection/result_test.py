@@ -13,8 +13,8 @@ from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, F
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result, decimals_of
-from fiesta_allennlp.selection.summary import collapsed_text, number_text, write_json
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result, num_decimals
+from fiesta_allennlp.selection.summary import describe_collapsed_runs, number_text, write_json
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -94,7 +94,7 @@ def test_runs_far_from_the_others_are_named(metric: str) -> None:
     assert found["sds"] == pytest.approx(0.4 / 0.014826)
     side = "above" if sign < 0 else "below"
     assert f"1 of 7 runs of a lies 27 robust sds {side} the others (a-4: {sign * 0.4:g})" in (
-        text := collapsed_text(found, minimise=sign < 0)
+        text := describe_collapsed_runs(found, minimise=sign < 0)
     )
     assert text in selection_in_words(made)
     turned = {"f1": "-loss", "-loss": "f1"}[metric]
@@ -168,7 +168,7 @@ def test_a_removed_candidate_has_a_state_and_files_of_earlier_versions_had_sente
     for sentence in ("it was not given any more (--allow-removed); its runs are kept but do not count", "3 failures"):
         reasons = ["b-0 error: KeyError: 'x-1 y: z'", "b-2 score: 0.1 is below 0.2"]
         entry = {"name": "b", "withdrawn": True, "withdrawn_because": sentence, "failure_reasons": reasons}
-        earlier = CandidateResult.of_entry(entry)
+        earlier = CandidateResult.from_entry(entry)
         assert earlier.state == ("removed" if "--allow-removed" in sentence else "failed")
         assert earlier.failed_runs[0] == FailedRun("b-0", "error", "KeyError: 'x-1 y: z'")
         assert (earlier.failures, earlier.num_missed, [*earlier.failure_reasons]) == (2, 1, reasons)
@@ -199,4 +199,4 @@ def test_the_smallest_sd_of_a_table_has_two_significant_digits(scale: float, mea
         name: [0.85 + scale * step for step in steps] for name, steps in {"a": (10, 11, 12), "b": (20, 21, 22)}.items()
     }
     candidates = result(History(("a", "b"), runs(scores))).candidates
-    assert [number_text(each.mean, decimals_of(candidates)) for each in candidates] == means
+    assert [number_text(each.mean, num_decimals(candidates)) for each in candidates] == means

@@ -8,8 +8,8 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.database import VERSION, understood
-from fiesta_allennlp.selection.store import RunStore, reading
+from fiesta_allennlp.selection.database import SCHEMA_VERSION, translated_store_errors
+from fiesta_allennlp.selection.store import RunStore, open_for_reading
 from tests.selections import METRIC, write_selection
 
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
@@ -18,7 +18,7 @@ SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
 def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_path: Path) -> None:
     root = tmp_path / "50% of #1?"
     store = write_selection(root, SCORES, pending=[("a", 2)], failures=[("b", 2, "no")], meta={"removed": ["b"]})
-    with reading(RunDirectory(root)) as reader:
+    with open_for_reading(RunDirectory(root)) as reader:
         known = store.history(max_failures=3), store.candidates(), store.rows()
         assert (reader.history(max_failures=3), reader.candidates(), reader.rows()) == known
         assert (reader.meta().removed, reader.meta().begun, reader.meta().seed) == (("b",), True, "7")
@@ -28,14 +28,14 @@ def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_pa
             reader._database.execute("DELETE FROM evaluations")
     store.close()
     before = sorted(root.iterdir())
-    with reading(RunDirectory(root)) as reader:
+    with open_for_reading(RunDirectory(root)) as reader:
         assert len(reader.rows()) == len(known[2]) + 1
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader._database.execute("DELETE FROM evaluations")
     assert sorted(root.iterdir()) == before
     with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="version 99"), reading(RunDirectory(root)):
+    with pytest.raises(StoreError, match="version 99"), open_for_reading(RunDirectory(root)):
         pass
 
 
@@ -46,7 +46,7 @@ def test_a_killed_store_is_read_with_its_log(tmp_path: Path) -> None:
     store.close()
     log = RunDirectory(tmp_path / "killed").store_log
     before = log.read_bytes()
-    with reading(RunDirectory(tmp_path / "killed")) as reader:
+    with open_for_reading(RunDirectory(tmp_path / "killed")) as reader:
         assert len(reader.rows()) == 4
     assert log.read_bytes() == before
 
@@ -55,7 +55,7 @@ def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) 
     write_selection(tmp_path, SCORES).close()
     directory = RunDirectory(tmp_path)
     directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
-    with pytest.raises(StoreError, match="unavailable: unable to open"), reading(directory):
+    with pytest.raises(StoreError, match="unavailable: unable to open"), open_for_reading(directory):
         pass
 
 
@@ -67,13 +67,13 @@ DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
 @pytest.mark.parametrize("name", ["documents", "finished", "interrupted", "withdrawn"])
 def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer(tmp_path: Path, name: str) -> None:
     directory = RunDirectory(shutil.copytree(RUNS / name, tmp_path / name))
-    with reading(directory) as reader:
+    with open_for_reading(directory) as reader:
         before = reader.meta(), reader.history(max_failures=3)
         assert reader._database.execute("PRAGMA user_version").fetchone()[0] == 0
     for _ in range(2):
         with closing(RunStore(directory, create=False)) as store:
             assert (store.meta(), store.history(max_failures=3)) == before
-            assert store._database.execute("PRAGMA user_version").fetchone()[0] == VERSION
+            assert store._database.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,10 @@ def test_a_store_with_anything_else_in_it_is_refused_in_one_message(tmp_path: Pa
     directory = RunDirectory(tmp_path)
     with closing(sqlite3.connect(directory.store)) as database:
         database.executescript(change)
-    for opened in (reading(directory), closing(RunStore(directory, create=False)) if "seconds" in change else None):
+    for opened in (
+        open_for_reading(directory),
+        closing(RunStore(directory, create=False)) if "seconds" in change else None,
+    ):
         if opened is not None:
             with (
                 pytest.raises(StoreError, match="store.sqlite cannot be read as a store: ") as refusal,
@@ -130,5 +133,5 @@ def test_a_store_with_anything_else_in_it_is_refused_in_one_message(tmp_path: Pa
 def test_a_query_without_an_end_is_given_up(tmp_path: Path) -> None:
     write_selection(tmp_path, SCORES).close()
     directory, endless = RunDirectory(tmp_path), pytest.raises(StoreError, match="reading it has no end")
-    with reading(directory) as reader, endless, understood(directory.store):
+    with open_for_reading(directory) as reader, endless, translated_store_errors(directory.store):
         reader._database.execute(f"SELECT COUNT(*) FROM ({ENDLESS})").fetchall()

@@ -50,7 +50,7 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     requests = [request("a", 0), request("b", 0), request("a", 1), request("a", 2)]
     store.reserve(requests)
     assert store.history(max_failures=3).pending == tuple(requests)
-    store.record(Failure(requests[0], "killed", "signal 9"), try_again=True)
+    store.record(Failure(requests[0], "killed", "signal 9"), will_retry=True)
     metrics = {"loss": 1.5, "count:tp": 7, "count:fp": 0}
     store.record(Evaluation(requests[1], 0.1 + 0.2, "f1", 3.0, "2020-01-01T00:00:00+00:00", metrics))
     store.record(Failure(requests[2], "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
@@ -102,8 +102,8 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
     requests = [request("a", k) for k in range(3)]
     store.reserve(requests)
     store.record(Evaluation(requests[0], 0.5, "f1"))
-    store.record(Failure(requests[1], "killed", "signal 9"), try_again=True)
-    store.release(requests)
+    store.record(Failure(requests[1], "killed", "signal 9"), will_retry=True)
+    store.release_pending(requests)
     history = store.history(max_failures=3)
     assert ([e.request for e in history.evaluations], history.pending) == ([requests[0]], ())
     assert [f.request for f in history.failures] == [requests[1]]
@@ -170,11 +170,11 @@ def test_the_history_in_memory_is_always_that_of_the_file(data: some.DataObject)
                 elif what == "score":
                     store.record(Evaluation(wanted[0], data.draw(some.floats(-1, 1)), "f1", metrics={"loss": 1.0}))
                 elif what == "release":
-                    store.release(wanted)
+                    store.release_pending(wanted)
                 elif what == "remove":
                     store.put_candidates([], removed=[wanted[0].candidate])
                 elif wanted[0] in store.history(max_failures=2).pending:
-                    store.record(Failure(wanted[0], "killed", "signal 9"), try_again=what == "again")
+                    store.record(Failure(wanted[0], "killed", "signal 9"), will_retry=what == "again")
             kept, store._history = store.history(max_failures=2), None
             assert store.history(max_failures=2) == kept
         store.close()
@@ -228,7 +228,7 @@ def test_another_program_that_writes_for_a_while_is_waited_for(
 def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
     store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selection.database.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("fiesta_allennlp.selection.database.LOCK_TIMEOUT_SECONDS", 0.0)
     with pytest.raises(StoreError, match="locked.* close the program .*--recover"):
         store.reserve([request("a", 0)])
     another.execute("COMMIT")
@@ -239,7 +239,7 @@ def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
 def test_a_lock_that_another_program_keeps_on_opening_is_no_damage(
     store: RunStore, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selection.database.SECONDS_PER_TRY", 0.01)
+    monkeypatch.setattr("fiesta_allennlp.selection.database.BUSY_TIMEOUT_SECONDS", 0.01)
     store.close()
     with closing(sqlite3.connect(directory.store, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

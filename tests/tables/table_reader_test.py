@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.reports.pages import paragraph
-from fiesta_allennlp.selection.metrics import Metric, check_sign, scale_notes
+from fiesta_allennlp.selection.metrics import Metric, check_metric_sign, scale_notes
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import open_scores
@@ -509,7 +509,7 @@ def test_a_list_that_is_called_as_a_column_is_no_candidate() -> None:
     ["accuracy", "mAP50", "f1-measure-overall", "macro avg.f1-score", "tokens_per_s", "chrF2", "negLogLoss", "R2Score"],
 )
 def test_a_score_is_no_error(name: str) -> None:
-    check_sign(name)
+    check_metric_sign(name)
 
 
 @pytest.mark.parametrize(
@@ -529,8 +529,8 @@ def test_a_score_is_no_error(name: str) -> None:
 )
 def test_a_log_loss_is_a_loss_and_its_negative_is_not(name: str) -> None:
     with pytest.raises(FiestaError, match="usually minimized"):
-        check_sign(name)
-    check_sign(f"neg_{name}")
+        check_metric_sign(name)
+    check_metric_sign(f"neg_{name}")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
+from fiesta_allennlp.selection.jsonnet import apply_overrides, read_jsonnet
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import candidate_of
 from fiesta_allennlp.trainings.config import (
@@ -78,15 +78,15 @@ def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
 def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
     config = {"a": [1, {"b.c": {"d": 2}}], "e": 3}
     changed = {"a": [5, {"b.c": {"d": 4}}], "e": 3, "new": 6}
-    assert with_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
+    assert apply_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
     assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
     for path, missing in (("f.g", "f"), ("a.2", "2")):
         with pytest.raises(ValueError, match=f"override '{path}', because the config has no key '{missing}'"):
-            with_overrides(config, {path: 1})
+            apply_overrides(config, {path: 1})
     with pytest.raises(ConfigError, match=r"^here: .*'modle'. Did you mean 'model'\?"):
-        read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', where="here")
+        read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', label="here")
     with pytest.raises(ConfigError, match="overrides must be an object"):
-        read_jsonnet("{}", overrides="[5]", where="here")
+        read_jsonnet("{}", overrides="[5]", label="here")
 
 
 @pytest.mark.parametrize(

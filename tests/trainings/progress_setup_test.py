@@ -14,7 +14,7 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import trial_table
 from fiesta_allennlp.selection.progress import PEAK_MEMORY
 from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, Notify
-from fiesta_allennlp.trainings.select import Trainings
+from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import until
 
@@ -68,7 +68,7 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     history = History(("a", "b"), tuple(finished(directory, ("a", 0.5), ("b", 0.4))))
     settings = Settings(candidates=("a.jsonnet", "b.jsonnet"), keep="best")
     selection: Any = SimpleNamespace(settings=settings, directory=directory)
-    Trainings.conclude(selection, history, Decision(best, stopped_by=stopped_by))
+    TrainingSelection.conclude(selection, history, Decision(best, stopped_by=stopped_by))
     assert there(tmp_path) == kept
 
 

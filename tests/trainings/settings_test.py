@@ -16,7 +16,13 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.selection import environment
-from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options, typed_options
+from fiesta_allennlp.selection.options import (
+    add_options,
+    changed_options,
+    command_words,
+    settings_to_json,
+    typed_options,
+)
 from fiesta_allennlp.selection.settings import settings_from_file
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import StoppingRule
@@ -32,16 +38,16 @@ TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "early_looks", "m
 
 @pytest.mark.parametrize("strategy", ["top_two", {"type": "top_two"}])
 def test_a_default_that_is_typed_decides_nothing_else(strategy: Any) -> None:
-    assert Settings(strategy=strategy, **TYPED).deciding() == Settings().deciding()
+    assert Settings(strategy=strategy, **TYPED).decision_options() == Settings().decision_options()
 
 
 def test_what_decides_has_the_defaults_of_the_strategy() -> None:
-    told, built = Settings().deciding(), cast(FixedConfidence, build_strategy(Settings(), ["a", "b"]))
+    told, built = Settings().decision_options(), cast(FixedConfidence, build_strategy(Settings(), ["a", "b"]))
     assert (told["confidence"], told["margin"]) == (built.confidence, built.margin)
     assert isinstance(built.stop, StoppingRule.by_name(told["stop"]["type"]))
     with_budget = {**told, "strategy": {"type": "sequential_halving"}, "budget": 30, "confidence": None}
-    assert Settings(budget=30).deciding() == with_budget
-    assert Settings(max_hours=3.0).deciding() == {**told, "max_hours": 3.0}
+    assert Settings(budget=30).decision_options() == with_budget
+    assert Settings(max_hours=3.0).decision_options() == {**told, "max_hours": 3.0}
 
 
 ON_RAY = {"executor": "ray", "ray_address": "local", "workers": 4}
@@ -63,7 +69,7 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
 def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, merged: Dict[str, Any]) -> None:
     found = Settings.of(*layers)
     assert found == Settings(**merged)
-    assert Settings.of(json.loads(json.dumps(as_json(found)))) == found
+    assert Settings.of(json.loads(json.dumps(settings_to_json(found)))) == found
 
 
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -130,7 +136,7 @@ def test_options_become_the_strategys_config() -> None:
 def test_what_decides_the_scores_must_not_change() -> None:
     """An option that is newer than the selection had its default there."""
     before = {"metric": "accuracy", "split_ratios": [0.64, 0.16, 0.2]}
-    old = {name: value for name, value in as_json(Settings.of(before)).items() if name != "group_by"}
+    old = {name: value for name, value in settings_to_json(Settings.of(before)).items() if name != "group_by"}
     assert changed_options(old, Settings.of(before, {"workers": 8, "confidence": 0.99})) == []
     changes = {"metric": "f1", "split_ratios": (0.6, 0.2, 0.2), "group_by": "id"}
     assert changed_options(old, Settings.of(before, changes)) == [
@@ -203,9 +209,9 @@ def test_options_are_typed_and_typed_again() -> None:
     assert settings.split_ratios == (0.64, 0.16, 0.2)
     expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
     assert settings.executor_params() == expected
-    assert Settings.of(as_json(settings)).executor_params() == expected
+    assert Settings.of(settings_to_json(settings)).executor_params() == expected
     assert typed_options(parser.parse_args(["--entropy", "5"]), Settings) == {"seed": 5}
-    again = as_typed(replace(settings, candidates=("a",)), positional="candidates")
+    again = command_words(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
 
 

@@ -203,7 +203,7 @@ class BestSoFar(ReportFigure):
         axes.plot(runs, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
         axes.step(runs, screening.best_so_far, where="post", color=shared.BEST, linewidth=1.6, label="best so far")
         shared.set_whole_numbers(axes, 6)
-        _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.text}")
+        _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.display_name}")
         return figure
 
     def caption(self, report: Report) -> str:
@@ -237,7 +237,7 @@ class ParetoFront(ReportFigure):
         axes.plot(screening.run_seconds, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
         line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
         axes.step(*zip(*line, strict=True), "o-", where="post", color=shared.BEST, markersize=5, label="Pareto front")
-        _label_axes(axes, "seconds of the run", f"validation {screening.metric.text}")
+        _label_axes(axes, "seconds of the run", f"validation {screening.metric.display_name}")
         return figure
 
     def caption(self, report: Report) -> str:

@@ -77,7 +77,7 @@ def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_
     choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
 ) -> None:
     """After its first answers, for 12 requests or for ever."""
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8 if comes_back else (0.01, 0.01))
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.RETRY_PAUSES", (0.01,) * 8 if comes_back else (0.01, 0.01))
     with serving(Endpoint(wrong=20)) as endpoint:
         endpoint.down = range(5, 17 if comes_back else 10**6)
         web = choices.endpoint("web", url=endpoint.url, wait=0.001, retries=2, cost=1.0)
