@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
-from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
+from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
@@ -60,7 +60,7 @@ def select(
     Raises:
         FiestaError: if a setting, a config, the data or the directory is invalid.
     """
-    refuse_to_be_imported()
+    check_main_guard()
     options = _as_typed(settings, candidates, into="candidates")
     path = Path(directory)
     run_select(options, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
@@ -94,7 +94,7 @@ def search(
     Raises:
         FiestaError: if a setting, the template, the space, the data or the directory is invalid.
     """
-    refuse_to_be_imported()
+    check_main_guard()
     options = _as_typed(settings, (), into="candidates")
     if template:
         options["template"] = str(template)

@@ -144,7 +144,7 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
     """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
     monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setattr("fiesta_allennlp.executors.slurm.SECONDS_BETWEEN_QUESTIONS", 0.5)
+    monkeypatch.setattr("fiesta_allennlp.executors.slurm.QUERY_INTERVAL_SECONDS", 0.5)
     return slurm_daemons
 
 

@@ -11,7 +11,7 @@ from pebble import ProcessExpired
 
 from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.isolation.fork_server import NO_GUARD, plain_cause
+from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, process_error
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun
 from fiesta_allennlp.tables.sources import PRESETS
@@ -136,4 +136,4 @@ def test_a_script_without_a_guard_is_told_what_to_write() -> None:
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
     with pytest.raises(ConfigError, match="__main__"):
-        plain_cause(ProcessExpired("it ended", code=NO_GUARD))
+        process_error(ProcessExpired("it ended", code=EXIT_WITHOUT_GUARD))

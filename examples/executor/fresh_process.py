@@ -14,8 +14,7 @@ from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
-from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation.process_tree import SESSION, end_tree, name_session
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -23,8 +22,8 @@ RUN = """import pickle, sys
 from pathlib import Path
 from fiesta_allennlp.isolation import process_tree, worker
 process_tree.die_with_parent()
-work = pickle.load(sys.stdin.buffer)
-Path(sys.argv[1]).write_bytes(pickle.dumps(worker.evaluate_here(work)))
+task = pickle.load(sys.stdin.buffer)
+Path(sys.argv[1]).write_bytes(pickle.dumps(worker.evaluate_task(task)))
 """
 
 
@@ -34,43 +33,43 @@ class FreshProcessExecutor(QueueingExecutor):
 
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
-        self.slots = self._workers if isinstance(self._workers, int) else os.cpu_count() or 1
+        self.slots = self.workers if isinstance(self.workers, int) else os.cpu_count() or 1
 
     def describe(self) -> str:
         return f"{self.slots} at a time, each in a fresh Python"
 
-    def _start(self, evaluator: Evaluator, request: Request) -> None:
-        (directory := self._directory.evaluation(request.name)).mkdir(parents=True, exist_ok=True)
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        (directory := self.directory.evaluation(request.name)).mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-c", RUN, directory / "outcome.pickle"]
         variables = {**os.environ, SESSION: name_session()}  # by which `end_tree` finds what the run has started
         process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, start_new_session=True)
-        process.stdin.write(pickle.dumps(self._work(evaluator, request, directory)))
+        process.stdin.write(pickle.dumps(self.task_for(evaluator, request, directory)))
         process.stdin.close()
-        self._running[process] = Running(evaluator, Begun.now(request))
+        return process
 
-    def _wait(self, timeout: Optional[float]) -> Any:
-        end = time.monotonic() + (math.inf if timeout is None else timeout)
-        while (now := time.monotonic()) <= end:
-            for process, running in self._running.items():
-                if process.poll() is not None or now > running.begun.start + (self._time_limit or math.inf):
+    def wait_for_run(self, timeout: Optional[float]) -> Any:
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while (now := time.monotonic()) <= deadline:
+            for process, run in self.active_runs.items():
+                if process.poll() is not None or now > run.start.monotonic_start + (self.time_limit or math.inf):
                     return process
             time.sleep(0.02)
         return None
 
-    def _outcome(self, done: Any, running: Running) -> Outcome:
-        late = done.poll() is None
-        self._stop({done: running})
-        path = Path(done.args[-1])
-        if late or not path.exists():
-            how = ("timeout", "ran too long") if late else ("killed", f"ended with status {done.returncode}")
-            return self._with_log(running.begun.failed(*how))
+    def read_outcome(self, process: Any, run: ActiveRun) -> Outcome:
+        is_late = process.poll() is None
+        self.stop_runs({process: run})
+        path = Path(process.args[-1])
+        if is_late or not path.exists():
+            reason = ("timeout", "ran too long") if is_late else ("killed", f"ended with status {process.returncode}")
+            return run.start.failure(*reason)
         outcome = pickle.loads(path.read_bytes())
         path.unlink()
         if isinstance(outcome, Failure):  # with its times, which the run does not know
-            outcome = running.begun.failed(outcome.kind, outcome.error)
-        return self._with_log(outcome)
+            outcome = run.start.failure(outcome.kind, outcome.error)
+        return outcome
 
-    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        for process in unwanted:
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        for process in runs:
             end_tree(process.pid)
             process.wait()

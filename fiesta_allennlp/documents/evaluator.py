@@ -18,7 +18,7 @@ from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.base import STOPPED, System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.isolation.fork_server import SECONDS_TO_STOP, Begun
+from fiesta_allennlp.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
 
 
 class Station:
@@ -158,7 +158,7 @@ class ThreadExecutor(Executor):
         self._unfinished.clear()
         for _ in self._threads:
             self._tasks.put(None)
-        end = time.monotonic() + SECONDS_TO_STOP
+        end = time.monotonic() + STOP_TIMEOUT_SECONDS
         self._on_stop()
         for thread in self._threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
@@ -170,13 +170,13 @@ class ThreadExecutor(Executor):
                 self._outcomes.put(self._outcome(evaluator, request))
 
     def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:
-        begun = Begun.now(request)
+        begun = RunStart.now(request)
         try:
             return evaluator.evaluate(request, self._directory.evaluation(request.name))
         except StoreError as error:
             return error  # nothing can be written down any more, which ends the selection
         except Exception as error:
-            return begun.failed(_kind(error), describe(error))
+            return begun.failure(_kind(error), describe(error))
 
 
 def _kind(error: Exception) -> str:

@@ -9,11 +9,11 @@ from joblib import cpu_count
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
+from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_for_parent
+from fiesta_allennlp.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
 
-MOST_DEATHS = 2
+MAX_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""
 
 
@@ -36,44 +36,46 @@ class ProcessExecutor(QueueingExecutor):
 
     def __init__(self, directory: RunDirectory, *, cuda_devices: Optional[List[str]] = None, **common: Any) -> None:
         super().__init__(directory, **common)
-        self.slots = num_workers(self._workers, self._num_threads, len(cuda_devices) if cuda_devices else None)
+        self.slots = num_workers(self.workers, self.num_threads, len(cuda_devices) if cuda_devices else None)
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
+        self._device_by_run: Dict[Any, Optional[str]] = {}
         directory.root.mkdir(parents=True, exist_ok=True)
-        self._context = fork_server.start_fork_server(self._num_threads, self._packages)
+        self._context = fork_server.start_fork_server(self.num_threads, self.packages)
 
     def describe(self) -> str:
         devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
-        threads = f"{self._num_threads} CPU thread{'s' if self._num_threads > 1 else ''}"
+        threads = f"{self.num_threads} CPU thread{'s' if self.num_threads > 1 else ''}"
         return f"{self.slots} at a time on this machine, each with {threads}{devices}"
 
-    def _start(self, evaluator: Evaluator, request: Request) -> None:
-        load = Counter(running.device for running in self._running.values())
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        self._device_by_run = {run: self._device_by_run[run] for run in self.active_runs}
+        load = Counter(self._device_by_run.values())
         device = min(self._devices, key=lambda device: load[device], default=None)  # the one with the fewest runs
-        directory = self._directory.evaluation(request.name)
+        directory = self.directory.evaluation(request.name)
         with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
             directory.parent.mkdir(exist_ok=True)
             directory.mkdir()
-        work = self._work(evaluator, request, directory, device=device)
-        call = fork_server.in_process(
-            evaluate_here, self._context, name=fork_server.worker_name(request), timeout=self._time_limit
+        task = self.task_for(evaluator, request, directory, device=device)
+        call = fork_server.as_process_call(
+            evaluate_task, self._context, name=fork_server.worker_process_name(request), timeout=self.time_limit
         )
-        self._running[call(work)] = Running(evaluator, fork_server.Begun.now(request), device)
+        self._device_by_run[run := call(task)] = device
+        return run
 
-    def _wait(self, timeout: Optional[float]) -> Any:
-        ended, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
+    def wait_for_run(self, timeout: Optional[float]) -> Any:
+        ended, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
         return next(iter(ended), None)
 
-    def _outcome(self, future: Any, running: Running) -> Outcome:
-        return self._with_log(fork_server.outcome_of(future, running.begun, time_limit=self._time_limit))
+    def read_outcome(self, future: Any, run: ActiveRun) -> Outcome:
+        return fork_server.outcome_of_future(future, run.start, time_limit=self.time_limit)
 
-    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        fork_server.stop_all(
-            list(unwanted), names=[fork_server.worker_name(running.begun.request) for running in unwanted.values()]
-        )
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        names = [fork_server.worker_process_name(run.start.request) for run in runs.values()]
+        fork_server.stop_workers(list(runs), names=names)
 
-    def _end(self, running: Mapping[Any, Running]) -> None:
-        fork_server.stop_all(list(running))
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        fork_server.stop_workers(list(runs))
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
@@ -85,17 +87,17 @@ def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optiona
     return num_fitting if num_devices is None else min(num_fitting, num_devices)
 
 
-def run_apart(
-    work: Callable[..., Any],
+def run_in_processes(
+    function: Callable[..., Any],
     tasks: Dict[str, Tuple[Any, ...]],
     *,
     logs: Dict[str, Path],
     settings: WorkerSettings,
-    at_once: int = 1,
+    max_parallel: int = 1,
     on_done: Callable[[str], None] = lambda name: None,
 ) -> Dict[str, Any]:
-    """Call `work` once for each task in its own process, `at_once` at a time, and again if a signal ended the process.
-    Return results, or exceptions, by name in the order of the tasks."""
+    """Call `function` once for each task in its own process, `max_parallel` at a time, and again if a signal ended the
+    process. Return results, or exceptions, by name in the order of the tasks."""
     context = fork_server.start_fork_server(settings.num_threads, settings.packages)
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -104,20 +106,20 @@ def run_apart(
     running: Dict[Any, str] = {}
     try:
         while queued_names or running:
-            while queued_names and len(running) < at_once:
+            while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
-                call = fork_server.in_process(run_for_parent, context)
-                running[call(work, *tasks[name], log=logs[name], settings=settings)] = name
+                call = fork_server.as_process_call(call_for_parent, context)
+                running[call(function, *tasks[name], log=logs[name], settings=settings)] = name
             ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended_futures:
                 name = running.pop(future)
                 error = future.exception()
-                if fork_server.was_killed(error) and num_deaths[name] < MOST_DEATHS:
+                if fork_server.was_killed(error) and num_deaths[name] < MAX_DEATHS:
                     num_deaths[name] += 1
                     queued_names.append(name)
                     continue
-                results[name] = future.result() if error is None else fork_server.plain_cause(error)
+                results[name] = future.result() if error is None else fork_server.process_error(error)
                 on_done(name)
     finally:
-        fork_server.stop_all(list(running))
+        fork_server.stop_workers(list(running))
     return {name: results[name] for name in tasks}

@@ -16,8 +16,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.isolation.fork_server import Begun
-from fiesta_allennlp.isolation.worker import Work, WorkerSettings
+from fiesta_allennlp.isolation.fork_server import RunStart
+from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -26,16 +26,19 @@ MAX_LOSSES = 10
 
 
 @dataclass(frozen=True)
-class Running:
-    """A run under way, and the CUDA device that it was given, if any."""
+class ActiveRun:
+    """A run under way."""
 
     evaluator: Evaluator
-    begun: Begun
-    device: Optional[str] = None
+    start: RunStart
 
 
 class QueueingExecutor(Executor, ABC):
     """Starts runs in the order in which they were submitted, `slots` at once; the others wait in a queue.
+
+    A subclass sets `slots`, and has the methods `start_run`, `wait_for_run`, `read_outcome` and `stop_runs`, and
+    `shut_down` if it has more to end than its runs. It may use the arguments as attributes, and `active_runs`, which
+    has the runs under way by handle.
 
     Args:
         directory: the run directory, on this machine. With Slurm it is on the shared file system.
@@ -58,89 +61,110 @@ class QueueingExecutor(Executor, ABC):
         num_threads: int = 1,
         packages: Tuple[str, ...] = (),
     ) -> None:
-        check_above_zero(workers=workers, threads_per_worker=num_threads, time_limit=time_limit)
-        self._directory, self._workers = directory, workers
-        self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
+        check_positive(workers=workers, threads_per_worker=num_threads, time_limit=time_limit)
+        self.directory, self.workers = directory, workers
+        self.time_limit, self.num_threads, self.packages = time_limit, num_threads, packages
         self._queue: Deque[Tuple[Evaluator, Request]] = deque()
-        self._running: Dict[Any, Running] = {}
+        self.active_runs: Dict[Any, ActiveRun] = {}
         self._num_losses: Counter[Request] = Counter()
 
     @abstractmethod
-    def _start(self, evaluator: Evaluator, request: Request) -> None:
-        """Start a run and add it to `_running`, by a key that `_wait` can wait for."""
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        """Start a run without waiting for it. Return its handle: a hashable object by which the other methods know it.
+
+        Called when a slot is free. The directory of an earlier attempt is deleted before.
+        """
 
     @abstractmethod
-    def _wait(self, timeout: Optional[float]) -> Optional[Any]:
-        """Return a key of `_running` that is done; None after `timeout` seconds."""
+    def wait_for_run(self, timeout: Optional[float]) -> Optional[Any]:
+        """Wait for one of the `active_runs`, of which there is at least one. Return its handle once it has ended, or
+        None after `timeout` seconds."""
 
     @abstractmethod
-    def _outcome(self, key: Any, running: Running) -> Optional[Outcome]:
-        """Return the outcome of a run; None to start it again."""
+    def read_outcome(self, handle: Any, run: ActiveRun) -> Optional[Outcome]:
+        """Return the outcome of a run that has ended; None to start it again.
+
+        Called once, with the handle that `wait_for_run` returned, when the run is not among the `active_runs` any more.
+        `run.start.failure` makes the `Failure` of a run that left no outcome. `retry_lost` decides about a run that
+        ended with its machine. A failure's log is kept afterwards.
+        """
 
     @abstractmethod
-    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """End runs that have left `_running`."""
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        """Stop these runs with all that they have started. They are not among the `active_runs` any more.
 
-    def _end(self, running: Mapping[Any, Running]) -> None:
-        """End these runs, and all that the executor has started."""
-        self._stop(running)
+        Called for runs that are not wanted any more, and by `shut_down`.
+        """
+
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        """Stop these runs, and end all that the executor has started. Called when the executor is closed, which may be
+        more than once."""
+        self.stop_runs(runs)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._queue.append((evaluator, request))
-        self._start_queued()
+        self.fill_slots()
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        while self._running:
-            key = self._wait(timeout)
-            if key is None:
+        while self.active_runs:
+            handle = self.wait_for_run(timeout)
+            if handle is None:
                 return
-            running = self._running.pop(key)
-            outcome = self._outcome(key, running)
+            run = self.active_runs.pop(handle)
+            outcome = self.read_outcome(handle, run)
             if outcome is None:
-                self._queue.appendleft((running.evaluator, running.begun.request))
-            self._start_queued()
+                self._queue.appendleft((run.evaluator, run.start.request))
+            self.fill_slots()
             if outcome is not None:
-                yield outcome
+                yield self._with_log(outcome)
 
     def abandon(self, requests: Sequence[Request]) -> None:
         unwanted = set(requests)
         self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
-        stopped = {key: running for key, running in self._running.items() if running.begun.request in unwanted}
-        for key in stopped:
-            del self._running[key]
-        self._stop(stopped)
-        self._start_queued()
+        stopped = {handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted}
+        for handle in stopped:
+            del self.active_runs[handle]
+        self.stop_runs(stopped)
+        self.fill_slots()
 
     def close(self) -> None:
         self._queue.clear()
-        running, self._running = self._running, {}
-        self._end(running)
+        runs, self.active_runs = self.active_runs, {}
+        self.shut_down(runs)
 
-    def _start_queued(self) -> None:
-        while self._queue and len(self._running) < self.slots:
+    def fill_slots(self) -> None:
+        """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
+        while self._queue and len(self.active_runs) < self.slots:
             evaluator, request = self._queue.popleft()
-            shutil.rmtree(self._directory.evaluation(request.name), ignore_errors=True)
-            self._start(evaluator, request)
+            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)
+            self.adopt_run(self.start_run(evaluator, request), evaluator, request)
 
-    def _work(self, evaluator: Evaluator, request: Request, directory: Path, device: Optional[str] = None) -> Work:
-        """Describe a run that is made in `directory`, on a machine with the files in the same places."""
-        return Work(
+    def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
+        """Add a run that is under way to the `active_runs`, as one that an earlier session started."""
+        self.active_runs[handle] = ActiveRun(evaluator, RunStart.now(request))
+
+    def task_for(
+        self, evaluator: Evaluator, request: Request, directory: Path, *, device: Optional[str] = None
+    ) -> RunTask:
+        """Return the task of a run in `directory`, which `evaluate_task` makes in a fresh process on a machine with the
+        files in the same places. `device` is the CUDA device that it sees; None for all."""
+        return RunTask(
             evaluator=pickle.dumps(evaluator),
-            places={},
+            local_paths={},
             request=request,
             directory=directory,
-            log=directory / self._directory.evaluation_log(request.name).name,
-            settings=WorkerSettings(self._num_threads, self._packages, device="" if self.hides_gpus else device),
-            time_limit=self._time_limit,
+            log=directory / self.directory.evaluation_log(request.name).name,
+            settings=WorkerSettings(self.num_threads, self.packages, device="" if self.hides_gpus else device),
+            time_limit=self.time_limit,
         )
 
-    def _lost(self, running: Running, reason: str) -> Optional[Failure]:
+    def retry_lost(self, run: ActiveRun, reason: str) -> Optional[Failure]:
         """Return None to start a run again that was lost with its machine or job, because that says nothing about its
-        candidate; but a failure if it is lost time and again."""
-        request = running.begun.request
+        candidate; but a failure if it is lost time and again. `read_outcome` may return the result."""
+        request = run.start.request
         self._num_losses[request] += 1
         if self._num_losses[request] % MAX_LOSSES == 0:
-            return running.begun.failed("killed", f"lost {MAX_LOSSES} times: {reason}")
+            return run.start.failure("killed", f"lost {MAX_LOSSES} times: {reason}")
         logger.warning("%s was lost: %s; starting it again", request.name, reason)
         return None
 
@@ -151,28 +175,28 @@ class QueueingExecutor(Executor, ABC):
             return outcome
         name = outcome.request.name
         try:
-            for path in self._directory.large_files(name):
+            for path in self.directory.large_files(name):
                 delete(path)
-            logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
+            logs = (self.directory.failure_log(name, attempt) for attempt in count(1))
             log_copy = next(log for log in logs if not log.exists())
             log_copy.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
-            shorten_log(self._directory.evaluation_log(name))
+            shorten_log(self.directory.evaluation_log(name))
             with atomic_replacement(log_copy) as temporary_path:
-                shutil.copyfile(self._directory.evaluation_log(name), temporary_path)
+                shutil.copyfile(self.directory.evaluation_log(name), temporary_path)
         except OSError as error:
             logger.warning("cannot keep the log of %s: %s", name, error)
             return outcome
-        return replace(outcome, log_path=str(log_copy.relative_to(self._directory.root)))
+        return replace(outcome, log_path=str(log_copy.relative_to(self.directory.root)))
 
 
-def check_above_zero(**numbers: Any) -> None:
+def check_positive(**numbers: Any) -> None:
     """Refuse values of options that are numbers, but not above 0."""
     for name, value in numbers.items():
         if isinstance(value, (int, float)) and not value > 0:
             raise ConfigError(f"--{name.replace('_', '-')} must be above 0 but got {value}.")
 
 
-def import_for(executor: str, library: str) -> Any:
+def import_library(executor: str, library: str) -> Any:
     """Import an optional library that an executor needs."""
     try:
         return import_module(library)

@@ -25,62 +25,62 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, des
 from fiesta_allennlp.core.files import PART_SUFFIX
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running, check_above_zero, import_for
-from fiesta_allennlp.isolation.fork_server import Begun, make, start_fork_server
-from fiesta_allennlp.isolation.worker import DISK_FULL_ERRORS, Work
+from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor, check_positive, import_library
+from fiesta_allennlp.isolation.fork_server import make_run, start_fork_server
+from fiesta_allennlp.isolation.worker import DISK_FULL_ERRORS, RunTask
 
 
 @dataclass(frozen=True)
-class NodeWork:
+class NodeTask:
     """A run for any node.
 
-    `work` is the run as the driver's machine would make it. `current_directory` is the driver's, and is taken if the
-    node has it too. The node must have the files that are `needed`. `sent` are files as Ray object references, by their
-    path on the driver's machine.
+    `task` is the run as the driver's machine would make it. `current_directory` is the driver's, and is taken if the
+    node has it too. The node must have the files that are `required_files`. `sent_files` are files as Ray object
+    references, by their path on the driver's machine.
     """
 
-    work: Work
+    task: RunTask
     current_directory: str
-    needed: Tuple[str, ...]
-    sent: Mapping[str, Any]
+    required_files: Tuple[str, ...]
+    sent_files: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Returned:
+class NodeResult:
     """An outcome, and the files of the run's directory by their path below it."""
 
     outcome: Outcome
     files: Mapping[str, bytes]
 
 
-def evaluate_on_node(node_work: NodeWork) -> Returned:
+def evaluate_on_node(node_task: NodeTask) -> NodeResult:
     """Make one run in a fresh process, in a directory of this node that is deleted afterwards."""
-    for path in node_work.needed:
+    for path in node_task.required_files:
         if not os.path.exists(path):  # which is not the candidate's fault
             raise DataError(
                 f"{path} does not exist on node {socket.gethostname()}. Copy it there, to the same path, or send the "
                 "data with --ship-data."
             )
-    if os.path.isdir(node_work.current_directory):
-        os.chdir(node_work.current_directory)
+    if os.path.isdir(node_task.current_directory):
+        os.chdir(node_task.current_directory)
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
     with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
-        work, directory = node_work.work, scratch / "run"
+        task, directory = node_task.task, scratch / "run"
         directory.mkdir()
-        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.settings.device is None else work.settings.device
-        node_local_work = replace(
-            work,
-            places=_unpack(node_work.sent, scratch / "sent"),
+        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if task.settings.device is None else task.settings.device
+        local_task = replace(
+            task,
+            local_paths=_write_sent_files(node_task.sent_files, scratch / "sent"),
             directory=directory,
-            log=directory / work.log.name,
-            settings=replace(work.settings, device=device),
+            log=directory / task.log.name,
+            settings=replace(task.settings, device=device),
         )
-        outcome = make(node_local_work, start_fork_server(work.settings.num_threads, work.settings.packages))
+        outcome = make_run(local_task, start_fork_server(task.settings.num_threads, task.settings.packages))
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
             below_text = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{below_text}")
         files = [path for path in directory.rglob("*") if path.is_file()]
-        return Returned(outcome, {str(path.relative_to(directory)): path.read_bytes() for path in files})
+        return NodeResult(outcome, {str(path.relative_to(directory)): path.read_bytes() for path in files})
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def scratch_directory(root: Path) -> Iterator[Path]:
         in_use.release()
 
 
-def _unpack(references: Mapping[str, Any], directory: Path) -> Dict[str, str]:
+def _write_sent_files(references: Mapping[str, Any], directory: Path) -> Dict[str, str]:
     """Write the files that came along into `directory`, and return their new paths by the old ones. Names keep their
     endings, because readers may go by them."""
     import ray
@@ -126,9 +126,9 @@ logger = logging.getLogger(__name__)
 GIB = 2**30
 
 
-def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
+def check_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
     """Return what each run takes, by Ray's names, with memory in bytes."""
-    check_above_zero(cpus_per_evaluation=cpus, memory_per_evaluation=memory)
+    check_positive(cpus_per_evaluation=cpus, memory_per_evaluation=memory)
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
         raise ConfigError(
             f"--gpus-per-evaluation must be between 0 and 1, or an integer greater than 1, but got {gpus}."
@@ -140,11 +140,11 @@ def connect(ray: Any, address: str) -> None:
     """Connect to a cluster, or start one here without statistics and dashboard."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local":
-        _set_token()
-    started_here = {"include_dashboard": False} if address == "local" else {}
+        _set_auth_token()
+    local_options = {"include_dashboard": False} if address == "local" else {}
     try:
-        with _own_signals():
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **started_here)
+        with _keeping_sigterm_handler():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **local_options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"--ray-address {address}: cannot connect to a Ray cluster: {describe(error)}. Start one with "
@@ -152,7 +152,7 @@ def connect(ray: Any, address: str) -> None:
         ) from error
 
 
-def _set_token() -> None:
+def _set_auth_token() -> None:
     """Give a new cluster its own token unless the user has one: Ray would write one that everybody on the machine can
     read. Only processes of this user find it in the environment."""
     user_tokens = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
@@ -161,16 +161,16 @@ def _set_token() -> None:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
+def _keeping_sigterm_handler() -> Iterator[None]:
     """Keep this process's handler of SIGTERM, which Ray replaces when it starts: a selection ends on it in order."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGTERM)
+    original_handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, original_handler)
 
 
 @Executor.register("ray")
@@ -217,12 +217,12 @@ class RayExecutor(QueueingExecutor):
         **common: Any,
     ) -> None:
         super().__init__(directory, **common)
-        cpus = float(self._num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
-        self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
+        cpus = float(self.num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
+        self._resources = check_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
         self.hides_gpus = not self._resources["GPU"]
         self._ship_data = ship_data
-        self._sent_files: Dict[str, Any] = {}
-        self._ray = import_for("ray", "ray")
+        self._references: Dict[str, Any] = {}
+        self._ray = import_library("ray", "ray")
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
             connect(self._ray, ray_address)
@@ -230,8 +230,9 @@ class RayExecutor(QueueingExecutor):
             self._task = self._make_task()
             if not self._num_fitting():
                 raise ConfigError(
-                    f"no node of the Ray cluster has room for a run, which needs {self._needs()}. Add a larger node, "
-                    "or request less with --cpus-per-evaluation, --gpus-per-evaluation or --memory-per-evaluation."
+                    f"no node of the Ray cluster has room for a run, which needs {self._resources_text()}. Add a "
+                    "larger node, or request less with --cpus-per-evaluation, --gpus-per-evaluation or "
+                    "--memory-per-evaluation."
                 )
             self._count_slots()
         except BaseException:
@@ -240,10 +241,12 @@ class RayExecutor(QueueingExecutor):
 
     def describe(self) -> str:
         num_nodes = len(self._nodes())
-        return f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._needs()}"
+        return (
+            f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._resources_text()}"
+        )
 
-    def _end(self, running: Mapping[Any, Running]) -> None:
-        self._stop(running)
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        self.stop_runs(runs)
         if self._connected_here and self._ray.is_initialized():
             self._ray.shutdown()
 
@@ -257,7 +260,7 @@ class RayExecutor(QueueingExecutor):
         node_resources = [node["Resources"] for node in self._nodes()]
         return sum(min(int(node.get(name, 0.0) / needed[name] + 1e-9) for name in needed) for node in node_resources)
 
-    def _needs(self) -> str:
+    def _resources_text(self) -> str:
         amounts = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
         return ", ".join(f"{amount:g} {name}" for name, amount in amounts.items() if amount)
 
@@ -273,56 +276,55 @@ class RayExecutor(QueueingExecutor):
             scheduling_strategy="SPREAD",
         )(evaluate_on_node)
 
-    def _start(self, evaluator: Evaluator, request: Request) -> None:
-        task = self._task.options(name=request.name).remote(self._node_work(evaluator, request))
-        self._running[task] = Running(evaluator, Begun.now(request))
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        return self._task.options(name=request.name).remote(self._describe_task(evaluator, request))
 
-    def _wait(self, timeout: Optional[float]) -> Any:
-        ended_tasks, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+    def wait_for_run(self, timeout: Optional[float]) -> Any:
+        ended_tasks, _ = self._ray.wait(list(self.active_runs), num_returns=1, timeout=timeout)
         return ended_tasks[0] if ended_tasks else None
 
-    def _outcome(self, task: Any, running: Running) -> Optional[Outcome]:
-        outcome = self._received(task, running)
+    def read_outcome(self, task: Any, run: ActiveRun) -> Optional[Outcome]:
+        outcome = self._read_result(task, run)
         self._count_slots()
         return outcome
 
-    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
         """End these tasks without waiting. The run's process ends with Ray's worker."""
-        for task in unwanted:
+        for task in runs:
             if self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
     def _count_slots(self) -> None:
         """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
-        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._num_fitting())
+        self.slots = self.workers if isinstance(self.workers, int) else max(1, self._num_fitting())
 
-    def _ships(self, path: str) -> bool:
+    def _should_ship(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
 
-    def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
+    def _describe_task(self, evaluator: Evaluator, request: Request) -> NodeTask:
         """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
         too."""
-        sent_paths = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
+        sent_paths = [*filter(self._should_ship, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent_paths:
-            if path not in self._sent_files:
-                self._sent_files[path] = self._ray.put(Path(path).read_bytes())
+            if path not in self._references:
+                self._references[path] = self._ray.put(Path(path).read_bytes())
         needed = tuple(path for path in evaluator.files(request) if os.path.exists(path) and path not in sent_paths)
-        return NodeWork(
-            self._work(evaluator, request, self._directory.evaluation(request.name)),
+        return NodeTask(
+            self.task_for(evaluator, request, self.directory.evaluation(request.name)),
             current_directory=os.getcwd(),
-            needed=needed,
-            sent={path: self._sent_files[path] for path in sent_paths},
+            required_files=needed,
+            sent_files={path: self._references[path] for path in sent_paths},
         )
 
-    def _received(self, task: Any, running: Running) -> Optional[Outcome]:
+    def _read_result(self, task: Any, run: ActiveRun) -> Optional[Outcome]:
         """Return the outcome of a finished task; None if it was lost with its node or Ray's worker. Raise a
         `FiestaError` if this machine's own connection is gone, or the node lacks a data file."""
-        errors, begun = self._ray.exceptions, running.begun
+        errors, start = self._ray.exceptions, run.start
         try:
-            returned = self._ray.get(task)
-            self._write(begun.request, returned.files)
+            result = self._ray.get(task)
+            self._write_files(start.request, result.files)
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
-            return self._lost(running, f"its node or Ray worker ended: {describe(error)}")
+            return self.retry_lost(run, f"its node or Ray worker ended: {describe(error)}")
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
                 f"lost the connection to the Ray cluster: {describe(error)}. Finished runs are safe. Restart the "
@@ -331,16 +333,16 @@ class RayExecutor(QueueingExecutor):
         except errors.RayTaskError as error:
             if isinstance(error.cause, FiestaError):  # raised on the node on purpose
                 raise error.cause from error
-            return begun.failed(_kind(error.cause), describe(error.cause))
+            return start.failure(_failure_kind(error.cause), describe(error.cause))
         except errors.RayError as error:
-            return begun.failed("machine", describe(error))
+            return start.failure("machine", describe(error))
         except OSError as error:
-            return begun.failed(_kind(error), describe(error))
-        return self._with_log(returned.outcome)
+            return start.failure(_failure_kind(error), describe(error))
+        return result.outcome
 
-    def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
+    def _write_files(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""
-        target = self._directory.evaluation(request.name)
+        target = self.directory.evaluation(request.name)
         temporary_path = target.with_name(target.name + PART_SUFFIX)
         shutil.rmtree(temporary_path, ignore_errors=True)
         temporary_path.mkdir(parents=True)
@@ -351,7 +353,7 @@ class RayExecutor(QueueingExecutor):
         os.replace(temporary_path, target)
 
 
-def _kind(error: BaseException) -> str:
+def _failure_kind(error: BaseException) -> str:
     """Return the kind of failure of files that could not be sent, read or written, here or on the node."""
     if not isinstance(error, OSError):
         return "error"

@@ -11,15 +11,15 @@ from typing import Any, Collection, Dict, Mapping, Optional, Union
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
-from fiesta_allennlp.executors.slurm_commands import cancel
-from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, Begun
+from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
+from fiesta_allennlp.executors.slurm_commands import cancel_jobs
+from fiesta_allennlp.isolation.fork_server import POLL_SECONDS
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from fiesta_allennlp.version import __version__
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 3
+QUEUE_FORMAT = 4
 """Changes with the files of the queue, which no other version of the package can read."""
 
 
@@ -29,168 +29,161 @@ class SharedQueueExecutor(QueueingExecutor):
     A job or worker belongs to the selection, not to a single run. A killed command therefore leaves no state behind
     that could be lost: `--recover` finds the queue, the outcomes that arrived since, and the runs that go on. If a run
     is lost with its job or worker, the executor starts it again, and that is not a failure.
+
+    A subclass has the methods `queue_terms`, `open_jobs`, `find_lost_runs` and `close_jobs`. It may use the property
+    `queue`. The handle of a run is its ticket in the queue.
+
+    Args:
+        directory: the run directory, on the shared file system.
+        queue_directory: the directory of the queue.
+        common: arguments of `QueueingExecutor`.
     """
 
-    _queue_directory: Path
-    """The directory of the queue."""
-
-    def __init__(self, directory: RunDirectory, **common: Any) -> None:
+    def __init__(self, directory: RunDirectory, *, queue_directory: Path, **common: Any) -> None:
         super().__init__(directory, **common)
-        self._shared: Optional[RunQueue] = None
+        self._queue_directory = queue_directory
+        self._open_queue: Optional[RunQueue] = None
         self._tickets_under_way: Dict[str, str] = {}
-        self._losses: Dict[str, Any] = {}
-
-    @property
-    @abstractmethod
-    def _own_terms(self) -> Dict[str, Any]:
-        """The terms on which only runs of this executor are made."""
+        self._losses: Dict[str, Union[str, Failure]] = {}
 
     @abstractmethod
-    def _opened(self, shared: RunQueue) -> str:
-        """Prepare for runs once the queue is open. Return a sentence for the user."""
+    def queue_terms(self) -> Dict[str, Any]:
+        """Return what an earlier session must have in common with this one, as plain data, so that this one takes over
+        its queue and jobs. Workers read it too. Called before the queue is opened."""
 
     @abstractmethod
-    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
-        """End the queue, or leave it to the next session with these runs. Return a sentence for the user."""
+    def open_jobs(self) -> str:
+        """Prepare for runs. Return a sentence for the user, or an empty text. Called once the queue is open."""
 
     @abstractmethod
-    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
-        """Return the lost tickets among those in `_running`, with what is known of the loss."""
+    def find_lost_runs(self, taken: Collection[Claim], done: Collection[Claim]) -> Mapping[str, Union[str, Failure]]:
+        """Return the tickets of `active_runs` that no job or worker has any more, each with the end of a sentence about
+        the loss, after which the run starts again; or with the `Failure` that it is.
+
+        Called several times a second while the executor waits, so submit jobs here that the queue needs. `taken` are
+        the claims of all runs that jobs have, `done` of those that have ended. Both were read before.
+        """
 
     @abstractmethod
-    def _loss_reason(self, loss: Any, running: Running) -> Union[str, Failure]:
-        """Return how a run was lost, or the failure that it is."""
-
-    def _note_claims(self, claims: Collection[Claim]) -> None:
-        """Record that these runs have been taken."""
-
-    def _submit_jobs(self) -> None:
-        """Do what is to be done between two looks at the queue."""
+    def close_jobs(self, runs: Mapping[str, ActiveRun]) -> str:
+        """End the queue with its jobs, or leave it to the next session with these runs, which have not ended. Return a
+        sentence for the user, or an empty text. Called when the executor is closed, if the queue is open."""
 
     @property
     def queue_name(self) -> str:
         """The name of the queue and its jobs, which follows from their terms and their place."""
-        return f"fiesta-{hashlib.sha256(json.dumps(self._terms).encode()).hexdigest()[:10]}"
+        return f"fiesta-{hashlib.sha256(json.dumps(self._all_terms()).encode()).hexdigest()[:10]}"
 
-    @property
-    def _terms(self) -> Dict[str, Any]:
-        """All that a session must share with an earlier one to take over its queue, and workers with the session."""
+    def _all_terms(self) -> Dict[str, Any]:
         return {
             "version": __version__,
-            "format": FORMAT,
+            "format": QUEUE_FORMAT,
             "place": str(self._queue_directory.absolute()),
-            "num_threads": self._num_threads,
-            "packages": self._packages,
-            "time_limit": self._time_limit,
-            **self._own_terms,
+            "num_threads": self.num_threads,
+            "packages": self.packages,
+            "time_limit": self.time_limit,
+            **self.queue_terms(),
         }
+
+    @property
+    def queue(self) -> RunQueue:
+        """The queue, which the first use opens."""
+        if self._open_queue is None:
+            self.resume()
+        assert self._open_queue is not None
+        return self._open_queue
 
     def resume(self) -> str:
         """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
         ended to where the selection looks for them. Return a sentence for the user."""
-        shared = RunQueue(self._queue_directory.absolute() / self.queue_name)
-        shared.open(self._terms)
-        shared.withdraw_waiting()
-        claims = shared.taken()  # read first: a run goes from taken to done
-        ended_tickets = shared.take_in(self._directory)
+        queue = RunQueue(self._queue_directory.absolute() / self.queue_name)
+        queue.open(self._all_terms())
+        queue.withdraw_waiting()
+        claims = queue.taken_claims()  # read first: a run goes from taken to done
+        ended_tickets = queue.collect_finished(self.directory)
         self._tickets_under_way = {claim.run: ticket for ticket, claim in claims.items() if ticket not in ended_tickets}
-        self._shared = shared
-        return self._opened(shared)
+        self._open_queue = queue
+        return self.open_jobs()
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self._open()
+        self.queue  # noqa: B018, which finds what is under way
         ticket = self._tickets_under_way.pop(request.name, None)
         if ticket is None:
             super().submit(evaluator, request)
         else:
             logger.info("%s is already under way", request.name)
-            self._running[ticket] = Running(evaluator, Begun.now(request))
+            self.adopt_run(ticket, evaluator, request)
 
-    def _open(self) -> RunQueue:
-        if self._shared is None:
-            self.resume()
-        assert self._shared is not None
-        return self._shared
+    def start_run(self, evaluator: Evaluator, request: Request) -> str:
+        ticket = self.queue.new_ticket(request)
+        self.queue.put(ticket, self.task_for(evaluator, request, self.queue.attempt_directory(ticket)))
+        return ticket
 
-    def _start(self, evaluator: Evaluator, request: Request) -> None:
-        shared = self._open()
-        ticket = shared.ticket_for(request)
-        shared.put(ticket, self._work(evaluator, request, shared.directory(ticket)))
-        self._running[ticket] = Running(evaluator, Begun.now(request))
-
-    def _wait(self, timeout: Optional[float]) -> Optional[Any]:
-        end = float("inf") if timeout is None else time.monotonic() + timeout
+    def wait_for_run(self, timeout: Optional[float]) -> Optional[str]:
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
         for ticket in self._tickets_under_way.values():  # whoever waits has asked for all that is wanted
-            self._open().drop(ticket)
+            self.queue.withdraw(ticket)
         self._tickets_under_way = {}
         while True:
-            ended_ticket = self._ended(self._open())
-            if ended_ticket is not None:
+            ended_ticket = self._find_ended_run()
+            if ended_ticket is not None or time.monotonic() >= deadline:
                 return ended_ticket
-            self._submit_jobs()
-            if time.monotonic() >= end:
-                return None
-            time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
+            time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
 
-    def _ended(self, shared: RunQueue) -> Optional[str]:
-        taken_claims, done_claims = shared.taken(), shared.done()
-        self._note_claims([*taken_claims.values(), *done_claims.values()])
-        ended_ticket = next((ticket for ticket in done_claims if ticket in self._running), None)
-        if ended_ticket is not None:
-            return ended_ticket
-        self._losses = {ticket: loss for ticket, loss in self._losses.items() if ticket in self._running}
+    def _find_ended_run(self) -> Optional[str]:
+        taken_claims, done_claims = self.queue.taken_claims(), self.queue.done_claims()
+        self._losses = {ticket: loss for ticket, loss in self._losses.items() if ticket in self.active_runs}
         if not self._losses:
-            self._losses = self._lost_tickets(taken_claims.values())
-        return next(iter(self._losses), None)
+            self._losses = dict(self.find_lost_runs(taken_claims.values(), done_claims.values()))
+        return next((ticket for ticket in (*self._losses, *done_claims) if ticket in self.active_runs), None)
 
-    def _outcome(self, ticket: Any, running: Running) -> Optional[Outcome]:
-        shared, request = self._open(), running.begun.request
-        claim = shared.done().get(ticket)
+    def read_outcome(self, ticket: str, run: ActiveRun) -> Optional[Outcome]:
+        queue = self.queue
+        claim = queue.done_claims().get(ticket)
         if claim is None:
-            shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
-            shared.refresh()
-            claim = shared.done().get(ticket)  # it may have ended until then
-        loss = self._losses.pop(ticket, None)
-        outcome = self._lost_outcome(ticket, running, loss) if claim is None else shared.outcome(claim)
+            queue.withdraw(ticket)  # a job that goes on all the same, as on a node without a network, stops
+            queue.refresh_listings()
+            claim = queue.done_claims().get(ticket)  # it may have ended until then
+        loss = self._losses.pop(ticket, "")
+        outcome = self._lost_outcome(ticket, run, loss) if claim is None else queue.read_outcome(claim)
         if outcome is None:
             return None
-        shared.keep(ticket, self._directory.evaluation(request.name))
+        queue.move_attempt(ticket, self.directory.evaluation(run.start.request.name))
         if claim is not None:
-            shared.forget(claim)  # the next session takes the run over from its directory
-        return self._with_log(outcome)
+            queue.delete_outcome(claim)  # the next session takes the run over from its directory
+        return outcome
 
-    def _lost_outcome(self, ticket: str, running: Running, loss: Any) -> Optional[Outcome]:
+    def _lost_outcome(self, ticket: str, run: ActiveRun, loss: Union[str, Failure]) -> Optional[Outcome]:
         """Return the outcome of a lost run; None to start it again."""
-        salvaged = running.evaluator.salvage(running.begun.request, self._open().directory(ticket))
-        if salvaged is not None:
-            return salvaged
-        explanation = self._loss_reason(loss, running)
-        return explanation if isinstance(explanation, Failure) else self._lost(running, explanation)
+        salvaged = run.evaluator.salvage(run.start.request, self.queue.attempt_directory(ticket))
+        return salvaged or (loss if isinstance(loss, Failure) else self.retry_lost(run, loss))
 
-    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """Drop these runs. Their jobs or workers notice, and take others."""
-        for ticket in unwanted:
-            self._open().drop(ticket)
+    def stop_runs(self, runs: Mapping[str, ActiveRun]) -> None:
+        """Withdraw these runs. Their jobs or workers notice, and take others."""
+        for ticket in runs:
+            self.queue.withdraw(ticket)
 
-    def _end(self, running: Mapping[Any, Running]) -> None:
-        shared, self._shared = self._shared, None
-        if shared is not None:
-            self.last_words = self._closed(shared, running)
+    def shut_down(self, runs: Mapping[str, ActiveRun]) -> None:
+        if self._open_queue is not None:
+            try:
+                self.last_words = self.close_jobs(runs)
+            finally:
+                self._open_queue = None
 
 
-def end_queues_left(directory: RunDirectory, *, but: str = "") -> str:
-    """End the queues of earlier sessions, except the queue `but`. Return a sentence about their Slurm jobs."""
-    queues = [*RunQueue.all_in(directory.queue), *RunQueue.all_in(directory.slurm)]
-    sentences = [end_queue(queue, directory) for queue in queues if queue.root.name != but]
+def end_earlier_queues(directory: RunDirectory, *, kept_queue: str = "") -> str:
+    """End the queues of earlier sessions, except the queue `kept_queue`. Return a sentence about their Slurm jobs."""
+    queues = [*RunQueue.open_queues(directory.queue), *RunQueue.open_queues(directory.slurm)]
+    sentences = [end_queue(queue, directory) for queue in queues if queue.root.name != kept_queue]
     return " ".join(filter(None, sentences))
 
 
 def end_queue(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
     """Make all workers or jobs of a queue stop, keep its ended runs, and delete it. Return a sentence about its Slurm
     jobs."""
-    queue.take_in(directory)
+    queue.collect_finished(directory)
     queue.close()
-    sentence = cancel(queue.root.name) if queue.root.parent.name == directory.slurm.name else ""
+    sentence = cancel_jobs(queue.root.name) if queue.root.parent.name == directory.slurm.name else ""
     if not keep_logs:
         queue.delete()
     return sentence

@@ -15,32 +15,32 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.queueing import Running, import_for
+from fiesta_allennlp.executors.queueing import ActiveRun, import_library
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
 from fiesta_allennlp.executors.slurm_commands import (
     ENDING_STATE,
     JobStatus,
-    SlurmDown,
-    as_flags,
-    asks_for_gpus,
-    check_options,
-    job_options,
-    last_status,
-    statuses_of,
-    whole_number,
+    SlurmUnavailable,
+    check_sbatch_options,
+    check_whole_number,
+    query_past_status,
+    query_statuses,
+    requests_gpus,
+    sbatch_flags,
+    sbatch_options,
 )
-from fiesta_allennlp.isolation.fork_server import environment_of
-from fiesta_allennlp.isolation.queue_worker import QueueWork, run_job
+from fiesta_allennlp.isolation.fork_server import environment_variables
+from fiesta_allennlp.isolation.queue_worker import WorkerOptions, run_slurm_job
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 
-SECONDS_BETWEEN_QUESTIONS = 10.0
+QUERY_INTERVAL_SECONDS = 10.0
 """Spares Slurm, which serves a whole cluster."""
 
-MAX_VAIN_JOBS = 3
+MAX_EARLY_FAILURES = 3
 """Limits the jobs in a row that may fail before they have taken a run."""
 
-LINES_TO_READ = 20
-NO_MEMORY = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORECASE)
+MAX_LOG_LINES = 20
+OUT_OF_MEMORY_PATTERN = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORECASE)
 """Matches what Slurm writes into the log of a job that used more memory than it has."""
 
 FAULTLESS_STATES = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
@@ -48,7 +48,7 @@ FAULTLESS_STATES = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 
 
 @dataclass(frozen=True)
-class Loss:
+class LostRun:
     """The job that had a lost run, if that is known, with its status."""
 
     claim: Optional[Claim]
@@ -61,114 +61,127 @@ class Loss:
 
 class SlurmJobs:
     """Keeps as many jobs as there are runs to take from the queue, and finds the runs whose job is gone. The jobs have
-    the name of the queue. `had_trouble` says whether a job failed, so that its log may be useful."""
+    the name of the queue. `has_failed_jobs` says whether a job failed, so that its log may be useful."""
 
-    def __init__(self, queue: RunQueue, work: QueueWork, options: Mapping[str, Any], *, array_size: int) -> None:
-        self._queue, self._work, self._options, self._array_size = queue, work, dict(options), array_size
+    def __init__(self, queue: RunQueue, work: WorkerOptions, options: Mapping[str, Any], *, array_size: int) -> None:
+        self._queue, self._worker_options, self._sbatch_options, self._array_size = (
+            queue,
+            work,
+            dict(options),
+            array_size,
+        )
         self._submitit = import_submitit()
         self._statuses: Dict[str, JobStatus] = {}
         self._num_taken: Dict[Tuple[str, int], int] = {}
-        self._submitted: Set[str] = set()
-        self._vain: Set[str] = set()
-        self._last_question = self._last_refusal = float("-inf")
-        self._is_known = False
-        self.had_trouble = False
+        self._unused_jobs: Set[str] = set()
+        self._failed_early: Set[str] = set()
+        self._last_query_time = self._last_refusal_time = float("-inf")
+        self._has_statuses = False
+        self.has_failed_jobs = False
 
-    def note(self, claims: Collection[Claim]) -> None:
+    def record_claims(self, claims: Collection[Claim]) -> None:
         """Record that these runs have been taken."""
         for claim in claims:
-            life = claim.job, claim.life
-            if claim.number >= self._num_taken.get(life, 0):
-                self._num_taken[life] = claim.number + 1
-                self._vain.clear()
+            job_life = claim.job, claim.restart_count
+            if claim.number >= self._num_taken.get(job_life, 0):
+                self._num_taken[job_life] = claim.number + 1
+                self._failed_early.clear()
 
-    def lost(self, running: Collection[str], taken: Collection[Claim]) -> Dict[str, Loss]:
+    def find_lost(self, running: Collection[str], taken: Collection[Claim]) -> Dict[str, LostRun]:
         """Return the tickets in `running` that no job has any more, with the jobs that had them. Raise a `FiestaError`
         if jobs repeatedly fail before they take a run.
 
         Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
         read may not have begun when Slurm was asked.
         """
-        if not self._ask():
+        if not self._update_statuses():
             return {}
-        lost = self._queue.lost(running, taken, lambda claim: self._status(claim.job).has_lost(claim.life))
+        lost_claims = self._queue.find_lost(
+            running, taken, lambda claim: self._status(claim.job).has_lost(claim.restart_count)
+        )
         unknown = JobStatus("")
-        return {t: Loss(claim, unknown if claim is None else self._status(claim.job)) for t, claim in lost.items()}
+        return {
+            t: LostRun(claim, unknown if claim is None else self._status(claim.job)) for t, claim in lost_claims.items()
+        }
 
     def last_line(self, job: str) -> str:
         """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
         return next(reversed(self._last_lines(job)), "no output")
 
-    def ran_out_of_memory(self, loss: Loss) -> bool:
+    def ran_out_of_memory(self, loss: LostRun) -> bool:
         """Return whether Slurm or the kernel ended the job for lack of memory. If Slurm itself watches the memory, only
         the log tells, because the state is that of any killed job."""
-        is_said = any(NO_MEMORY.search(line) for line in self._last_lines(loss.job))
-        return loss.status.state == "OUT_OF_MEMORY" or is_said
+        is_in_log = any(OUT_OF_MEMORY_PATTERN.search(line) for line in self._last_lines(loss.job))
+        return loss.status.state == "OUT_OF_MEMORY" or is_in_log
 
-    def call(self) -> None:
+    def submit_missing(self) -> None:
         """Submit jobs until every waiting run has a job that has no other run."""
-        busy = {claim.job for claim in self._queue.taken().values()}  # what is taken from now on is counted twice
-        queued = len(self._queue.waiting())
-        lacking = queued - sum(job not in busy and self._has_room(job, self._statuses[job]) for job in self._statuses)
-        if not self._is_known or time.monotonic() - self._last_refusal < SECONDS_BETWEEN_QUESTIONS:
+        busy_jobs = {
+            claim.job for claim in self._queue.taken_claims().values()
+        }  # what is taken from now on is counted twice
+        num_waiting = len(self._queue.waiting_tickets())
+        num_missing = num_waiting - sum(
+            job not in busy_jobs and self._has_room(job, self._statuses[job]) for job in self._statuses
+        )
+        if not self._has_statuses or time.monotonic() - self._last_refusal_time < QUERY_INTERVAL_SECONDS:
             return
-        while lacking > 0:
+        while num_missing > 0:
             try:
-                new_jobs = self._submit(min(lacking, self._array_size))
-            except SlurmDown as error:
+                new_jobs = self._submit(min(num_missing, self._array_size))
+            except SlurmUnavailable as error:
                 logger.warning("Slurm accepts no jobs now; trying again: %s", error)
-                self._last_refusal = time.monotonic()
+                self._last_refusal_time = time.monotonic()
                 return
             logger.info("submit Slurm job(s) %s", ", ".join(new_jobs))
-            self._submitted.update(new_jobs)
+            self._unused_jobs.update(new_jobs)
             self._statuses.update(dict.fromkeys(new_jobs, JobStatus("PENDING")))
-            lacking -= len(new_jobs)
+            num_missing -= len(new_jobs)
 
-    def _ask(self) -> bool:
+    def _update_statuses(self) -> bool:
         """Ask Slurm about the jobs, unless that was done just now. Return whether there is an answer."""
-        if time.monotonic() - self._last_question < SECONDS_BETWEEN_QUESTIONS:
+        if time.monotonic() - self._last_query_time < QUERY_INTERVAL_SECONDS:
             return False
-        self._last_question = time.monotonic()
+        self._last_query_time = time.monotonic()
         try:
-            self._statuses = statuses_of(self._queue.root.name)
-        except SlurmDown as error:
+            self._statuses = query_statuses(self._queue.root.name)
+        except SlurmUnavailable as error:
             logger.warning("Slurm does not respond; trying again: %s", error)
             return False
-        self._is_known = True
-        end_states = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
+        self._has_statuses = True
+        end_states = {job: status.state for job, status in self._statuses.items() if not status.is_active}
         failed_jobs = {job for job, state in end_states.items() if state not in FAULTLESS_STATES}
-        self.had_trouble |= bool(failed_jobs)
-        self._check_vain(failed_jobs)
+        self.has_failed_jobs |= bool(failed_jobs)
+        self._check_early_failures(failed_jobs)
         return True
 
-    def _check_vain(self, failed_jobs: Set[str]) -> None:
-        self._submitted -= {job for job, _ in self._num_taken}
-        self._vain |= self._submitted & failed_jobs
-        self._submitted -= self._vain
-        if len(self._vain) >= MAX_VAIN_JOBS:
-            job = max(self._vain, key=_job_order)
+    def _check_early_failures(self, failed_jobs: Set[str]) -> None:
+        self._unused_jobs -= {job for job, _ in self._num_taken}
+        self._failed_early |= self._unused_jobs & failed_jobs
+        self._unused_jobs -= self._failed_early
+        if len(self._failed_early) >= MAX_EARLY_FAILURES:
+            job = max(self._failed_early, key=_job_numbers)
             raise FiestaError(
-                f"the last {len(self._vain)} Slurm jobs exited before starting a run. The latest, {job}, ended with "
-                f"state {self._status(job).state}: {self.last_line(job)}. See its log "
-                f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and file system as "
-                "this machine. Finished runs are safe. Fix this, then continue with --recover."
+                f"the last {len(self._failed_early)} Slurm jobs exited before starting a run. The latest, {job}, ended "
+                f"with state {self._status(job).state}: {self.last_line(job)}. See its log "
+                f"{self._queue.jobs_directory}/{job}_0_log.err. The nodes need the same Python environment and file "
+                "system as this machine. Finished runs are safe. Fix this, then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:
-        return self._statuses.get(job) or last_status(job)
+        return self._statuses.get(job) or query_past_status(job)
 
     def _last_lines(self, job: str) -> List[str]:
         with suppress(OSError):
-            lines = (self._queue.jobs / f"{job}_0_log.err").read_text(errors="replace").splitlines()
-            return [line.strip() for line in lines if line.strip()][-LINES_TO_READ:]
+            lines = (self._queue.jobs_directory / f"{job}_0_log.err").read_text(errors="replace").splitlines()
+            return [line.strip() for line in lines if line.strip()][-MAX_LOG_LINES:]
         return []
 
     def _has_room(self, job: str, status: JobStatus) -> bool:
-        num_taken = self._num_taken.get((job, status.life), 0)
-        return status.goes_on and status.state != ENDING_STATE and num_taken < self._work.num_runs
+        num_taken = self._num_taken.get((job, status.restart_count), 0)
+        return status.is_active and status.state != ENDING_STATE and num_taken < self._worker_options.num_runs
 
     def _submit(self, num_jobs: int) -> List[str]:
-        executor = self._submitit.SlurmExecutor(folder=self._queue.jobs)
+        executor = self._submitit.SlurmExecutor(folder=self._queue.jobs_directory)
         executor.update_parameters(
             job_name=self._queue.root.name,
             time=None,
@@ -176,18 +189,18 @@ class SlurmJobs:
             signal_delay_s=1,
             use_srun=False,
             array_parallelism=num_jobs,
-            additional_parameters=self._options,
+            additional_parameters=self._sbatch_options,
         )
-        with environment_of(dict.fromkeys(_own_job_variables())), warnings.catch_warnings():
+        with environment_variables(dict.fromkeys(_own_job_variables())), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return [str(job.job_id) for job in executor.map_array(run_job, [self._work] * num_jobs)]
+                return [str(job.job_id) for job in executor.map_array(run_slurm_job, [self._worker_options] * num_jobs)]
             except (RuntimeError, OSError) as error:
-                raise SlurmDown(describe(error)) from error
+                raise SlurmUnavailable(describe(error)) from error
 
 
 def import_submitit() -> Any:
-    submitit = import_for("slurm", "submitit")
+    submitit = import_library("slurm", "submitit")
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
             raise ConfigError(
@@ -197,7 +210,7 @@ def import_submitit() -> Any:
     return submitit
 
 
-def _job_order(job: str) -> List[int]:
+def _job_numbers(job: str) -> List[int]:
     """Return the number of a job, and its number within an array: later ones are larger."""
     return [int(digits) for digits in job.split("_")]
 
@@ -210,7 +223,7 @@ def _own_job_variables() -> List[str]:
 
 logger = logging.getLogger(__name__)
 
-SECONDS_IDLE = 120.0
+IDLE_SECONDS = 120.0
 """Ends a job to which no run has come for so long. A network file system may show a new file after a minute."""
 
 MAX_TIMEOUTS = 2
@@ -261,70 +274,65 @@ class SlurmExecutor(SharedQueueExecutor):
         slurm: Any = (),
         **common: Any,
     ) -> None:
-        super().__init__(directory, **common)
-        self._queue_directory = directory.slurm
-        if not isinstance(self._workers, int):
+        super().__init__(directory, queue_directory=directory.slurm, **common)
+        if not isinstance(self.workers, int):
             raise ConfigError("--workers auto cannot be combined with --executor slurm. Specify a number.")
-        self.slots = self._workers
-        self._runs_per_job = whole_number("runs-per-job", runs_per_job)
-        self._array_size = whole_number("array-size", array_size)
-        self._options = job_options(
+        self.slots = self.workers
+        self._runs_per_job = check_whole_number("runs-per-job", runs_per_job)
+        self._array_size = check_whole_number("array-size", array_size)
+        self._options = sbatch_options(
             {"partition": partition, "account": account, "time": job_time},
-            cpus=self._num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
+            cpus=self.num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
             gpus=gpus_per_evaluation,
             memory=memory_per_evaluation,
-            further=slurm,
+            extra_options=slurm,
         )
-        self.hides_gpus = not asks_for_gpus(self._options)
+        self.hides_gpus = not requests_gpus(self._options)
         import_submitit()
-        check_options(self._options)
+        check_sbatch_options(self._options)
         self._num_timeouts: Counter[Request] = Counter()
 
     def describe(self) -> str:
         return (
             f"up to {self.slots} at a time in Slurm jobs of {self._runs_per_job} run(s) each, submitted with "
-            f"{' '.join(as_flags(self._options))}"
+            f"{' '.join(sbatch_flags(self._options))}"
         )
 
-    @property
-    def _own_terms(self) -> Dict[str, Any]:
+    def queue_terms(self) -> Dict[str, Any]:
         return {"options": self._options, "runs_per_job": self._runs_per_job}
 
-    def _opened(self, shared: RunQueue) -> str:
-        work = QueueWork(shared.root, SECONDS_IDLE, self._num_threads, self._packages, self._runs_per_job)
-        self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
+    def open_jobs(self) -> str:
+        options = WorkerOptions(self.queue.root, IDLE_SECONDS, self.num_threads, self.packages, self._runs_per_job)
+        self._jobs = SlurmJobs(self.queue, options, self._options, array_size=self._array_size)
         return ""
 
-    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
+    def close_jobs(self, runs: Mapping[str, ActiveRun]) -> str:
         """Cancel all jobs, and wait briefly for those that work. Outcomes of ended runs are kept for the next
         session."""
-        sentence = end_queue(shared, self._directory, keep_logs=self._jobs.had_trouble)
+        sentence = end_queue(self.queue, self.directory, keep_logs=self._jobs.has_failed_jobs)
         logger.info("%s", sentence or "no Slurm jobs are left")
-        return sentence if running else ""
+        return sentence if runs else ""
 
-    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
-        return dict(self._jobs.lost(self._running, claims))
+    def find_lost_runs(self, taken: Collection[Claim], done: Collection[Claim]) -> Dict[str, Union[str, Failure]]:
+        self._jobs.record_claims([*taken, *done])
+        lost_runs = self._jobs.find_lost(self.active_runs, taken)
+        self._jobs.submit_missing()
+        return {ticket: self._explain_loss(self.active_runs[ticket], lost) for ticket, lost in lost_runs.items()}
 
-    def _note_claims(self, claims: Collection[Claim]) -> None:
-        self._jobs.note(claims)
-
-    def _submit_jobs(self) -> None:
-        self._jobs.call()
-
-    def _loss_reason(self, loss: Loss, running: Running) -> Union[str, Failure]:
+    def _explain_loss(self, run: ActiveRun, lost: LostRun) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is. Raise a `FiestaError` if the time limit of a job is too
         short for this run."""
-        status, job_text = loss.status, f"Slurm job {loss.job} {loss.status.in_words()}"
-        if not status.goes_on and self._jobs.ran_out_of_memory(loss):
-            last_line = self._jobs.last_line(loss.job)
-            return running.begun.failed("machine", f"{job_text}, because it ran out of memory: {last_line}")
+        status, job_text = lost.status, f"Slurm job {lost.job} {lost.status.describe()}"
+        if not status.is_active and self._jobs.ran_out_of_memory(lost):
+            last_line = self._jobs.last_line(lost.job)
+            return run.start.failure("machine", f"{job_text}, because it ran out of memory: {last_line}")
         if status.state in ("FAILED", "COMPLETED"):
-            return running.begun.failed("killed", f"{job_text} during the run: {self._jobs.last_line(loss.job)}")
-        if status.state == "TIMEOUT" and loss.claim is not None and loss.claim.number == 0:
-            self._note_timeout(running.begun.request)
+            return run.start.failure("killed", f"{job_text} during the run: {self._jobs.last_line(lost.job)}")
+        if status.state == "TIMEOUT" and lost.claim is not None and lost.claim.number == 0:
+            self._count_timeout(run.start.request)
         return job_text
 
-    def _note_timeout(self, request: Request) -> None:
+    def _count_timeout(self, request: Request) -> None:
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(

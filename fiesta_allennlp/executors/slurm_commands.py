@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import ConfigError, describe
-from fiesta_allennlp.executors.queueing import check_above_zero
-from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP
+from fiesta_allennlp.executors.queueing import check_positive
+from fiesta_allennlp.isolation.fork_server import POLL_SECONDS, STOP_TIMEOUT_SECONDS
 
-SECONDS_TO_ANSWER = 60.0
+COMMAND_TIMEOUT_SECONDS = 60.0
 """Limits one question to Slurm, which takes its time when it has much to do."""
 
 ENDING_STATE = "COMPLETING"
@@ -25,15 +25,17 @@ WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL
 WORKING_STATES = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDING_STATE)
 """Lists the states of a job of which something may run. It has ended in every other state."""
 
-COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
+SQUEUE_FORMAT = "JobArrayID:60,State:30,RestartCnt:12"
 
 RESERVED_OPTIONS = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
 """Lists the options of `sbatch` that the selection gives itself."""
 
-MESSAGE_PREFIX = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
+MESSAGE_PREFIX_PATTERN = re.compile(
+    r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE
+)
 
 
-class SlurmDown(Exception):
+class SlurmUnavailable(Exception):
     """Raised with Slurm's own words if it gives no answer, or refuses."""
 
 
@@ -42,104 +44,119 @@ class JobStatus:
     """The state of a job in Slurm's words, and how often it has been requeued."""
 
     state: str
-    life: int = 0
+    restart_count: int = 0
 
     @property
-    def goes_on(self) -> bool:
+    def is_active(self) -> bool:
         """True if the job may run or is going to."""
         return self.state in WAITING_STATES + WORKING_STATES
 
     def has_lost(self, life: int) -> bool:
         """Return whether the job has lost what it took in this life. While a job ends, that is not known yet."""
-        return self.state != ENDING_STATE and (self.state not in WORKING_STATES or self.life != life)
+        return self.state != ENDING_STATE and (self.state not in WORKING_STATES or self.restart_count != life)
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Describe a job that has lost its run."""
-        if self.goes_on:
+        if self.is_active:
             return "was requeued"
         return f"ended with state {self.state}" if self.state else "is no longer known to Slurm"
 
 
-def ask(*command: str) -> str:
-    """Return the output of a command of Slurm. Raise `SlurmDown` if it fails, is missing, or takes too long."""
+def run_slurm_command(*command: str) -> str:
+    """Return the output of a command of Slurm. Raise `SlurmUnavailable` if it fails, is missing, or takes too long."""
     try:
         process = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_SECONDS, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlurmDown(describe(error)) from error
+        raise SlurmUnavailable(describe(error)) from error
     if process.returncode:
-        messages = [line.strip() for line in MESSAGE_PREFIX.sub("", process.stderr).splitlines()]
-        raise SlurmDown("; ".join(dict.fromkeys(filter(None, messages))) or f"{command[0]} failed")
+        messages = [line.strip() for line in MESSAGE_PREFIX_PATTERN.sub("", process.stderr).splitlines()]
+        raise SlurmUnavailable("; ".join(dict.fromkeys(filter(None, messages))) or f"{command[0]} failed")
     return process.stdout
 
 
-def statuses_of(name: str) -> Dict[str, JobStatus]:
+def query_statuses(name: str) -> Dict[str, JobStatus]:
     """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
-    output = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
+    output = run_slurm_command(
+        "squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={SQUEUE_FORMAT}"
+    )
     rows = [line.split() for line in output.splitlines() if line.strip()]
-    return {job: JobStatus(state, int(life) if life.isdigit() else 0) for job, state, life in rows}
+    return {
+        job: JobStatus(state, int(restart_count) if restart_count.isdigit() else 0)
+        for job, state, restart_count in rows
+    }
 
 
-def last_status(job: str) -> JobStatus:
+def query_past_status(job: str) -> JobStatus:
     """Return the status of a job that the scheduler has forgotten; on a cluster without accounting, it has no state."""
-    with suppress(SlurmDown):
-        output = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
+    with suppress(SlurmUnavailable):
+        output = run_slurm_command(
+            "sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}"
+        )
         return JobStatus((output.split() or [""])[0])
     return JobStatus("")
 
 
-def cancel(name: str) -> str:
+def cancel_jobs(name: str) -> str:
     """Cancel all jobs of this name, wait briefly for their end, and return a sentence about them."""
     try:
-        return _cancelled(name)
-    except SlurmDown as error:
+        return _cancel_jobs(name)
+    except SlurmUnavailable as error:
         return f"Slurm does not respond ({error}). Cancel its jobs later with: scancel --name={name}"
 
 
-def _cancelled(name: str) -> str:
+def _cancel_jobs(name: str) -> str:
     filters = (f"--name={name}", f"--user={getpass.getuser()}")
-    job_states = ask("squeue", "--noheader", "--array", "--format=%T", *filters).split()
+    job_states = run_slurm_command("squeue", "--noheader", "--array", "--format=%T", *filters).split()
     states = [state.lower() for state in job_states if state != ENDING_STATE]
     if not states:
         return ""
-    ask("scancel", *filters)
-    end = time.monotonic() + SECONDS_TO_STOP
-    while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+    run_slurm_command("scancel", *filters)
+    deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+    while time.monotonic() < deadline and any(status.is_active for status in query_statuses(name).values()):
+        time.sleep(POLL_SECONDS)
     counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
     return f"Cancelled {len(states)} Slurm job(s): {counts}."
 
 
-def job_options(
-    cluster_options: Mapping[str, Optional[str]], *, cpus: float, gpus: float, memory: Optional[float], further: Any
+def sbatch_options(
+    cluster_options: Mapping[str, Optional[str]],
+    *,
+    cpus: float,
+    gpus: float,
+    memory: Optional[float],
+    extra_options: Any,
 ) -> Dict[str, Any]:
     """Return the options of `sbatch` for each job by their long names; True for an option without a value. `memory` is
-    in GiB. `further` options, an object or `key=value` each, win over the others."""
-    check_above_zero(memory_per_evaluation=memory)
+    in GiB. `extra_options` options, an object or `key=value` each, win over the others."""
+    check_positive(memory_per_evaluation=memory)
     options = {
         **cluster_options,
-        "cpus-per-task": whole_number("cpus-per-evaluation", cpus),
-        "gpus": whole_number("gpus-per-evaluation", gpus, least=0) or None,
+        "cpus-per-task": check_whole_number("cpus-per-evaluation", cpus),
+        "gpus": check_whole_number("gpus-per-evaluation", gpus, least=0) or None,
         "mem": None if memory is None else f"{max(1, round(1024 * memory))}M",
-        **_further_options(further),
+        **_parse_extra_options(extra_options),
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def whole_number(name: str, value: float, *, least: int = 1) -> int:
+def check_whole_number(name: str, value: float, *, least: int = 1) -> int:
     """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `least`."""
     if value != int(value) or value < least:
         raise ConfigError(f"--{name} must be an integer of at least {least} with Slurm but got {value:g}.")
     return int(value)
 
 
-def _further_options(typed: Any) -> Dict[str, Any]:
-    if isinstance(typed, Mapping):
-        pairs = {str(key): value for key, value in typed.items()}
+def _parse_extra_options(extra_options: Any) -> Dict[str, Any]:
+    if isinstance(extra_options, Mapping):
+        pairs = {str(key): value for key, value in extra_options.items()}
     else:
-        split = [str(text).lstrip("-").partition("=") for text in ([typed] if isinstance(typed, str) else typed)]
-        pairs = {key: value if equals else True for key, equals, value in split}
+        parts = [
+            str(text).lstrip("-").partition("=")
+            for text in ([extra_options] if isinstance(extra_options, str) else extra_options)
+        ]
+        pairs = {key: value if equals else True for key, equals, value in parts}
     options = {key.strip().replace("_", "-"): value for key, value in pairs.items()}
     for key in options:
         if not key or key in RESERVED_OPTIONS:
@@ -150,20 +167,20 @@ def _further_options(typed: Any) -> Dict[str, Any]:
     return options
 
 
-def asks_for_gpus(options: Mapping[str, Any]) -> bool:
+def requests_gpus(options: Mapping[str, Any]) -> bool:
     return any(name.startswith(("gpus", "gres", "tres")) for name in options)
 
 
-def as_flags(options: Mapping[str, Any]) -> List[str]:
+def sbatch_flags(options: Mapping[str, Any]) -> List[str]:
     return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_sbatch_options(options: Mapping[str, Any]) -> None:
     """Ask Slurm whether it would take such a job, without submitting one."""
     try:
-        ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
-    except SlurmDown as error:
+        run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
+    except SlurmUnavailable as error:
         raise ConfigError(
-            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add options "
-            "that the cluster requires, such as --partition or --account."
+            f"Slurm rejects jobs with {' '.join(sbatch_flags(options))}: {error}. Correct these options, or add "
+            "options that the cluster requires, such as --partition or --account."
         ) from error

@@ -1,17 +1,18 @@
 import os
 import time
-from typing import Any, Collection, Dict, Mapping, Optional
+from typing import Any, Collection, Dict, Mapping, Optional, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
+from fiesta_allennlp.core.records import Failure
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.queueing import Running
+from fiesta_allennlp.executors.queueing import ActiveRun
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
-from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.run_queue import Claim
 
-SECONDS_BETWEEN_SIGNS = 5.0
+HEARTBEAT_SECONDS = 5.0
 
-SECONDS_OF_SILENCE = 120.0
+MAX_SILENCE_SECONDS = 120.0
 """After which a worker is lost. A network file system may show a new file after a minute."""
 
 
@@ -36,65 +37,65 @@ class WorkersExecutor(SharedQueueExecutor):
     gives_devices = True
 
     def __init__(
-        self, directory: RunDirectory, *, seconds_of_silence: float = SECONDS_OF_SILENCE, **common: Any
+        self, directory: RunDirectory, *, seconds_of_silence: float = MAX_SILENCE_SECONDS, **common: Any
     ) -> None:
-        super().__init__(directory, **common)
-        self._queue_directory = directory.queue
+        super().__init__(directory, queue_directory=directory.queue, **common)
         if not seconds_of_silence > 0:
             raise ConfigError(f"seconds_of_silence must be above 0 but got {seconds_of_silence}.")
-        self.slots = self._workers if isinstance(self._workers, int) else 1
-        self._most_silence, self._last_look = seconds_of_silence, float("-inf")
-        self._seconds_between_signs = min(SECONDS_BETWEEN_SIGNS, seconds_of_silence / 10)
+        self.slots = self.workers if isinstance(self.workers, int) else 1
+        self._max_silence_seconds, self._last_check_time = seconds_of_silence, float("-inf")
+        self._heartbeat_seconds = min(HEARTBEAT_SECONDS, seconds_of_silence / 10)
 
     def describe(self) -> str:
         num_runs_text = (
-            "as many at a time as there are workers" if self._workers == "auto" else f"up to {self.slots} at a time"
+            "as many at a time as there are workers" if self.workers == "auto" else f"up to {self.slots} at a time"
         )
         return f"{num_runs_text}, by workers of `{full_command('worker')}`"
 
-    @property
-    def _own_terms(self) -> Dict[str, Any]:
-        return {"current_directory": os.getcwd(), "seconds_between_signs": self._seconds_between_signs}
+    def queue_terms(self) -> Dict[str, Any]:
+        return {"current_directory": os.getcwd(), "seconds_between_signs": self._heartbeat_seconds}
 
-    def _opened(self, shared: RunQueue) -> str:
-        if self._alive():
+    def open_jobs(self) -> str:
+        if self._live_workers():
             return ""
-        root = self._directory.root.absolute()
+        root = self.directory.root.absolute()
         root = root.parent if RunDirectory(root.parent).screening.root == root else root  # workers serve both stages
         return f"Waiting for workers: run `{full_command('worker')} {root}`"
 
-    def _closed(self, shared: RunQueue, running: Mapping[Any, Running]) -> str:
+    def close_jobs(self, runs: Mapping[str, ActiveRun]) -> str:
         """End all workers if the selection has ended. If it was interrupted, let them finish their runs."""
-        if not running:
-            return end_queue(shared, self._directory)
-        shared.withdraw_waiting()
-        num_left = sum(ticket in running for ticket in shared.taken())
+        if not runs:
+            return end_queue(self.queue, self.directory)
+        self.queue.withdraw_waiting()
+        num_left = sum(ticket in runs for ticket in self.queue.taken_claims())
         return f"Workers go on with {num_left} run(s); --recover takes their outcomes." if num_left else ""
 
-    def _alive(self) -> Optional[Dict[str, float]]:
-        """Return the workers that live, with their silence. Return None if the file system cannot tell."""
-        shared = self._open()
-        if not shared.is_open:
-            raise FiestaError(f"{shared.root} was moved or deleted. Finished runs are safe: continue with --recover.")
+    def _live_workers(self) -> Optional[Dict[str, float]]:
+        """Return the workers that live, with the seconds since their heartbeat. Return None if the file system cannot
+        tell."""
+        if not self.queue.is_open:
+            raise FiestaError(
+                f"{self.queue.root} was moved or deleted. Finished runs are safe: continue with --recover."
+            )
         try:
-            silence = shared.silence()
+            silence = self.queue.seconds_since_heartbeat()
         except OSError:
             return None
-        return {worker: seconds for worker, seconds in silence.items() if seconds <= self._most_silence}
+        return {worker: seconds for worker, seconds in silence.items() if seconds <= self._max_silence_seconds}
 
-    def _lost_tickets(self, claims: Collection[Claim]) -> Dict[str, Any]:
-        if time.monotonic() - self._last_look < self._seconds_between_signs:
+    def find_lost_runs(self, taken: Collection[Claim], done: Collection[Claim]) -> Dict[str, Union[str, Failure]]:
+        if time.monotonic() - self._last_check_time < self._heartbeat_seconds:
             return {}
-        self._last_look = time.monotonic()
-        shared = self._open()
-        shared.refresh()
-        alive = self._alive()
-        if alive is None:
+        self._last_check_time = time.monotonic()
+        self.queue.refresh_listings()
+        live_workers = self._live_workers()
+        if live_workers is None:
             return {}
-        if self._workers == "auto":
-            self.slots = max(1, len(alive))
-            self._start_queued()
-        return dict(shared.lost(self._running, claims, lambda claim: claim.job not in alive))
-
-    def _loss_reason(self, loss: Optional[Claim], running: Running) -> str:
-        return "its worker ended" if loss is None else f"worker {loss.job} gave no sign of life"
+        if self.workers == "auto":
+            self.slots = max(1, len(live_workers))
+            self.fill_slots()
+        lost_claims = self.queue.find_lost(self.active_runs, taken, lambda claim: claim.job not in live_workers)
+        return {
+            ticket: "its worker ended" if claim is None else f"worker {claim.job} gave no sign of life"
+            for ticket, claim in lost_claims.items()
+        }

@@ -25,30 +25,30 @@ from typing import List, Optional, Set
 
 SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"  # variables: a selection's part of all marks, and a whole mark
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-MOST_SEARCHES = 10  # a process may start another one while it is being killed
-SECONDS_TO_START = 0.02  # between two searches, while a new program has no environment yet
-NOT_FOUND = 127
-SECONDS_BETWEEN_LOOKS = 0.2
+MAX_SEARCHES = 10  # a process may start another one while it is being killed
+START_SECONDS = 0.02  # between two searches, while a new program has no environment yet
+EXIT_NOT_FOUND = 127
+POLL_SECONDS = 0.2
 
-_roots: Set[int] = set()
-_session: List[str] = []  # the name, in the process that gave it
+_adopting_roots: Set[int] = set()
+_session_name: List[str] = []  # the name, in the process that gave it
 
 
 def name_session() -> str:
     """Return the value of `SESSION` for the workers to come: a part of their marks that no other selection on this
     machine has."""
-    if not _session:
-        _session.append(os.environ.get(SESSION) or os.urandom(8).hex())
-    return _session[0]
+    if not _session_name:
+        _session_name.append(os.environ.get(SESSION) or os.urandom(8).hex())
+    return _session_name[0]
 
 
 def become_root() -> None:
     """Make this process the root of a tree: mark everything that it starts, and adopt what these leave running."""
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
-    os.environ[WORKER] = mark(os.getpid())
+    os.environ[WORKER] = root_mark(os.getpid())
     if sys.platform == "linux" and ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
-        _roots.add(os.getpid())
+        _adopting_roots.add(os.getpid())
 
 
 def die_with_parent() -> None:
@@ -74,42 +74,42 @@ def end_tree(root: Optional[int]) -> None:
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
     this process, if it is the root."""
-    mark_entry = f"{WORKER}={mark(root)}".encode()
-    for _ in range(MOST_SEARCHES):
-        environments = {pid: _environment(pid) for pid in _processes() if pid not in (root, os.getpid())}
-        descendants = _descendants() if root == os.getpid() and root in _roots else set()
+    mark_entry = f"{WORKER}={root_mark(root)}".encode()
+    for _ in range(MAX_SEARCHES):
+        environments = {pid: _environment(pid) for pid in _all_pids() if pid not in (root, os.getpid())}
+        descendants = _descendant_pids() if root == os.getpid() and root in _adopting_roots else set()
         pids = [pid for pid, environment in environments.items() if mark_entry in environment or pid in descendants]
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if not pids:
-            if not any(_is_starting(pid) for pid, environment in environments.items() if not environment):
+            if not any(_has_program(pid) for pid, environment in environments.items() if not environment):
                 return
-            time.sleep(SECONDS_TO_START)
+            time.sleep(START_SECONDS)
 
 
 def end_orphaned_trees() -> None:
     """End the trees of this session whose roots have died."""
-    mark_prefix = f"{WORKER}={mark()}".encode()
-    mark_entries = {entry for pid in _processes() for entry in _environment(pid) if entry.startswith(mark_prefix)}
+    mark_prefix = f"{WORKER}={root_mark()}".encode()
+    mark_entries = {entry for pid in _all_pids() for entry in _environment(pid) if entry.startswith(mark_prefix)}
     for root in (int(entry[len(mark_prefix) :]) for entry in mark_entries):
         if not Path(f"/proc/{root}").exists():
             end_below(root)
 
 
-def mark(root: Optional[int] = None) -> str:
+def root_mark(root: Optional[int] = None) -> str:
     """Return the mark of a root; without one, the beginning of all marks of this session."""
-    session = os.environ.get(SESSION) or "".join(_session)
+    session = os.environ.get(SESSION) or "".join(_session_name)
     return f"{session}.{'' if root is None else root}"
 
 
-def _processes() -> List[int]:
+def _all_pids() -> List[int]:
     return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
 
 
-def _descendants() -> Set[int]:
+def _descendant_pids() -> Set[int]:
     """Return the processes below this one that have not ended."""
-    parents = {pid: parent for pid in _processes() if (parent := _parent(pid)) is not None}
+    parents = {pid: parent for pid in _all_pids() if (parent := _parent_pid(pid)) is not None}
     descendants: Set[int] = set()
     newest = {os.getpid()}
     while newest:
@@ -118,7 +118,7 @@ def _descendants() -> Set[int]:
     return descendants
 
 
-def _parent(pid: int) -> Optional[int]:
+def _parent_pid(pid: int) -> Optional[int]:
     """Return the parent; None if the process has ended."""
     try:
         state, parent = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
@@ -135,7 +135,7 @@ def _environment(pid: int) -> List[bytes]:
         return []
 
 
-def _is_starting(pid: int) -> bool:
+def _has_program(pid: int) -> bool:
     """Return whether a process has a program but no environment yet, as for a moment after `exec`, or was started
     without one. Neither an ended process nor one of the kernel has a program."""
     try:
@@ -154,19 +154,19 @@ def main() -> int:
         child = subprocess.Popen(sys.argv[2:], start_new_session=True, preexec_fn=die_with_parent)
     except OSError as error:
         print(f"{sys.argv[2]}: {error.strerror}", file=sys.stderr)
-        return NOT_FOUND
+        return EXIT_NOT_FOUND
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, lambda *_: _end(child))
+        signal.signal(signum, lambda *_: _end_command(child))
     for stream in (0, 1):
         os.close(stream)  # held by the child alone, so that its end is the end of the stream
     while child.poll() is None:
-        readable, _, _ = select.select([pipe], [], [], SECONDS_BETWEEN_LOOKS)
+        readable, _, _ = select.select([pipe], [], [], POLL_SECONDS)
         if readable:
             break
-    return _end(child)
+    return _end_command(child)
 
 
-def _end(child: "subprocess.Popen[bytes]") -> int:
+def _end_command(child: "subprocess.Popen[bytes]") -> int:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     end_below(os.getpid())

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server, stop_all
+from fiesta_allennlp.isolation.fork_server import POLL_SECONDS, make_run, start_fork_server, stop_workers
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 
-SECONDS_TO_BE_TOLD = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
+SIGNAL_DELAY_SECONDS = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
 
 
 @dataclass(frozen=True)
-class QueueWork:
+class WorkerOptions:
     """The task of a job or worker, which ends after `num_runs` runs, when the queue is closed, when no run has come for
     `seconds_idle`, or instead of the next run after `seconds`."""
 
@@ -34,77 +34,83 @@ class QueueWork:
     seconds: float = float("inf")
 
 
-def work_through(
-    work: QueueWork, worker: str, life: int = 0, *, tell: Callable[[str], None] = lambda text: None
+def make_queued_runs(
+    options: WorkerOptions, worker: str, restart_count: int = 0, *, report: Callable[[str], None] = lambda text: None
 ) -> int:
     """Make runs until there is a reason to end, and return how many this worker took. An interrupted run is given
     back."""
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
-    queue, context = RunQueue(work.root), start_fork_server(work.num_threads, work.packages)
-    count, end = 0, time.monotonic() + work.seconds
-    while count < work.num_runs:
-        claim = _next(queue, partial(queue.take, worker, life, count), min(end, time.monotonic() + work.seconds_idle))
+    queue, context = RunQueue(options.root), start_fork_server(options.num_threads, options.packages)
+    num_runs, deadline = 0, time.monotonic() + options.seconds
+    while num_runs < options.num_runs:
+        claim = _wait_for_claim(
+            queue,
+            partial(queue.take, worker, restart_count, num_runs),
+            min(deadline, time.monotonic() + options.seconds_idle),
+        )
         if claim is None:
             break
-        count += 1
-        num_before = num_killed_for_memory()
-        tell(f"{claim.run}: started")
+        num_runs += 1
+        num_kills_before = num_out_of_memory_kills()
+        report(f"{claim.run}: started")
         try:
-            outcome = make(queue.work(claim), context, is_wanted=partial(queue.has, claim))
+            outcome = make_run(queue.read_task(claim), context, is_wanted=partial(queue.is_wanted, claim))
             if isinstance(outcome, Failure) and outcome.kind == "killed":
-                time.sleep(SECONDS_TO_BE_TOLD)
-            is_wanted = queue.finish(claim, with_memory(outcome, num_killed_for_memory() > num_before))
+                time.sleep(SIGNAL_DELAY_SECONDS)
+            is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
         except BaseException:
-            queue.drop(claim.ticket)
+            queue.withdraw(claim.ticket)
             raise
-        tell(f"{claim.run}: {_in_words(outcome) if is_wanted else 'stopped, because it is not wanted any more'}")
-    return count
+        report(f"{claim.run}: {_outcome_text(outcome) if is_wanted else 'stopped, because it is not wanted any more'}")
+    return num_runs
 
 
-def _next(queue: RunQueue, take: Callable[[], Optional[Claim]], end: float) -> Optional[Claim]:
-    """Take the next run. Return None if the queue is gone, or nothing has come until `end`."""
-    while queue.is_open and time.monotonic() < end:
+def _wait_for_claim(queue: RunQueue, take: Callable[[], Optional[Claim]], deadline: float) -> Optional[Claim]:
+    """Take the next run. Return None if the queue is gone, or nothing has come until `deadline`."""
+    while queue.is_open and time.monotonic() < deadline:
         claim = take()
         if claim is not None:
             return claim
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(POLL_SECONDS)
     return None
 
 
-def _in_words(outcome: Outcome) -> str:
+def _outcome_text(outcome: Outcome) -> str:
     return f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
 
 
 @contextmanager
-def giving_signs(queue: RunQueue, worker: str, seconds: float) -> Iterator[None]:
+def heartbeat(queue: RunQueue, worker: str, interval: float) -> Iterator[None]:
     """Give a sign of life all these seconds, from a thread: loading AllenNLP, or an answer of the file system, may take
     longer."""
     is_over = threading.Event()
 
-    def give() -> None:
-        while not is_over.wait(seconds):
-            queue.give_sign(worker)
+    def beat() -> None:
+        while not is_over.wait(interval):
+            queue.write_heartbeat(worker)
 
-    queue.give_sign(worker)
-    thread = threading.Thread(target=give, daemon=True)
+    queue.write_heartbeat(worker)
+    thread = threading.Thread(target=beat, daemon=True)
     thread.start()
     try:
         yield
     finally:
         is_over.set()
         thread.join()
-        queue.leave(worker)
+        queue.remove_worker(worker)
 
 
-def with_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
+def as_memory_failure(outcome: Outcome, is_out_of_memory: bool) -> Outcome:
     """Return the outcome; the kill of a process is a failure of the machine if the job ran out of memory."""
-    if isinstance(outcome, Failure) and outcome.kind == "killed" and memory_ran_out:
+    if isinstance(outcome, Failure) and outcome.kind == "killed" and is_out_of_memory:
         return replace(outcome, kind="machine", error=f"the job ran out of memory: {outcome.error}")
     return outcome
 
 
-def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Path = Path("/proc/self/cgroup")) -> int:
+def num_out_of_memory_kills(
+    cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Path = Path("/proc/self/cgroup")
+) -> int:
     """Return how many processes of this job the kernel has killed for lack of memory; 0 if nobody counts.
 
     In version 2 of control groups all controllers have one place; in version 1 memory has its own.
@@ -124,16 +130,16 @@ def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Pa
     return 0
 
 
-def run_job(work: QueueWork) -> int:
+def run_slurm_job(options: WorkerOptions) -> int:
     """Make runs until there is a reason to end, and return how many this job took."""
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's sign that the job's time is almost over
-    signal.signal(signal.SIGTERM, _end)
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
-    return work_through(work, job, int(os.environ.get("SLURM_RESTART_COUNT", "0")))
+    signal.signal(signal.SIGTERM, _end_job)
+    array_id = os.environ.get("SLURM_ARRAY_JOB_ID")
+    job_id = f"{array_id}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array_id else os.environ["SLURM_JOB_ID"]
+    return make_queued_runs(options, job_id, int(os.environ.get("SLURM_RESTART_COUNT", "0")))
 
 
-def _end(signum: int, frame: Any) -> None:
+def _end_job(signum: int, frame: Any) -> None:
     """End the job. The process that makes a run has got the signal too, and nothing is recorded for that run."""
-    stop_all([])
+    stop_workers([])
     os._exit(128 + signum)

@@ -22,15 +22,15 @@ from fiesta_allennlp.core.files import PART_SUFFIX, atomic_replacement, read_own
 
 if TYPE_CHECKING:
     from fiesta_allennlp.core.records import Outcome, Request
-    from fiesta_allennlp.isolation.worker import Work
+    from fiesta_allennlp.isolation.worker import RunTask
 
 # The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
 # life.
 WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", "jobs", "workers"
 
-TERMS = "terms.json"
+TERMS_FILE = "terms.json"
 
-NFS = ".nfs"
+NFS_PREFIX = ".nfs"
 """Begins the name under which a network file system keeps a deleted file that somebody still reads."""
 
 
@@ -39,24 +39,25 @@ class Claim:
     """A run that a job has taken.
 
     `ticket` names the attempt at the run, and `job` is the number as `squeue --array` prints it, or the name of a
-    worker. `life` is how often Slurm had requeued the job before, and `number` counts its runs in this life from 0.
+    worker. `restart_count` is how often Slurm had requeued the job before, and `number` counts its runs in this life
+    from 0.
     """
 
     ticket: str
     job: str
-    life: int
+    restart_count: int
     number: int
 
     @property
-    def name(self) -> str:
+    def file_name(self) -> str:
         """The name of the claim's file."""
-        return f"{self.ticket}@{self.job}.{self.life}.{self.number}"
+        return f"{self.ticket}@{self.job}.{self.restart_count}.{self.number}"
 
     @classmethod
     def of(cls, name: str) -> "Claim":
         ticket, _, suffix = name.rpartition("@")
-        job, life, number = suffix.split(".")
-        return cls(ticket, job, int(life), int(number))
+        job, restart_count, number = suffix.split(".")
+        return cls(ticket, job, int(restart_count), int(number))
 
     @property
     def run(self) -> str:
@@ -72,7 +73,7 @@ class Worker:
     host: str
     pid: str
     device: str
-    letters: str
+    suffix: str
 
     @classmethod
     def here(cls, device: str) -> "Worker":
@@ -96,7 +97,7 @@ class RunQueue:
     root: Path
 
     @classmethod
-    def all_in(cls, directory: Path) -> "List[RunQueue]":
+    def open_queues(cls, directory: Path) -> "List[RunQueue]":
         """Return the open queues in a directory."""
         return [queue for queue in map(cls, sorted(directory.glob("fiesta-*"))) if queue.is_open]
 
@@ -105,7 +106,7 @@ class RunQueue:
         return (self.root / WAITING).is_dir()
 
     @property
-    def jobs(self) -> Path:
+    def jobs_directory(self) -> Path:
         """The place of the jobs' own scripts and logs."""
         return self.root / JOBS
 
@@ -114,7 +115,7 @@ class RunQueue:
         write here."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
-        with atomic_replacement(self.root / TERMS) as temporary_path:
+        with atomic_replacement(self.root / TERMS_FILE) as temporary_path:
             temporary_path.write_text(json.dumps(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(exist_ok=True)
@@ -123,7 +124,7 @@ class RunQueue:
         """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
         for name in (WAITING, TAKEN, DONE, RUNS, WORKERS):
             shutil.rmtree(self.root / name, ignore_errors=True)
-        (self.root / TERMS).unlink(missing_ok=True)
+        (self.root / TERMS_FILE).unlink(missing_ok=True)
 
     def delete(self) -> None:
         """Delete what `close` leaves, and the place of the queue if no other queue is there."""
@@ -131,96 +132,96 @@ class RunQueue:
         with suppress(OSError):
             self.root.parent.rmdir()
 
-    def directory(self, ticket: str) -> Path:
+    def attempt_directory(self, ticket: str) -> Path:
         """Return the directory where this attempt at a run is made."""
         return self.root / RUNS / ticket
 
-    def _outcome(self, ticket: str) -> Path:
+    def _outcome_path(self, ticket: str) -> Path:
         return self.root / RUNS / f"{ticket}.outcome"
 
     @property
-    def terms(self) -> Dict[str, Any]:
+    def read_terms(self) -> Dict[str, Any]:
         """The terms on which workers make the runs."""
-        terms: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS))
+        terms: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS_FILE))
         return terms
 
-    def silence(self) -> Dict[str, float]:
+    def seconds_since_heartbeat(self) -> Dict[str, float]:
         """Return for how many seconds each worker has given no sign of life, by the clock of the file system."""
         with tempfile.TemporaryFile(dir=self.root) as file:
             server_time = os.fstat(file.fileno()).st_mtime
         seconds_by_worker = {}
-        for worker in _names(self.root / WORKERS):
+        for worker in _file_names(self.root / WORKERS):
             with suppress(FileNotFoundError), open(self.root / WORKERS / worker) as file:  # NFS asks its server here
                 seconds_by_worker[worker] = max(0.0, server_time - os.fstat(file.fileno()).st_mtime)
         return seconds_by_worker
 
     # What the command does.
 
-    def ticket_for(self, request: "Request") -> str:
+    def new_ticket(self, request: "Request") -> str:
         """Return a new name for the next attempt at this run, and make its directory. No earlier attempt has this name,
         not even one whose directory was moved away."""
         ticket = f"{request.name}.{secrets.token_hex(4)}"
-        self.directory(ticket).mkdir()
+        self.attempt_directory(ticket).mkdir()
         return ticket
 
-    def put(self, ticket: str, work: "Work") -> None:
+    def put(self, ticket: str, work: "RunTask") -> None:
         with atomic_replacement(self.root / WAITING / ticket) as temporary_path:
             temporary_path.write_bytes(pickle.dumps(work))
 
-    def waiting(self) -> List[str]:
+    def waiting_tickets(self) -> List[str]:
         """Return the tickets that no job has taken."""
-        return _names(self.root / WAITING)
+        return _file_names(self.root / WAITING)
 
-    def taken(self) -> Dict[str, Claim]:
+    def taken_claims(self) -> Dict[str, Claim]:
         """Return the claims of runs that jobs have taken, by ticket."""
-        return _by_ticket(self.root / TAKEN)
+        return _claims_by_ticket(self.root / TAKEN)
 
-    def done(self) -> Dict[str, Claim]:
+    def done_claims(self) -> Dict[str, Claim]:
         """Return the claims of runs that have ended, by ticket."""
-        return _by_ticket(self.root / DONE)
+        return _claims_by_ticket(self.root / DONE)
 
-    def outcome(self, claim: Claim) -> "Outcome":
-        outcome: "Outcome" = pickle.loads(read_own_file(self._outcome(claim.ticket)))
+    def read_outcome(self, claim: Claim) -> "Outcome":
+        outcome: "Outcome" = pickle.loads(read_own_file(self._outcome_path(claim.ticket)))
         return outcome
 
-    def forget(self, claim: Claim) -> None:
-        for path in (self.root / DONE / claim.name, self._outcome(claim.ticket)):
+    def delete_outcome(self, claim: Claim) -> None:
+        for path in (self.root / DONE / claim.file_name, self._outcome_path(claim.ticket)):
             path.unlink(missing_ok=True)
 
-    def take_in(self, directory: RunDirectory) -> Set[str]:
+    def collect_finished(self, directory: RunDirectory) -> Set[str]:
         """Move ended runs to where the next session looks for them, and return their tickets."""
-        claims = self.done()
+        claims = self.done_claims()
         for ticket, claim in claims.items():
-            self.keep(ticket, directory.evaluation(claim.run))
-            self.forget(claim)
+            self.move_attempt(ticket, directory.evaluation(claim.run))
+            self.delete_outcome(claim)
         return {*claims}
 
-    def keep(self, ticket: str, target: Path) -> None:
+    def move_attempt(self, ticket: str, target: Path) -> None:
         """Move an attempt's directory in one step, once, so that an existing target is complete."""
-        source = self.directory(ticket)
+        source = self.attempt_directory(ticket)
         if source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(target, ignore_errors=True)
             os.replace(source, target)
 
-    def drop(self, ticket: str) -> None:
+    def withdraw(self, ticket: str) -> None:
         """Give up an attempt: no job takes it any more, and a job that has taken it stops it."""
         (self.root / WAITING / ticket).unlink(missing_ok=True)
-        if claim := self.taken().get(ticket):
-            (self.root / TAKEN / claim.name).unlink(missing_ok=True)
+        if claim := self.taken_claims().get(ticket):
+            (self.root / TAKEN / claim.file_name).unlink(missing_ok=True)
 
     def withdraw_waiting(self) -> None:
         """Take back all runs that nobody has taken."""
-        for ticket in self.waiting():
+        for ticket in self.waiting_tickets():
             (self.root / WAITING / ticket).unlink(missing_ok=True)
 
-    def refresh(self) -> None:
+    def refresh_listings(self) -> None:
         """Make a network file system list the newest files: a change drops what it remembers of a directory."""
         for name in (DONE, TAKEN, WORKERS):
             with suppress(OSError):
                 os.utime(self.root / name)
 
-    def lost(
+    def find_lost(
         self, running: Collection[str], claims: Collection[Claim], is_gone: Callable[[Claim], bool]
     ) -> Dict[str, Optional[Claim]]:
         """Return the tickets in `running` that no job has any more, with their claims, if there are any.
@@ -228,75 +229,75 @@ class RunQueue:
         A run that a job has taken after `claims` was read may be with the job, whatever `is_gone` says. A run goes from
         waiting to taken to done, so these are read in this order, and what is done is not lost.
         """
-        self.refresh()
-        present = {*self.waiting(), *self.taken()}
+        self.refresh_listings()
+        present = {*self.waiting_tickets(), *self.taken_claims()}
         lost_claims: Dict[str, Optional[Claim]] = {ticket: None for ticket in running if ticket not in present}
         for claim in claims:
             if claim.ticket in running and claim.ticket in present and is_gone(claim):
                 lost_claims[claim.ticket] = claim
         if lost_claims:
-            self.refresh()
-        ended = self.done()
+            self.refresh_listings()
+        ended = self.done_claims()
         return {ticket: claim for ticket, claim in lost_claims.items() if ticket not in ended}
 
     # What a job does.
 
-    def take(self, job: str, life: int, number: int) -> Optional[Claim]:
+    def take(self, job: str, restart_count: int, number: int) -> Optional[Claim]:
         """Take the run that has waited longest; return None if none waits."""
-        for path in sorted((self.root / WAITING / ticket for ticket in self.waiting()), key=_age):
-            claim = Claim(path.name, job, life, number)
-            if _has_moved(path, self.root / TAKEN / claim.name):
+        for path in sorted((self.root / WAITING / ticket for ticket in self.waiting_tickets()), key=_modification_time):
+            claim = Claim(path.name, job, restart_count, number)
+            if _move_file(path, self.root / TAKEN / claim.file_name):
                 return claim
         return None
 
-    def work(self, claim: Claim) -> "Work":
-        work: "Work" = pickle.loads(read_own_file(self.root / TAKEN / claim.name))
+    def read_task(self, claim: Claim) -> "RunTask":
+        work: "RunTask" = pickle.loads(read_own_file(self.root / TAKEN / claim.file_name))
         return work
 
-    def has(self, claim: Claim) -> bool:
+    def is_wanted(self, claim: Claim) -> bool:
         """Return whether the run is still wanted."""
-        return (self.root / TAKEN / claim.name).exists()
+        return (self.root / TAKEN / claim.file_name).exists()
 
     def finish(self, claim: Claim, outcome: "Outcome") -> bool:
         """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
         of an attempt that was given up."""
         with suppress(FileNotFoundError):
-            with atomic_replacement(self._outcome(claim.ticket)) as temporary_path:
+            with atomic_replacement(self._outcome_path(claim.ticket)) as temporary_path:
                 temporary_path.write_bytes(pickle.dumps(outcome))
-            if _has_moved(self.root / TAKEN / claim.name, self.root / DONE / claim.name):
+            if _move_file(self.root / TAKEN / claim.file_name, self.root / DONE / claim.file_name):
                 return True
-            self._outcome(claim.ticket).unlink(missing_ok=True)
+            self._outcome_path(claim.ticket).unlink(missing_ok=True)
         return False
 
-    def give_sign(self, worker: str) -> None:
+    def write_heartbeat(self, worker: str) -> None:
         """Show that a worker lives. Nothing happens if the queue is gone."""
         with suppress(OSError):
             (self.root / WORKERS / worker).touch()
 
-    def leave(self, worker: str) -> None:
+    def remove_worker(self, worker: str) -> None:
         (self.root / WORKERS / worker).unlink(missing_ok=True)
 
 
-def _names(directory: Path) -> List[str]:
+def _file_names(directory: Path) -> List[str]:
     """Return the names of complete files; none if there is no directory."""
     with suppress(FileNotFoundError):
         return sorted(
-            name for name in os.listdir(directory) if not (name.startswith(NFS) or name.endswith(PART_SUFFIX))
+            name for name in os.listdir(directory) if not (name.startswith(NFS_PREFIX) or name.endswith(PART_SUFFIX))
         )
     return []
 
 
-def _by_ticket(directory: Path) -> Dict[str, Claim]:
-    return {claim.ticket: claim for claim in map(Claim.of, _names(directory))}
+def _claims_by_ticket(directory: Path) -> Dict[str, Claim]:
+    return {claim.ticket: claim for claim in map(Claim.of, _file_names(directory))}
 
 
-def _age(path: Path) -> float:
+def _modification_time(path: Path) -> float:
     with suppress(OSError):
         return path.stat().st_mtime
     return 0.0
 
 
-def _has_moved(path: Path, target: Path) -> bool:
+def _move_file(path: Path, target: Path) -> bool:
     """Move the file, and return whether this call did: NFS may report a rename as failed that it repeated."""
     try:
         os.rename(path, target)

@@ -32,12 +32,17 @@ from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
-LAST_PRIORITY = -1000
+LAST_EXIT_PRIORITY = -1000
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PROBE_BYTES = 2**18
 
 # Messages of torch, in a `RuntimeError` or at the end of a program's output, when another process uses the GPU.
-CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+GPU_BUSY_MESSAGES = (
+    "CUDA out of memory",
+    "busy or unavailable",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
 
 
 @dataclass(frozen=True)
@@ -51,15 +56,15 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunTask:
     """One run for a fresh process.
 
-    `evaluator` is pickled, because only the fresh process has to import what it needs. `places` maps files that the
-    evaluator names to where this machine has them. The run is killed after `time_limit` seconds.
+    `evaluator` is pickled, because only the fresh process has to import what it needs. `local_paths` maps files that
+    the evaluator names to where this machine has them. The run is killed after `time_limit` seconds.
     """
 
     evaluator: bytes
-    places: Mapping[str, str]
+    local_paths: Mapping[str, str]
     request: Request
     directory: Path
     log: Path
@@ -67,37 +72,39 @@ class Work:
     time_limit: Optional[float]
 
 
-def evaluate_here(work: Work) -> Outcome:
+def evaluate_task(task: RunTask) -> Outcome:
     """Make a run in this fresh process. Anything that it raises, `SystemExit` included, becomes a `Failure`. The
     executor adds the times, because it knows them of a process that died too."""
     try:
-        return run_logged(_evaluated, work, log=work.log, settings=work.settings)
+        return call_logged(_evaluate_task, task, log=task.log, settings=task.settings)
     except BaseException as error:
-        return Failure(work.request, kind=_kind(error, work.directory), error=describe_with_line(error))
+        return Failure(task.request, kind=_failure_kind(error, task.directory), error=describe_with_line(error))
 
 
-def _evaluated(work: Work) -> Outcome:
+def _evaluate_task(task: RunTask) -> Outcome:
     """Make a run once the packages are imported, among them that of the evaluator."""
-    return pickle.loads(work.evaluator).reading(work.places).evaluate(work.request, work.directory)
+    return pickle.loads(task.evaluator).reading(task.local_paths).evaluate(task.request, task.directory)
 
 
-def _kind(error: BaseException, directory: Path) -> str:
+def _failure_kind(error: BaseException, directory: Path) -> str:
     """Return the kind of failure. A lack of the machine has its own kind, because it may be gone the next time. A full
     disk fails all runs, whatever error the writing library raises."""
     if isinstance(error, (PackageError, ReaderError)) and error.__cause__ is not None:
-        return _kind(error.__cause__, directory)
+        return _failure_kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
         return "data"
-    if not _has_room(directory.parent):
+    if not _has_disk_space(directory.parent):
         return "disk"
     if isinstance(error, ProgramKilledError):
         return "killed"
-    is_lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-    is_taken = isinstance(error, (RuntimeError, ProgramError)) and any(words in str(error) for words in CARD_IS_TAKEN)
-    return "machine" if is_lacking or is_taken else "metric" if isinstance(error, MetricError) else "error"
+    lacks_resource = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
+    is_gpu_busy = isinstance(error, (RuntimeError, ProgramError)) and any(
+        words in str(error) for words in GPU_BUSY_MESSAGES
+    )
+    return "machine" if lacks_resource or is_gpu_busy else "metric" if isinstance(error, MetricError) else "error"
 
 
-def _has_room(directory: Path) -> bool:
+def _has_disk_space(directory: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
             return probe.write(bytes(PROBE_BYTES)) == PROBE_BYTES
@@ -105,10 +112,10 @@ def _has_room(directory: Path) -> bool:
         return error.errno not in DISK_FULL_ERRORS
 
 
-def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
-    """Call `work` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and it
-    never outlives the parent process."""
-    _die_with_parent()
+def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
+    """Call `function` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and
+    it never outlives the parent process."""
+    _become_worker()
     with open(log, "ab", buffering=0, opener=open_without_links) as log_file:
         os.dup2(log_file.fileno(), 1)
         os.dup2(log_file.fileno(), 2)
@@ -121,7 +128,7 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
             import_package(package)
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(settings.num_threads)
-        return work(*args)
+        return function(*args)
     except BaseException:
         traceback.print_exc()
         raise
@@ -132,46 +139,46 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
             shorten_log(log)
 
 
-def run_for_parent(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
-    """Call `run_logged`. An error of another package becomes a `ForeignError`, because the parent process could not
+def call_for_parent(function: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
+    """Call `call_logged`. An error of another package becomes a `ForeignError`, because the parent process could not
     unpickle it without that package."""
     try:
-        return run_logged(work, *args, log=log, settings=settings)
+        return call_logged(function, *args, log=log, settings=settings)
     except BaseException as error:
         if isinstance(error, FiestaError) and type(error).__module__ == FiestaError.__module__:
             raise
         raise ForeignError(describe_with_line(error)) from None
 
 
-def _die_with_parent() -> None:
+def _become_worker() -> None:
     """Become the root of a tree of processes, and end the tree on SIGTERM, when the parent dies, and at the very end of
     this process, after its result was sent. A run that outlived its parent would compete with the resumed one."""
     become_root()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: end_this_tree())
-    util.Finalize(None, end_this_tree, exitpriority=LAST_PRIORITY)
+    util.Finalize(None, end_this_tree, exitpriority=LAST_EXIT_PRIORITY)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(parent.sentinel,), daemon=True).start()
     # For AllenNLP's data workers. A fork that is ended at once would else end this tree, with the handler above.
-    os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_begin_as_child)
+    os.register_at_fork(before=_block_sigterm, after_in_parent=_unblock_sigterm, after_in_child=_set_up_forked_child)
 
 
-def _begin_as_child() -> None:
+def _set_up_forked_child() -> None:
     """Die with the parent process, but by a signal alone: AllenNLP terminates data workers, and the run goes on."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     die_with_parent()
-    _let_through()
+    _unblock_sigterm()
 
 
-def _hold_back() -> None:
+def _block_sigterm() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
-def _let_through() -> None:
+def _unblock_sigterm() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _watch(sentinel: int) -> None:
+def _end_with_parent(sentinel: int) -> None:
     connection.wait([sentinel])
     end_this_tree()

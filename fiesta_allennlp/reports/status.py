@@ -54,9 +54,9 @@ def status_of(root: Path) -> Status:
 def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
     """List the workers of a selection, if it has a queue that this user can read."""
     with suppress(OSError):
-        for queue in RunQueue.all_in(directory.queue):
-            runs = {claim.job: claim.run for claim in queue.taken().values()}
-            silence = queue.silence()
+        for queue in RunQueue.open_queues(directory.queue):
+            runs = {claim.job: claim.run for claim in queue.taken_claims().values()}
+            silence = queue.seconds_since_heartbeat()
             for name, seconds in silence.items():
                 worker = Worker.of(name)
                 on_gpu = f", GPU {worker.device}" if worker.device else ""

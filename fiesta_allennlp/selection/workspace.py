@@ -10,7 +10,7 @@ from typing import Iterator, Optional
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
 from fiesta_allennlp.core.files import delete, open_without_links
-from fiesta_allennlp.executors.shared_queue import end_queues_left
+from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
 
@@ -70,7 +70,7 @@ def clear_directory(
         return
     lock = DirectoryLock(directory)
     try:
-        end_queues_left(directory)
+        end_earlier_queues(directory)
         for path in directory.contents():
             if path not in (keep, staging and staging.root):
                 delete(path)

@@ -104,9 +104,9 @@ def _results(
 
     from pebble import ProcessPool
 
-    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, THREAD_VARIABLES, refuse_to_be_imported
+    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD_MESSAGE, THREAD_VARIABLES, check_main_guard
 
-    refuse_to_be_imported()
+    check_main_guard()
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     with ProcessPool(max_workers=num_processes, context=get_context("spawn")) as pool:
         try:
@@ -115,7 +115,7 @@ def _results(
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BrokenProcessPool:  # all processes ended before they took any work
-            raise ConfigError(MISSING_GUARD) from None
+            raise ConfigError(MISSING_GUARD_MESSAGE) from None
         finally:
             pool.stop()
 

@@ -27,7 +27,7 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors import processes, ray, slurm, workers  # noqa: F401, registered when imported
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.processes import num_workers, run_apart
+from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.selection.environment import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
@@ -132,12 +132,12 @@ def prepare_all(
         for name, candidate in candidates.items()
     }
     with candidate_counter(console, len(candidates)) as count:
-        results = run_apart(
+        results = run_in_processes(
             _prepare_task,
             tasks,
             logs={name: directory.check_log(name) for name in candidates},
             settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
-            at_once=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
+            max_parallel=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
             on_done=count,
         )
     errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}

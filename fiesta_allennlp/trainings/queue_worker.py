@@ -67,7 +67,7 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
 
 
 def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], None]) -> None:
-    from fiesta_allennlp.isolation.queue_worker import QueueWork, giving_signs, work_through
+    from fiesta_allennlp.isolation.queue_worker import WorkerOptions, heartbeat, make_queued_runs
 
     name, idle = Worker.here(settings.cuda_device or "").name, 60 * settings.idle
     end = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
@@ -75,9 +75,9 @@ def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], N
     while queue is not None:
         terms = _checked_terms(queue)
         tell(f"Working for {root} as {name}.")
-        work = QueueWork(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
-        with giving_signs(queue, name, terms["seconds_between_signs"]):
-            num_runs = work_through(work, name, tell=tell)
+        work = WorkerOptions(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
+        with heartbeat(queue, name, terms["seconds_between_signs"]):
+            num_runs = make_queued_runs(work, name, report=tell)
         if not root.exists():
             raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
@@ -98,7 +98,7 @@ def queue_in(root: Path) -> RunQueue:
             owner = path.stat().st_uid if path.exists() else os.getuid()
             if owner != os.getuid():
                 raise ConfigError(f"{path} belongs to user ID {owner}. Only that user can start workers for it.")
-        if queues := RunQueue.all_in(queue_directory):
+        if queues := RunQueue.open_queues(queue_directory):
             return queues[0]
     raise ConfigError(
         f"no selection in {root} waits for workers: it has ended, or began without --executor workers. Continue it "
@@ -117,7 +117,7 @@ def _next_queue(root: Path, end: float) -> Optional[RunQueue]:
 def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
     """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
     cannot make its runs as the command would."""
-    terms = queue.terms
+    terms = queue.read_terms
     if terms["version"] != __version__:
         raise ConfigError(
             f"{queue.root} is of version {terms['version']} of fiesta-allennlp, but this is version {__version__}. "

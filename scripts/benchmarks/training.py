@@ -30,7 +30,7 @@ from sklearn.metrics import f1_score
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import Split, split_pool, target_sizes
-from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
+from fiesta_allennlp.executors.processes import ProcessExecutor, run_in_processes
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.models.tdsa.semeval_tdsa import WordTokenizer, read_sentences
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
@@ -85,7 +85,9 @@ def bare(config: Mapping[str, Any], vectors: str, log: Path) -> Timing:
     """The same model on the same split in a bare loop, in a process of its own."""
     start = time.monotonic()
     work = {"bare": (config, vectors)}
-    (result,) = run_apart(bare_training, work, logs={"bare": log}, settings=WorkerSettings(packages=PACKAGES)).values()
+    (result,) = run_in_processes(
+        bare_training, work, logs={"bare": log}, settings=WorkerSettings(packages=PACKAGES)
+    ).values()
     total = time.monotonic() - start
     if isinstance(result, BaseException):
         raise result

@@ -63,13 +63,13 @@ def work(run: Path) -> Iterator[Start]:
 
 
 def queue_of(run: Path) -> RunQueue:
-    until(lambda: bool(RunQueue.all_in(RunDirectory(run).queue)))
-    return RunQueue.all_in(RunDirectory(run).queue)[0]
+    until(lambda: bool(RunQueue.open_queues(RunDirectory(run).queue)))
+    return RunQueue.open_queues(RunDirectory(run).queue)[0]
 
 
 def workers_of(queue: RunQueue) -> Set[int]:
     """The processes of the workers that have a run."""
-    return {int(claim.job.split("+")[1]) for claim in queue.taken().values()}
+    return {int(claim.job.split("+")[1]) for claim in queue.taken_claims().values()}
 
 
 def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
@@ -84,7 +84,7 @@ def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
     below = [child for worker in (killed, paused) for child in psutil.Process(worker.pid).children(recursive=True)]
     killed.kill()
     paused.send_signal(signal.SIGSTOP)
-    until(lambda: queue.taken() == {} and len(queue.waiting()) == 3)
+    until(lambda: queue.taken_claims() == {} and len(queue.waiting_tickets()) == 3)
     late = work()
     until(lambda: workers_of(queue) == {late.pid})
     paused.send_signal(signal.SIGCONT)
@@ -117,7 +117,7 @@ def test_a_worker_that_is_interrupted_gives_its_run_back(work: Start, run: Path,
     until(lambda: workers_of(queue) == {worker.pid})
     worker.send_signal(signal.SIGTERM)
     assert "Interrupted. Another worker" in worker.communicate()[0] and worker.returncode == 130
-    until(lambda: len(queue.waiting()) == 1)  # at once, although the time of silence is two minutes
+    until(lambda: len(queue.waiting_tickets()) == 1)  # at once, although the time of silence is two minutes
     command.kill()
     command.wait()
 
@@ -199,9 +199,9 @@ def test_a_worker_on_a_full_disk_gives_its_run_back_and_says_why(
 ) -> None:
     queue = write_queue(run)
     put(queue, 0)
-    monkeypatch.setattr(queue_worker, "make", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(queue_worker, "make_run", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     in_process("worker").refused(run, said=f"{run}: .*No space left on device. The worker has ended")
-    assert queue.taken() == queue.done() == queue.silence() == {}
+    assert queue.taken_claims() == queue.done_claims() == queue.seconds_since_heartbeat() == {}
 
 
 def test_a_trial_is_made_on_this_machine_alone(in_process: Callable[[str], Call], tmp_path: Path) -> None:

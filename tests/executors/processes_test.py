@@ -19,7 +19,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ForeignError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_apart
+from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_in_processes
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from tests.conftest import REPOSITORY, until
 from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
@@ -125,9 +125,9 @@ def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Mak
 def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.SECONDS_TO_STOP", 1.0)
+    monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
     executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
-    assert len(executor._running) == 2, "no more than workers"
+    assert len(executor.active_runs) == 2, "no more than workers"
     pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]
     executor.abandon([request(0), request(3)])
     until_ended(pids)
@@ -156,12 +156,12 @@ def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     executor = make(workers=5, cuda_devices=["4", "7"])
     assert executor.gives_devices
     given(executor, *["device"] * 5)
-    assert [running.device for running in executor._running.values()] == ["4", "7", "4", "7", "4"]
-    running = {running.begun.request.replicate: future for future, running in executor._running.items()}
+    futures = list(executor.active_runs)
+    assert [executor._device_by_run[future] for future in futures] == ["4", "7", "4", "7", "4"]
     for replicate in (4, 2, 0):  # all that had device 4, so that it is the idle one
-        del executor._running[running[replicate]]
+        del executor.active_runs[futures[replicate]]
     given(executor, "device", "device", first=5)
-    assert [running.device for running in executor._running.values()][-2:] == ["4", "4"]
+    assert [executor._device_by_run[future] for future in executor.active_runs][-2:] == ["4", "4"]
     assert make().gives_devices is False
 
 
@@ -240,7 +240,7 @@ def double(number: int) -> int:
 def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory) -> None:
     tasks = {"x": (4,), "y": (-1,), "z": (6,), "killed": (0,)}
     logs = {name: directory.check_log(name) for name in tasks}
-    results = run_apart(double, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
+    results = run_in_processes(double, tasks, logs=logs, settings=WorkerSettings(), max_parallel=2)
     assert list(results) == list(tasks)
     assert (results["x"], results["z"]) == (8, 12)
     assert isinstance(results["y"], ForeignError)
@@ -261,6 +261,6 @@ def die(counted: Path, most: int) -> int:
 def test_a_task_whose_process_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
     tasks = {"twice": (tmp_path / "twice.count", 2), "always": (tmp_path / "always.count", 100)}
     logs = {name: tmp_path / f"{name}.log" for name in tasks}
-    results = run_apart(die, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
+    results = run_in_processes(die, tasks, logs=logs, settings=WorkerSettings(), max_parallel=2)
     assert results["twice"] == 2
     assert "killed by signal 9" in str(results["always"]) and (tmp_path / "always.count").read_text() == "xxx"

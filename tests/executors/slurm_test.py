@@ -14,9 +14,15 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors import slurm as slurm_module
 from fiesta_allennlp.executors import slurm_commands
-from fiesta_allennlp.executors.shared_queue import end_queues_left
+from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.executors.slurm import SlurmExecutor, SlurmJobs
-from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
+from fiesta_allennlp.executors.slurm_commands import (
+    JobStatus,
+    SlurmUnavailable,
+    query_statuses,
+    run_slurm_command,
+    sbatch_options,
+)
 from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
@@ -37,7 +43,7 @@ Make = Callable[..., SlurmExecutor]
 @pytest.fixture
 def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Make]:
     yield partial(build, SlurmExecutor)
-    end_queues_left(directory)
+    end_earlier_queues(directory)
 
 
 def started(place: Path) -> Dict[str, Tuple[int, str]]:
@@ -48,8 +54,8 @@ def started(place: Path) -> Dict[str, Tuple[int, str]]:
 
 
 def jobs_of(directory: RunDirectory) -> Dict[str, JobStatus]:
-    (queue,) = RunQueue.all_in(directory.slurm)
-    return statuses_of(queue.root.name)
+    (queue,) = RunQueue.open_queues(directory.slurm)
+    return query_statuses(queue.root.name)
 
 
 # What jobs do.
@@ -62,7 +68,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: M
     for outcome in executor.completed():
         outcomes[outcome.request.replicate] = outcome
         assert "this is the log of" in directory.evaluation_log(outcome.request.name).read_text()
-        assert outcome.request.name not in [claim.run for claim in executor._open().done().values()]
+        assert outcome.request.name not in [claim.run for claim in executor.queue.done_claims().values()]
     assert scores(outcomes.values()) == [0, 6]
     failures = {k: (o.kind, o.error) for k, o in outcomes.items() if isinstance(o, Failure)}
     assert failures[1][0] == "error" and failures[1][1].startswith("ValueError: no such luck (")
@@ -87,9 +93,11 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     slurm.restart_node()
     assert list(executor.completed(timeout=1)) == []
     assert started(tmp_path) == first
-    ask("scancel", first["a-0"][1])
-    ask("scancel", first["a-2"][1])
-    ask("scancel", "--signal=KILL", "--batch", first["a-1"][1])  # the job fails, as where something kills its script
+    run_slurm_command("scancel", first["a-0"][1])
+    run_slurm_command("scancel", first["a-2"][1])
+    run_slurm_command(
+        "scancel", "--signal=KILL", "--batch", first["a-1"][1]
+    )  # the job fails, as where something kills its script
     outcomes = [next(executor.completed()) for _ in range(2)]
     by_run = {outcome.request.name: outcome for outcome in outcomes}
     killed, salvaged = by_run["a-1"], by_run["a-2"]
@@ -107,11 +115,11 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory:
     executor = begun(make(runs_per_job=2), "wait", place=tmp_path)
     until(lambda: bool(started(tmp_path)))
     (pid, job) = started(tmp_path)["a-0"]
-    ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    run_slurm_command("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
     until(lambda: not is_running(pid))
     assert list(executor.completed(timeout=1)) == []
     until(lambda: jobs_of(directory)[job].state == "PENDING")
-    ask("scontrol", "update", f"jobid={job}", "StartTime=now")
+    run_slurm_command("scontrol", "update", f"jobid={job}", "StartTime=now")
     until(lambda: started(tmp_path)["a-0"][0] != pid)
     assert started(tmp_path)["a-0"][1] == job  # which took it in its second life
     (tmp_path / "go").touch()
@@ -149,26 +157,26 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
 ) -> None:
     """This test takes the run as a job does, and Slurm says what the case is about."""
     executor = given(make(**HELD), "score")
-    shared = executor._open()
+    shared = executor.queue
     assert shared.take("77", 0, 0) is not None
-    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
+    monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus(state)} if state else {})
     outcomes = list(executor.completed(timeout=0))
     assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ([kind] if kind else [])
-    assert [ticket.rpartition(".")[0] for ticket in shared.waiting()] == ([] if kind else ["a-0"])
+    assert [ticket.rpartition(".")[0] for ticket in shared.waiting_tickets()] == ([] if kind else ["a-0"])
     if kind:  # whoever tries again makes a fresh attempt, of which nothing is known yet
         begun(executor, "score")
-        assert len(shared.waiting()) == 1
+        assert len(shared.waiting_tickets()) == 1
 
 
 def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = given(make(**HELD), "score")
-    monkeypatch.setattr(slurm_module, "SECONDS_BETWEEN_QUESTIONS", 0.0)
-    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
-    monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 1))
+    monkeypatch.setattr(slurm_module, "QUERY_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("PREEMPTED")})
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 1))
     failure = only_failure(executor)
     assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
-    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
-    monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
+    monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("TIMEOUT")})
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 0))
     given(executor, "score", first=1)
     with pytest.raises(FiestaError, match="a-1 .* 2 jobs .*--job-time"):
         list(executor.completed())
@@ -176,24 +184,24 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
 
 def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = make(workers=2, **HELD)
-    monkeypatch.setattr(slurm_module, "SECONDS_BETWEEN_QUESTIONS", 0.0)
-    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
+    monkeypatch.setattr(slurm_module, "QUERY_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("FAILED")})
     given(executor, "score", "score")
-    assert executor._open().take("77", 0, 1) and executor._open().take("77", 0, 1)
+    assert executor.queue.take("77", 0, 1) and executor.queue.take("77", 0, 1)
     first = next(executor.completed(timeout=5))
     executor.abandon([request(1 - first.request.replicate)])
     given(executor, "score", first=2)
-    assert executor._open().take("77", 0, 1) is not None
+    assert executor.queue.take("77", 0, 1) is not None
     assert [outcome.request.replicate for outcome in executor.completed(timeout=5)] == [2]
 
 
 def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = given(make(**HELD), "score")
-    shared = executor._open()
+    shared = executor.queue
     pending = {"77": JobStatus("PENDING")}  # as it was a moment ago
-    monkeypatch.setattr(slurm_module, "statuses_of", lambda name: shared.take("77", 0, 0) and pending)
+    monkeypatch.setattr(slurm_module, "query_statuses", lambda name: shared.take("77", 0, 0) and pending)
     assert list(executor.completed(timeout=0)) == []
-    assert ([claim.run for claim in shared.taken().values()], shared.waiting()) == (["a-0"], [])
+    assert ([claim.run for claim in shared.taken_claims().values()], shared.waiting_tickets()) == (["a-0"], [])
 
 
 # How many jobs there are, and which.
@@ -213,7 +221,7 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
     """The first command is lost without a word. Of its runs one has ended, one is at work, and one waits with its job;
     what the second one does not ask for is dropped."""
     lost = begun(SlurmExecutor(directory, workers=3), "score", "wait", "wait", place=tmp_path)
-    until(lambda: len(started(tmp_path)) == 2 and "a-0" in {claim.run for claim in lost._open().done().values()})
+    until(lambda: len(started(tmp_path)) == 2 and "a-0" in {claim.run for claim in lost.queue.done_claims().values()})
     before = sorted(jobs_of(directory)), started(tmp_path)
     found = make(workers=3)
     assert found.resume() == ""
@@ -230,26 +238,26 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
 ) -> None:
     """The command was killed between `sbatch` and its answer."""
     lost = given(SlurmExecutor(directory, **HELD), "score")
-    name = lost._open().root.name
-    ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
+    name = lost.queue.root.name
+    run_slurm_command("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
     (job,) = jobs_of(directory)
     for options, jobs in ((HELD, [job]), ({"memory_per_evaluation": 0.1, **HELD}, None)):
         executor = make(**options)
-        end_queues_left(directory, but=executor.queue_name)
+        end_earlier_queues(directory, kept_queue=executor.queue_name)
         begun(executor, "score")
         assert jobs is None or list(jobs_of(directory)) == jobs
-    assert [status.state for status in statuses_of(name).values()] == ["CANCELLED"]
+    assert [status.state for status in query_statuses(name).values()] == ["CANCELLED"]
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
 
 
 def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(make: Make, directory: RunDirectory) -> None:
-    shared = begun(SlurmExecutor(directory, workers=2, **HELD), "score", "score")._open()
+    shared = begun(SlurmExecutor(directory, workers=2, **HELD), "score", "score").queue
     claim = shared.take("77", 0, 0)
     assert claim is not None
-    (shared.directory(claim.ticket) / "outcome.json").write_text("3.0")
+    (shared.attempt_directory(claim.ticket) / "outcome.json").write_text("3.0")
     shared.finish(claim, Evaluation(request(0), 3.0, "m"))
-    assert end_queues_left(directory) == "Cancelled 2 Slurm job(s): 2 pending."
-    assert end_queues_left(directory) == ""
+    assert end_earlier_queues(directory) == "Cancelled 2 Slurm job(s): 2 pending."
+    assert end_earlier_queues(directory) == ""
     assert (directory.evaluation("a-0") / "outcome.json").read_text() == "3.0"
 
 
@@ -259,7 +267,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     executor = begun(make(workers=3), *["score"] * 3)
     # All have failed before Slurm is asked about them: for one that was seen to fail, another would be submitted.
-    until(lambda: len(jobs_of(directory)) == 3 and not any(job.goes_on for job in jobs_of(directory).values()))
+    until(lambda: len(jobs_of(directory)) == 3 and not any(job.is_active for job in jobs_of(directory).values()))
     with pytest.raises(FiestaError, match="last 3 Slurm jobs .*/no/such/python"):
         list(executor.completed())
 
@@ -268,11 +276,11 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: str) -> str:
-        raise SlurmDown("Unable to contact slurm controller")
+        raise SlurmUnavailable("Unable to contact slurm controller")
 
     executor = given(make(**HELD), "score")
     with monkeypatch.context() as patch:
-        patch.setattr(slurm_commands, "ask", down)
+        patch.setattr(slurm_commands, "run_slurm_command", down)
         assert list(executor.completed(timeout=0)) == []
     assert jobs_of(directory) == {}
     assert list(executor.completed(timeout=1)) == []
@@ -305,10 +313,10 @@ def test_what_slurm_would_not_take_is_refused_before_the_first_run(
 def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """GPUs are hidden unless some are asked for."""
     set_before = {"partition": "gpu", "account": None, "time": "4:00:00"}
-    options = job_options(set_before, cpus=2, gpus=1, memory=0.5, further=["qos=long", "exclusive", "time=5"])
+    options = sbatch_options(set_before, cpus=2, gpus=1, memory=0.5, extra_options=["qos=long", "exclusive", "time=5"])
     expected = {"partition": "gpu", "time": "5", "cpus-per-task": 2, "gpus": 1, "mem": "512M", "qos": "long"}
     assert options == {**expected, "exclusive": True}
-    options = job_options({}, cpus=1, gpus=0, memory=None, further={"mail_type": "END,FAIL"})
+    options = sbatch_options({}, cpus=1, gpus=0, memory=None, extra_options={"mail_type": "END,FAIL"})
     assert options == {"cpus-per-task": 1, "mail-type": "END,FAIL"}
     with monkeypatch.context() as unchecked:
         unchecked.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)

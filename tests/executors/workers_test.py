@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.executors.shared_queue import end_queues_left
+from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.executors.workers import WorkersExecutor
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
 from tests.executors.conftest import Build, begun, given, only_failure, scores
@@ -28,13 +28,13 @@ def make(build: Build) -> Make:
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.executors.workers.SECONDS_BETWEEN_SIGNS", 0.0)
+    monkeypatch.setattr("fiesta_allennlp.executors.workers.HEARTBEAT_SECONDS", 0.0)
 
 
 def taken(executor: WorkersExecutor, worker: str = ONE) -> Claim:
     """The run that a living worker has taken."""
-    queue = executor._open()
-    queue.give_sign(worker)
+    queue = executor.queue
+    queue.write_heartbeat(worker)
     claim = queue.take(worker, 0, 0)
     assert claim is not None
     return claim
@@ -45,18 +45,18 @@ def finish(queue: RunQueue, claim: Claim, score: float = 0.5) -> bool:
 
 
 def silence(executor: WorkersExecutor, worker: str) -> None:
-    os.utime(executor._open().root / "workers" / worker, LONG_AGO)
+    os.utime(executor.queue.root / "workers" / worker, LONG_AGO)
 
 
 def waiting(executor: WorkersExecutor) -> List[str]:
-    return [ticket.rpartition(".")[0] for ticket in executor._open().waiting()]
+    return [ticket.rpartition(".")[0] for ticket in executor.queue.waiting_tickets()]
 
 
 def test_a_run_of_a_silent_worker_starts_again_and_its_outcome_counts_no_more(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = begun(make(workers=2), "score", "score")
-    queue, lost, other = executor._open(), taken(executor), taken(executor, TWO)
+    queue, lost, other = executor.queue, taken(executor), taken(executor, TWO)
     with monkeypatch.context() as patched:  # only the clock of the file system counts
         patched.setattr(time, "time", lambda: 1e12)
         assert list(executor.completed(timeout=0)) == []
@@ -64,9 +64,9 @@ def test_a_run_of_a_silent_worker_starts_again_and_its_outcome_counts_no_more(
     silence(executor, ONE)
     assert list(executor.completed(timeout=0)) == []
     assert (waiting(executor), queue.has(lost), queue.has(other)) == ([lost.run], False, True)
-    queue.give_sign(ONE)  # it comes back
+    queue.write_heartbeat(ONE)  # it comes back
     assert not finish(queue, lost, 0.9)
-    assert queue.done() == {}
+    assert queue.done_claims() == {}
     again = taken(executor)
     assert again.run == lost.run and again.ticket != lost.ticket
     assert finish(queue, again, 0.25) and finish(queue, other)
@@ -76,14 +76,14 @@ def test_a_run_of_a_silent_worker_starts_again_and_its_outcome_counts_no_more(
 def test_a_worker_that_leaves_gives_its_run_back_at_once(make: Make) -> None:
     executor = begun(make(), "score")
     claim = taken(executor)
-    executor._open().leave(ONE)
+    executor.queue.remove_worker(ONE)
     assert list(executor.completed(timeout=0)) == []
     assert waiting(executor) == [claim.run]
 
 
 def test_what_ends_while_it_is_given_up_counts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = begun(make(), "score")
-    claim, drop = taken(executor), RunQueue.drop
+    claim, drop = taken(executor), RunQueue.withdraw
     silence(executor, ONE)
 
     def end_then_drop(queue: RunQueue, ticket: str) -> None:
@@ -110,7 +110,7 @@ def test_as_many_runs_as_living_workers(make: Make) -> None:
     executor = given(make(workers="auto"), *["score"] * 3)
     assert (executor.slots, len(waiting(executor))) == (1, 1)
     for worker in (ONE, TWO):
-        executor._open().give_sign(worker)
+        executor.queue.write_heartbeat(worker)
     assert list(executor.completed(timeout=0)) == []
     assert (executor.slots, len(waiting(executor))) == (2, 2)
     silence(executor, TWO)
@@ -122,17 +122,17 @@ def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_o
     make: Make, directory: RunDirectory
 ) -> None:
     executor = begun(make(workers=3), *["score"] * 3)
-    queue, first, second = executor._open(), taken(executor), taken(executor, TWO)
+    queue, first, second = executor.queue, taken(executor), taken(executor, TWO)
     executor.close()
     assert executor.last_words.startswith("Workers go on with 2 run(s)")
-    assert (queue.waiting(), len(queue.taken())) == ([], 2)
-    (queue.directory(first.ticket) / "outcome.json").write_text("3.0")
+    assert (queue.waiting_tickets(), len(queue.taken_claims())) == ([], 2)
+    (queue.attempt_directory(first.ticket) / "outcome.json").write_text("3.0")
     assert finish(queue, first)
     resumed = make(workers=3)
     assert resumed.resume() == ""
     assert (directory.evaluation(first.run) / "outcome.json").exists()  # from where the selection takes it over
     begun(resumed, "score", first=int(second.run[-1]))
-    assert (queue.taken(), queue.waiting()) == ({second.ticket: second}, [])
+    assert (queue.taken_claims(), queue.waiting_tickets()) == ({second.ticket: second}, [])
     assert finish(queue, second)
     assert scores(resumed.completed()) == [0.5]
     resumed.close()
@@ -141,14 +141,14 @@ def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_o
 
 def test_a_run_that_ends_during_the_take_over_is_under_way_no_more(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = begun(make(), "score")
-    claim, take_in = taken(executor), RunQueue.take_in
+    claim, take_in = taken(executor), RunQueue.collect_finished
     executor.close()
 
     def end_then_take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
         assert finish(queue, claim)
         return take_in(queue, directory)
 
-    monkeypatch.setattr(RunQueue, "take_in", end_then_take_in)
+    monkeypatch.setattr(RunQueue, "collect_finished", end_then_take_in)
     assert waiting(given(make(), "score")) == [claim.run]
 
 
@@ -156,15 +156,15 @@ def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) 
     executor = begun(make(), "score")
     claim = taken(executor)
     other = make(time_limit=5)
-    assert end_queues_left(directory, but=executor.queue_name) == "" and executor._open().has(claim)
-    assert end_queues_left(directory, but=other.queue_name) == ""
+    assert end_earlier_queues(directory, kept_queue=executor.queue_name) == "" and executor.queue.has(claim)
+    assert end_earlier_queues(directory, kept_queue=other.queue_name) == ""
     begun(other, "score")
-    assert not executor._open().has(claim) and len(RunQueue.all_in(directory.queue)) == 1
+    assert not executor.queue.has(claim) and len(RunQueue.open_queues(directory.queue)) == 1
 
 
 def test_a_deleted_queue_ends_the_selection(make: Make) -> None:
     executor = begun(make(), "score")
-    executor._open().close()
+    executor.queue.close()
     with pytest.raises(FiestaError, match="was moved or deleted"):
         list(executor.completed())
 

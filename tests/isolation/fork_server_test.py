@@ -15,7 +15,12 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.fork_server import OWNER_FILE, PRELOAD, in_process, marked_temp_dir
+from fiesta_allennlp.isolation.fork_server import (
+    OWNER_FILE,
+    PRELOAD_VARIABLE,
+    as_process_call,
+    mark_temporary_directory,
+)
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """
@@ -65,11 +70,11 @@ def test_temporary_directories_of_killed_processes_are_deleted_at_the_next_start
     monkeypatch.setattr(util, "get_temp_dir", lambda: str(tmp_path / "pymp-own"))
     for name in ("own", "dead", "alive", "elsewhere", "foreign"):
         (tmp_path / f"pymp-{name}").mkdir()
-    assert marked_temp_dir() == str(tmp_path / "pymp-own")
+    assert mark_temporary_directory() == str(tmp_path / "pymp-own")
     place = (tmp_path / "pymp-own" / OWNER_FILE).read_text().partition(" ")[2]
     for name, mark in (("dead", f"{ended.pid} {place}"), ("alive", f"1 {place}"), ("elsewhere", f"{ended.pid} node")):
         (tmp_path / f"pymp-{name}" / OWNER_FILE).write_text(mark)
-    marked_temp_dir()
+    mark_temporary_directory()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"pymp-own", "pymp-alive", "pymp-elsewhere", "pymp-foreign"}
 
@@ -90,8 +95,8 @@ def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", connect_and_kill)
     monkeypatch.setattr(forkserver._forkserver, "ensure_running", forkserver.ensure_running)  # type: ignore[attr-defined]
-    monkeypatch.setenv(PRELOAD, "")  # a server that starts three times, and soon
-    assert in_process(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
+    monkeypatch.setenv(PRELOAD_VARIABLE, "")  # a server that starts three times, and soon
+    assert as_process_call(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
     assert not kills
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
@@ -100,10 +105,10 @@ def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def end(*_: Any, **__: Any) -> Any:
         raise EOFError("unexpected EOF")
 
-    monkeypatch.setattr(fork_server, "SECONDS_TO_DIE", 0)
+    monkeypatch.setattr(fork_server, "RESTART_PAUSE_SECONDS", 0)
     monkeypatch.setattr(fork_server.concurrent, "process", lambda **_: lambda work: end)
     with pytest.raises(FiestaError, match=r"died 5 times \(EOFError: unexpected EOF\).*--recover"):
-        in_process(print, None)()
+        as_process_call(print, None)()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 always looks in the current directory")
@@ -131,7 +136,7 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
 
 def test_the_environment_of_the_calling_python_is_as_before() -> None:
     before = dict(os.environ)
-    call = in_process(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]))
+    call = as_process_call(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]))
     inside = call().result()
     assert dict(os.environ) == before
     assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())

@@ -11,9 +11,9 @@ import pytest
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure
 from fiesta_allennlp.isolation import run_queue
-from fiesta_allennlp.isolation.queue_worker import num_killed_for_memory, with_memory
+from fiesta_allennlp.isolation.queue_worker import as_memory_failure, num_out_of_memory_kills
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
-from fiesta_allennlp.isolation.worker import Work, WorkerSettings
+from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 from tests.executors.light import request
 
 
@@ -25,25 +25,30 @@ def queue(tmp_path: Path) -> RunQueue:
 
 
 def put(queue: RunQueue, replicate: int) -> str:
-    ticket = queue.ticket_for(request(replicate))
-    directory = queue.directory(ticket)
-    queue.put(ticket, Work(b"", {}, request(replicate), directory, directory / "log", WorkerSettings(), None))
+    ticket = queue.new_ticket(request(replicate))
+    directory = queue.attempt_directory(ticket)
+    queue.put(ticket, RunTask(b"", {}, request(replicate), directory, directory / "log", WorkerSettings(), None))
     return ticket
 
 
 def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
     ticket = put(queue, 3)
-    assert (queue.waiting(), queue.taken(), queue.done()) == ([ticket], {}, {})
+    assert (queue.waiting_tickets(), queue.taken_claims(), queue.done_claims()) == ([ticket], {}, {})
     claim = queue.take("7_2", 1, 0)
     assert claim == Claim(ticket, "7_2", 1, 0)
-    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], {ticket: claim}, True, "a-3")
-    assert queue.work(claim).request == request(3)
+    assert (queue.waiting_tickets(), queue.taken_claims(), queue.is_wanted(claim), claim.run) == (
+        [],
+        {ticket: claim},
+        True,
+        "a-3",
+    )
+    assert queue.read_task(claim).request == request(3)
     queue.finish(claim, Evaluation(request(3), 0.5, "m"))
-    assert (queue.taken(), queue.done(), queue.has(claim)) == ({}, {ticket: claim}, False)
-    assert queue.outcome(claim) == Evaluation(request(3), 0.5, "m")
-    queue.keep(ticket, queue.root / "kept")
-    queue.forget(claim)
-    assert queue.done() == {} and (queue.root / "kept").is_dir()
+    assert (queue.taken_claims(), queue.done_claims(), queue.is_wanted(claim)) == ({}, {ticket: claim}, False)
+    assert queue.read_outcome(claim) == Evaluation(request(3), 0.5, "m")
+    queue.move_attempt(ticket, queue.root / "kept")
+    queue.delete_outcome(claim)
+    assert queue.done_claims() == {} and (queue.root / "kept").is_dir()
     assert put(queue, 3) != ticket
 
 
@@ -53,10 +58,10 @@ def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: 
     assert claim is not None and queue.root.stat().st_mode & 0o077 == 0
     monkeypatch.setattr(os, "getuid", lambda: os.stat(queue.root).st_uid + 1)
     with pytest.raises(StoreError, match="user ID"):
-        queue.work(claim)
+        queue.read_task(claim)
     queue.finish(claim, Evaluation(request(3), 0.5, "m"))
     with pytest.raises(StoreError, match="user ID"):
-        queue.outcome(claim)
+        queue.read_outcome(claim)
 
 
 def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,14 +72,19 @@ def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypat
             queue.open({"version": "1"})
     assert not queue.is_open
     queue.open({"version": "1"})
-    assert (queue.is_open, queue.terms) == (True, {"version": "1"})
+    assert (queue.is_open, queue.read_terms) == (True, {"version": "1"})
 
 
 def test_a_file_that_a_network_file_system_keeps_is_no_run(queue: RunQueue) -> None:
     ticket = put(queue, 0)
     for state in ("waiting", "taken", "done", "workers"):
         (queue.root / state / ".nfs000000000012").touch()
-    assert (queue.waiting(), queue.taken(), queue.done(), queue.silence()) == ([ticket], {}, {}, {})
+    assert (queue.waiting_tickets(), queue.taken_claims(), queue.done_claims(), queue.seconds_since_heartbeat()) == (
+        [ticket],
+        {},
+        {},
+        {},
+    )
     claim = queue.take("1", 0, 0)
     assert claim is not None and (claim.ticket, queue.take("1", 0, 1)) == (ticket, None)
 
@@ -95,7 +105,7 @@ def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQ
     for job in jobs:
         job.join()
     assert sorted(claim.ticket for claim in taken if claim) == sorted(tickets)
-    assert len(queue.taken()) == 40
+    assert len(queue.taken_claims()) == 40
 
 
 def test_what_waits_longest_is_taken_first_and_half_a_file_is_not(queue: RunQueue) -> None:
@@ -112,31 +122,31 @@ def test_what_nobody_wants_any_more_is_neither_waiting_nor_with_a_job(queue: Run
     claim = queue.take("1", 0, 0)
     assert claim is not None
     for ticket in (first, second, "a-7.1"):
-        queue.drop(ticket)
-    assert (queue.has(claim), queue.waiting(), queue.is_open) == (False, [], True)
+        queue.withdraw(ticket)
+    assert (queue.is_wanted(claim), queue.waiting_tickets(), queue.is_open) == (False, [], True)
     queue.close()
-    assert (queue.is_open, queue.take("1", 0, 0), queue.jobs.is_dir()) == (False, None, True)
+    assert (queue.is_open, queue.take("1", 0, 0), queue.jobs_directory.is_dir()) == (False, None, True)
 
 
 def test_kills_for_lack_of_memory_are_counted_in_both_versions_of_control_groups(tmp_path: Path) -> None:
     mine = tmp_path / "cgroup"
-    assert num_killed_for_memory(tmp_path, mine) == 0
+    assert num_out_of_memory_kills(tmp_path, mine) == 0
     for content, counter in (
         ("0::/slurm/job_7/step_batch", "slurm/job_7/step_batch/memory.events"),
         ("5:cpuset:/x\n4:memory:/slurm/uid_0/job_7", "memory/slurm/uid_0/job_7/memory.oom_control"),
     ):
         mine.write_text(content + "\n")
-        assert num_killed_for_memory(tmp_path, mine) == 0
+        assert num_out_of_memory_kills(tmp_path, mine) == 0
         (tmp_path / counter).parent.mkdir(parents=True)
         (tmp_path / counter).write_text("low 0\nmax 12\noom 3\noom_kill 2\n")
-        assert num_killed_for_memory(tmp_path, mine) == 2
+        assert num_out_of_memory_kills(tmp_path, mine) == 2
 
 
 def test_only_a_process_that_was_killed_ran_out_of_memory() -> None:
     killed, raised = Failure(request(0), "killed", "killed by signal 9"), Failure(request(0), "error", "no such luck")
-    told = with_memory(killed, True)
+    told = as_memory_failure(killed, True)
     assert isinstance(told, Failure)
     assert (told.kind, told.error) == ("machine", "the job ran out of memory: killed by signal 9")
-    assert with_memory(killed, False) is killed
-    assert with_memory(raised, True) is raised
-    assert isinstance(with_memory(Evaluation(request(0), 1.0, "m"), True), Evaluation)
+    assert as_memory_failure(killed, False) is killed
+    assert as_memory_failure(raised, True) is raised
+    assert isinstance(as_memory_failure(Evaluation(request(0), 1.0, "m"), True), Evaluation)
