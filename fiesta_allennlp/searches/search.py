@@ -50,7 +50,7 @@ class ScreenedConfig(CandidateResult):
     values: str = ""
 
     @classmethod
-    def of_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
+    def from_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
         """Make the record of an entry. Earlier versions wrote the score alone."""
         score = entry["score"]
         ran = {"num_evaluations": int(score is not None), "mean": score}

@@ -106,7 +106,7 @@ def test_a_log_that_is_left_does_not_enter_a_new_store(tmp_path: Path) -> None:
     RunDirectory(tmp_path).store.unlink()
     RunDirectory(tmp_path).store_log.write_bytes(wal)
     new = RunStore(RunDirectory(tmp_path), create=True)
-    assert (new.candidates(), new.meta().begun, new.rows()) == ([], False, [])
+    assert (new.candidates(), new.meta().is_started, new.rows()) == ([], False, [])
     new.close()
 
 

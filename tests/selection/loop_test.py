@@ -542,6 +542,6 @@ def test_a_run_is_hopeless_after_all_pauses_if_none_has_finished_since_its_last_
     for finished in (False, False, True, False):
         if finished:
             retries.record_finish()
-        retries.put(request)
+        retries.schedule(request)
         found.append(retries.is_hopeless(request, at_start=False))
     assert found == [False, False, False, True]

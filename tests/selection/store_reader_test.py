@@ -21,7 +21,7 @@ def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_pa
     with open_for_reading(RunDirectory(root)) as reader:
         known = store.history(max_failures=3), store.candidates(), store.rows()
         assert (reader.history(max_failures=3), reader.candidates(), reader.rows()) == known
-        assert (reader.meta().removed, reader.meta().begun, reader.meta().seed) == (("b",), True, "7")
+        assert (reader.meta().removed, reader.meta().is_started, reader.meta().seed) == (("b",), True, "7")
         store.record(Evaluation(known[0].pending[0], 0.7, METRIC))
         assert reader.rows() == known[2] != store.rows()
         with pytest.raises(sqlite3.OperationalError, match="readonly"):

@@ -190,7 +190,7 @@ def test_a_change_that_is_interrupted_leaves_file_and_memory_alike(
 
     store.reserve([request("a", 0)])
     with monkeypatch.context() as patched:
-        patched.setattr(History, "after", interrupted)
+        patched.setattr(History, "with_finished", interrupted)
         with pytest.raises(KeyboardInterrupt):
             store.record(Evaluation(request("a", 0), 0.5, "f1"))
     assert store.history(max_failures=3).pending == (request("a", 0),)
