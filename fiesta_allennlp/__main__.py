@@ -6,7 +6,7 @@ import signal
 import sys
 
 
-def _quit(*_: object) -> None:
+def _quit_before_command(*_: object) -> None:
     os.write(2, b"Interrupted before the command began.\n")
     os._exit(130)
 
@@ -14,12 +14,12 @@ def _quit(*_: object) -> None:
 if "__mp_main__" not in sys.modules and (__name__ == "__main__" or sys.argv[0].endswith("fiesta")):
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # while Python imports the rest
         if signal.getsignal(ending) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(ending, _quit)
+            signal.signal(ending, _quit_before_command)
 
 import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from fiesta_allennlp.commands import COMMANDS, DOCS, add_command  # noqa: E402
+from fiesta_allennlp.commands import COMMANDS, DOCS_HINT, add_command  # noqa: E402
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
 
@@ -38,14 +38,14 @@ def main() -> None:
         args = _parse()
         args.func(args)
     except SystemExit:  # also after help, or a usage error
-        _flush()
+        _flush_output()
         raise
     except KeyboardInterrupt:  # before or after the command
         print("Interrupted.", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _flush() -> None:
+def _flush_output() -> None:
     """Write out the output. If its reader is gone, Python must not end with a status of its own for that."""
     try:
         sys.stdout.flush()
@@ -58,7 +58,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog=program,
         description=DESCRIPTION,
-        epilog=DOCS,
+        epilog=DOCS_HINT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
@@ -67,7 +67,7 @@ def _parse() -> argparse.Namespace:
         if name not in sys.argv:  # its options are not needed, and take time to import
             commands.add_parser(name, help=command.help)
             continue
-        chosen = add_command(commands, name, called=name, program=program)
+        chosen = add_command(commands, name, command_name=name, program=program)
         if name != "plugin":
             chosen.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     if len(sys.argv) == 1:

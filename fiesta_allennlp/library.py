@@ -61,7 +61,7 @@ def select(
         FiestaError: if a setting, a config, the data or the directory is invalid.
     """
     check_main_guard()
-    options = _as_typed(settings, candidates, into="candidates")
+    options = _to_options(settings, candidates, candidates_option="candidates")
     path = Path(directory)
     run_select(options, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
     return SelectionResult.read(path)
@@ -95,7 +95,7 @@ def search(
         FiestaError: if a setting, the template, the space, the data or the directory is invalid.
     """
     check_main_guard()
-    options = _as_typed(settings, (), into="candidates")
+    options = _to_options(settings, (), candidates_option="candidates")
     if template:
         options["template"] = str(template)
     if space is not None:
@@ -133,7 +133,7 @@ def choose_system(
     Raises:
         FiestaError: if a setting, a document, a system or the directory is invalid.
     """
-    options = _as_typed(settings, systems, into="systems")
+    options = _to_options(settings, systems, candidates_option="systems")
     path = Path(directory)
     select_system(options, path, console=_console(progress), recover=recover, force=force)
     return SystemsResult.read(path)
@@ -206,15 +206,15 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     return ShownNextRuns(**vars(ask(NextSettings.of(option_values), content)))
 
 
-def _as_typed(settings: Mapping[str, Any], candidates: Candidates, *, into: str) -> Dict[str, Any]:
-    """Return the settings as the command line gives them, with `candidates` under the name `into`."""
+def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:
+    """Return the settings as the command line gives them, with `candidates` under the name `candidates_option`."""
     typed_settings = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
     if isinstance(candidates, Mapping):
-        typed_settings[into] = tuple(f"{name}={path}" for name, path in candidates.items())
+        typed_settings[candidates_option] = tuple(f"{name}={path}" for name, path in candidates.items())
     elif isinstance(candidates, (str, Path)):
-        typed_settings[into] = str(candidates)  # which the settings refuse
+        typed_settings[candidates_option] = str(candidates)  # which the settings refuse
     elif candidates:
-        typed_settings[into] = tuple(map(str, candidates))
+        typed_settings[candidates_option] = tuple(map(str, candidates))
     if "points" in typed_settings:
         typed_settings["points"] = plain_points(typed_settings["points"])
     if isinstance(typed_settings.get("overrides"), Mapping):

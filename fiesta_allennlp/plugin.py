@@ -18,7 +18,7 @@ class FiestaSubcommand(Subcommand):
     """A command of this package, which is registered as `fiesta-` and its name."""
 
     def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        return add_command(parser, self.name.removeprefix("fiesta-"), called=self.name, program="allennlp")
+        return add_command(parser, self.name.removeprefix("fiesta-"), command_name=self.name, program="allennlp")
 
 
 for name in COMMANDS:

@@ -26,7 +26,7 @@ package first.
 def parsers() -> Dict[str, argparse.ArgumentParser]:
     """The parser of every command, by its name."""
     commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
-    return {name: add_command(commands, name, called=name, program="fiesta") for name in COMMANDS}
+    return {name: add_command(commands, name, command_name=name, program="fiesta") for name in COMMANDS}
 
 
 def reference() -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Dict
 
 from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand, run_and_exit
-from fiesta_allennlp.commands.reading import (
+from fiesta_allennlp.commands.read_only import (
     NextCommand,
     PlanCommand,
     PluginCommand,
@@ -20,7 +20,7 @@ from fiesta_allennlp.commands.selecting import (
     SelectCommand,
     WorkerCommand,
     detach,
-    nothing_goes_on,
+    detach_interrupt_text,
 )
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean
 
@@ -39,22 +39,23 @@ COMMANDS: Dict[str, FiestaCommand] = {
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
-DOCS = "Guides, with a quickstart and questions and answers: docs/index.md of the repository."
+DOCS_HINT = "Guides, with a quickstart and questions and answers: docs/index.md of the repository."
 """The end of every help."""
 
 
-def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
-    """Add the parser of one command, which is `called` so below `program`. It refuses unknown arguments with a hint."""
+def add_command(commands: Any, name: str, *, command_name: str, program: str) -> argparse.ArgumentParser:
+    """Add the parser of one command, which is `command_name` so below `program`. It refuses unknown arguments with a
+    hint."""
     command = COMMANDS[name]
     parser = commands.add_parser(
-        called,
+        command_name,
         help=command.help,
         description=f"{command.description}\n\n{command.examples}",
-        epilog=DOCS,
+        epilog=DOCS_HINT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.allow_abbrev = False
-    program = f"{program} {called}"
+    program = f"{program} {command_name}"
 
     def refuse(message: str) -> None:
         if message.endswith("expected one argument"):
@@ -69,7 +70,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     )
     parser.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
+    parser.set_defaults(func=partial(_run_command, program.removesuffix(name)), command=name)
     parse = parser.parse_known_args
 
     def parse_all(*args: Any, **kwargs: Any) -> Any:
@@ -83,14 +84,14 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     return parser
 
 
-def _run(prefix: str, args: argparse.Namespace) -> None:
+def _run_command(prefix: str, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status. `prefix` is for messages."""
     command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(prefix)
-    if not command.trains:
+    if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
-    work, interrupted = (detach, nothing_goes_on) if is_detached else (command.work, command.interrupted)
+    work, interrupted = (detach, detach_interrupt_text) if is_detached else (command.run, command.interrupt_text)
     try:
-        run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))
+        run_and_exit(partial(work, args), debug=args.debug, interrupt_text=partial(interrupted, args))
     finally:
         COMMAND_PREFIX.reset(prefix_token)

@@ -20,7 +20,7 @@ EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
-REMEDIES = {
+REMEDY_BY_ERRNO = {
     **dict.fromkeys(
         (errno.EMFILE, errno.ENFILE),
         "Raise the limit, for example with `ulimit -n 1024`, and run the command again. Finished runs are safe: "
@@ -30,7 +30,7 @@ REMEDIES = {
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""
 
-SECONDS_UNTIL_AGAIN = 0.01
+SIGNAL_REPEAT_SECONDS = 0.01
 """After which a signal that Python dropped comes again, until it is heeded."""
 
 
@@ -42,8 +42,8 @@ class FiestaCommand:
         description, examples: the beginning of its own help.
         settings_class_path: the dotted path of the class of its settings, which is imported when it is used. Empty if
             it has none.
-        trains: whether it starts runs, which inherit the environment.
-        positional: the settings that are positional arguments, each with argparse's number of values.
+        starts_runs: whether it starts runs, which inherit the environment.
+        positional_settings: the settings that are positional arguments, each with argparse's number of values.
         interrupt_message: the sentence to print after an interrupt.
     """
 
@@ -51,17 +51,17 @@ class FiestaCommand:
     description: ClassVar[str]
     examples: ClassVar[str]
     settings_class_path: ClassVar[str] = ""
-    trains: ClassVar[bool] = False
-    positional: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
+    starts_runs: ClassVar[bool] = False
+    positional_settings: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
     interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
         from fiesta_allennlp.selection.options import add_options, declared_options
 
-        settings = imported(self.settings_class_path)
+        settings = import_dotted(self.settings_class_path)
         declared = dict(declared_options(settings))
-        for name, nargs in self.positional:
+        for name, nargs in self.positional_settings:
             kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
             parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
         self.add_mode_arguments(parser)
@@ -73,102 +73,108 @@ class FiestaCommand:
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command and return its exit status."""
         raise NotImplementedError
 
-    def typed(self, args: argparse.Namespace) -> Dict[str, Any]:
+    def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.selection.options import typed_options
 
         for package in getattr(args, "include_package", ()):
             import_package(package)
-        return typed_options(args, imported(self.settings_class_path))
+        return typed_options(args, import_dotted(self.settings_class_path))
 
-    def checked(self, args: argparse.Namespace) -> Any:
-        return imported(self.settings_class_path)(**self.typed(args))
+    def build_settings(self, args: argparse.Namespace) -> Any:
+        return import_dotted(self.settings_class_path)(**self.typed_settings(args))
 
-    def interrupted(self, args: argparse.Namespace) -> str:
+    def interrupt_text(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
         return self.interrupt_message
 
 
-def imported(dotted_path: str) -> Any:
+def import_dotted(dotted_path: str) -> Any:
     """Import a class or a function by its place, as late as it is used."""
     module, _, name = dotted_path.rpartition(".")
     return getattr(import_module(module), name)
 
 
-def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
-    """Call `work` and end the process with the status it returns, or that of its error."""
+def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt_text: Callable[[], str]) -> None:
+    """Call `function` and end the process with the status it returns, or that of its error."""
     from fiesta_allennlp.selection.console import PipeSafeConsole, pipe_safe_streams
 
-    with _interruptible(), pipe_safe_streams():
+    with _handling_signals(), pipe_safe_streams():
         logging.getLogger().setLevel(logging.WARNING)
         console = PipeSafeConsole()
         try:
-            status = work(console)
+            status = function(console)
         except FiestaError as error:
             if debug:
                 traceback.print_exc()
             PipeSafeConsole(stderr=True).print(f"error: {error}")
             status = EXIT_USER_ERROR
         except OSError as error:
-            if error.errno not in REMEDIES:
+            if error.errno not in REMEDY_BY_ERRNO:
                 raise
             if debug:
                 traceback.print_exc()
             file = f"{error.filename}: " if error.filename else ""
-            PipeSafeConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDIES[error.errno]}")
+            PipeSafeConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDY_BY_ERRNO[error.errno]}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
-            console.print(interrupted())
+            console.print(interrupt_text())
             status = EXIT_INTERRUPTED
         sys.exit(status)
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _handling_signals() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
     A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status.
     Python drops what is raised in a callback, such as that of a fork or a `__del__`, so such a signal comes again."""
-    came: List[int] = []
-    dropping: List[Any] = []
+    received_signals: List[int] = []
+    dropped_exceptions: List[Any] = []
 
     def interrupt(signum: int, frame: Any) -> None:
-        if dropping or (frame is not None and frame.f_code is come_again.__code__):
+        if dropped_exceptions or (frame is not None and frame.f_code is repeat_dropped_signal.__code__):
             return  # Python drops what is raised there, too
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if came and signum == signal.SIGALRM:
+        if received_signals and signum == signal.SIGALRM:
             return
-        came.append(signum)
-        if len(came) > 1:
+        received_signals.append(signum)
+        if len(received_signals) > 1:
             os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
         raise KeyboardInterrupt
 
-    def come_again(dropped: Any) -> None:
-        dropping.append(dropped.exc_type)
+    def repeat_dropped_signal(dropped: Any) -> None:
+        dropped_exceptions.append(dropped.exc_type)
         try:
-            if came and dropped.exc_type is KeyboardInterrupt:
-                came.clear()
-                signal.setitimer(signal.ITIMER_REAL, SECONDS_UNTIL_AGAIN, SECONDS_UNTIL_AGAIN)
+            if received_signals and dropped.exc_type is KeyboardInterrupt:
+                received_signals.clear()
+                signal.setitimer(signal.ITIMER_REAL, SIGNAL_REPEAT_SECONDS, SIGNAL_REPEAT_SECONDS)
             else:
-                hook(dropped)
+                original_hook(dropped)
         finally:
-            dropping.clear()
+            dropped_exceptions.clear()
 
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
-    before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)  # of the timer, even if a parent ignores it
-    for ending in before:
-        signal.signal(ending, interrupt)
-    hook, sys.unraisablehook = sys.unraisablehook, come_again
+    ending_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    original_handlers = {
+        handled_signal: signal.getsignal(handled_signal)
+        for handled_signal in ending_signals
+        if signal.getsignal(handled_signal) != signal.SIG_IGN
+    }
+    original_handlers[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)  # of the timer, even if a parent ignores it
+    for handled_signal in original_handlers:
+        signal.signal(handled_signal, interrupt)
+    original_hook, sys.unraisablehook = sys.unraisablehook, repeat_dropped_signal
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.unraisablehook = hook
-        for ending, handler in before.items():
-            signal.signal(ending, signal.SIG_IGN if came and ending in endings else handler)
+        sys.unraisablehook = original_hook
+        for handled_signal, handler in original_handlers.items():
+            signal.signal(
+                handled_signal, signal.SIG_IGN if received_signals and handled_signal in ending_signals else handler
+            )

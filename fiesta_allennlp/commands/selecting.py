@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
 from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
 from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.files import open_without_links
@@ -23,37 +23,37 @@ if TYPE_CHECKING:
 
     from fiesta_allennlp.selection.result import Result
 
-LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
+LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
 """The option that makes room for more, by what ended a selection."""
 
 
-class Selecting(FiestaCommand):
+class SelectionCommand(FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
 
     Attributes:
         select_path, plan_path, plan_view_path: the dotted paths of its functions, which are imported when
             they are used.
-        step: the word for one run.
+        run_noun: the word for one run.
         interrupt_note: the end of a sentence about an interrupt.
-        force, dry_run: help texts.
+        force_help, dry_run_help: help texts.
     """
 
-    trains = True
+    starts_runs = True
     select_path: ClassVar[str]
     plan_path: ClassVar[str]
     plan_view_path: ClassVar[str]
-    step: ClassVar[str] = "run"
+    run_noun: ClassVar[str] = "run"
     interrupt_note: ClassVar[str] = "no finished run is lost"
-    force: ClassVar[str] = "delete the selection in the directory first"
-    dry_run: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
+    force_help: ClassVar[str] = "delete the selection in the directory first"
+    dry_run_help: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
         )
         parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
-        parser.add_argument("-f", "--force", action="store_true", help=self.force)
-        parser.add_argument("--dry-run", action="store_true", help=self.dry_run)
+        parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
+        parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
         parser.add_argument(
             "--detach",
             action="store_true",
@@ -65,20 +65,20 @@ class Selecting(FiestaCommand):
             help="a Jsonnet file with any of the options below; the command line takes precedence",
         )
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
-        settings_class = imported(self.settings_class_path)
+        settings_class = import_dotted(self.settings_class_path)
         settings = typed_settings(args, settings_class)
         if args.dry_run:
             directory = RunDirectory(args.serialization_dir or Path("DIR"))
-            plan = imported(self.plan_path)(settings_class(**settings), console, directory)
-            console.print(*imported(self.plan_view_path)(plan))
+            plan = import_dotted(self.plan_path)(settings_class(**settings), console, directory)
+            console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
         modes = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
-        result = imported(self.select_path)(settings, directory_of(args), console=console, **modes)
-        return exit_status(self.show(result, args, console), args, console)
+        result = import_dotted(self.select_path)(settings, required_directory(args), console=console, **modes)
+        return exit_status(self.print_result(result, args, console), args, console)
 
-    def show(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
+    def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
         from fiesta_allennlp.reports.words import selection_in_words, selection_table
 
@@ -87,10 +87,10 @@ class Selecting(FiestaCommand):
         console.print(*selection_in_words(result))
         return result
 
-    def interrupted(self, args: argparse.Namespace) -> str:
+    def interrupt_text(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.serialization_dir
         if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
-            return f"Interrupted before the first {self.step}. Start over with the same command."
+            return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
 
 
@@ -103,7 +103,7 @@ def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[
     return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
 
 
-def directory_of(args: argparse.Namespace) -> Path:
+def required_directory(args: argparse.Namespace) -> Path:
     if args.serialization_dir is None:
         raise ConfigError("-s is missing: pass the directory of the selection.")
     return args.serialization_dir
@@ -129,8 +129,8 @@ def exit_status(result: "Result", args: argparse.Namespace, console: "Console") 
     if result.stopped_by == "interrupted":
         console.print(f"Continue with: {recover_command(args)}")
         return EXIT_INTERRUPTED
-    if result.stopped_by in LARGER:
-        console.print(f"To continue, raise the limit: {recover_command(args)} {LARGER[result.stopped_by]}")
+    if result.stopped_by in LIMIT_OPTIONS:
+        console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
     return EXIT_NO_DECISION if result.stopped_by == "failures" else 0
 
 
@@ -138,7 +138,7 @@ def recover_command(args: argparse.Namespace) -> str:
     return f"{full_command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
-class SelectCommand(Selecting):
+class SelectCommand(SelectionCommand):
     help = "find the best of several models"
     description = """Train the candidates on new random splits with new seeds until one of them is the best with the
 target confidence. Everything is kept in the directory passed with -s, and --recover resumes an interrupted
@@ -154,7 +154,7 @@ selection with its original options."""
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
     plan_view_path = "fiesta_allennlp.reports.words.plan_shown"
-    positional = (("candidates", "*"),)
+    positional_settings = (("candidates", "*"),)
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_mode_arguments(parser)
@@ -170,10 +170,10 @@ selection with its original options."""
             help="with --recover: remove the candidates that are not listed again, and keep their runs",
         )
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
         if not args.trial:
-            return super().work(args, console)
+            return super().run(args, console)
         mode = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if mode is not None:
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
@@ -192,7 +192,7 @@ selection with its original options."""
         return EXIT_NO_DECISION if failures else 0
 
 
-class SearchCommand(Selecting):
+class SearchCommand(SelectionCommand):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set, then select among the best few
 with new runs. Both stages are kept in the directory passed with -s, and --recover resumes an
@@ -206,19 +206,19 @@ interrupted search."""
     select_path = "fiesta_allennlp.searches.search.search"
     plan_path = "fiesta_allennlp.searches.search.plan_search"
     plan_view_path = "fiesta_allennlp.reports.screening.search_plan_in_words"
-    positional = (("template", "?"), ("space", "?"))
-    force = "delete the search or selection in the directory first"
+    positional_settings = (("template", "?"), ("space", "?"))
+    force_help = "delete the search or selection in the directory first"
 
-    def show(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
+    def print_result(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
         from fiesta_allennlp.reports.screening import search_in_words
 
         if summary.selection is not None:
-            super().show(summary.selection, args, console)
+            super().print_result(summary.selection, args, console)
         console.print(*search_in_words(summary))
         return summary.last
 
 
-class DocumentsCommand(Selecting):
+class DocumentsCommand(SelectionCommand):
     help = "find the best of several trained systems by querying them"
     description = """Query trained systems about documents in random order until one of them is the best with the
 target confidence. Nothing is trained. Every answer is kept and reused, so you pay for it only once. --recover
@@ -230,28 +230,30 @@ resumes an interrupted selection with its original options."""
     select_path = "fiesta_allennlp.documents.select.select_system"
     plan_path = "fiesta_allennlp.documents.select.plan_documents"
     plan_view_path = "fiesta_allennlp.reports.words.documents_plan_shown"
-    positional = (("systems", "*"),)
-    step = "query"
+    positional_settings = (("systems", "*"),)
+    run_noun = "query"
     interrupt_note = "no answer is lost"
-    force = "delete the selection in the directory first; its answers are kept"
-    dry_run = "check documents and options and open every system once, but query nothing"
+    force_help = "delete the selection in the directory first; its answers are kept"
+    dry_run_help = "check documents and options and open every system once, but query nothing"
 
 
-SECONDS_BETWEEN_LOOKS = 0.1
-FLAG = "--detach"
+POLL_SECONDS = 0.1
+DETACH_FLAG = "--detach"
 
 
 def detach(args: argparse.Namespace, console: "Console") -> int:
     """Start the same command in a session of its own, and show what it writes until it is at work."""
     if args.dry_run:
         raise ConfigError("--detach cannot be combined with --dry-run. Use one or the other.")
-    directory = RunDirectory(directory_of(args))
+    directory = RunDirectory(required_directory(args))
     output = directory.detached_log
     is_new = not output.exists()
     directory.root.mkdir(parents=True, exist_ok=True)
     with open(output, "ab", opener=open_without_links) as log, output.open("rb") as log_reader:
         log_reader.seek(0, os.SEEK_END)
-        process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            _foreground_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
         try:
             status = _show_until_at_work(process, log_reader, directory, console)
         except KeyboardInterrupt:
@@ -270,14 +272,14 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     return status
 
 
-def nothing_goes_on(args: argparse.Namespace) -> str:
+def detach_interrupt_text(args: argparse.Namespace) -> str:
     return "Interrupted. Nothing is running in the background."
 
 
-def _command() -> List[str]:
+def _foreground_command() -> List[str]:
     script = sys.argv[0]  # `fiesta`, `allennlp`, or the file that `python -m` runs
     start = [script] if Path(script).stem != "__main__" else ["-m", Path(script).parent.name]
-    return [sys.executable, *start, *(word for word in sys.argv[1:] if word != FLAG)]
+    return [sys.executable, *start, *(word for word in sys.argv[1:] if word != DETACH_FLAG)]
 
 
 def _show_until_at_work(
@@ -290,7 +292,7 @@ def _show_until_at_work(
         console.print(log_reader.read().decode(errors="replace"), end="")
         if status is not None or is_at_work:
             return status
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(POLL_SECONDS)
 
 
 def _is_at_work(pid: int, directory: RunDirectory) -> bool:
@@ -310,15 +312,15 @@ leave at any time."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --cuda-device 1 --idle 5"""
-    settings_class_path = "fiesta_allennlp.trainings.queue_worker.QueueWorkerSettings"
-    trains = True
-    positional = (("directory", None),)
+    settings_class_path = "fiesta_allennlp.trainings.fiesta_worker.QueueWorkerSettings"
+    starts_runs = True
+    positional_settings = (("directory", None),)
     interrupt_message = "Interrupted. Another worker starts the run again."
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 2 if no selection in the directory waits for this worker."""
-        settings = self.checked(args)
-        from fiesta_allennlp.trainings.queue_worker import work_for
+        settings = self.build_settings(args)
+        from fiesta_allennlp.trainings.fiesta_worker import run_worker
 
-        work_for(settings, partial(console.print, markup=False))
+        run_worker(settings, partial(console.print, markup=False))
         return 0

@@ -133,7 +133,7 @@ class DocumentSelection(SelectionFamily):
     settings: DocumentSettings
     choice: DocumentChoice
     file: DocumentFile
-    given: Mapping[str, Candidate]
+    active: Mapping[str, Candidate]
     systems: Mapping[str, System]
     directory: RunDirectory
     run: str
@@ -165,7 +165,7 @@ class DocumentSelection(SelectionFamily):
         for note in self.choice.notes:
             console.print(note)
         console.print(f"Opening {len(self.systems)} systems ...")
-        with open_systems(self.systems, self.given, self.settings, directory):
+        with open_systems(self.systems, self.active, self.settings, directory):
             yield
 
     @property
@@ -176,7 +176,7 @@ class DocumentSelection(SelectionFamily):
     def candidates(self) -> List[Candidate]:
         return [
             Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
-            for name, candidate in self.given.items()
+            for name, candidate in self.active.items()
         ]
 
     @property
@@ -261,7 +261,7 @@ def _check_unchanged(selection: DocumentSelection, stored: StoredSelection) -> N
             )
         if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
             raise ConfigError(
-                f"system '{name}' ({selection.given[name].source}) has changed since the selection in {root} began. "
+                f"system '{name}' ({selection.active[name].source}) has changed since the selection in {root} began. "
                 "Undo the change, rename it to add it as another system, or start over in another directory."
             )
 

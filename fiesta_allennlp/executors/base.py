@@ -38,7 +38,7 @@ class Evaluator(ABC):
         """Return the data files that were made for this selection, which no other machine can have."""
         return []
 
-    def reading(self, places: Mapping[str, str]) -> "Evaluator":
+    def reading(self, local_paths: Mapping[str, str]) -> "Evaluator":
         """Return the same evaluator for a machine that has these files in other places.
 
         The files that it writes name the original places.

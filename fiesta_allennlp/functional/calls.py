@@ -100,8 +100,10 @@ def TTTS(
         ValueError: if `p_value` is not above 0 and below 1, if there are fewer than two models, or if a score is not a
             finite number or has no logit.
     """
-    strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
-    return _until_sure(_select(data, model_functions, split_function, logit_transform, strategy, rng=rng))
+    strategy = TopTwoThompson(**_fixed_confidence_options(p_value, max_evaluations))
+    return _fixed_confidence_result(
+        _run_strategy(data, model_functions, split_function, logit_transform, strategy, rng=rng)
+    )
 
 
 def BTS(
@@ -122,9 +124,9 @@ def BTS(
     Use it to measure how many evaluations batches cost. It still calls the functions one after the other. It uses
     `fiesta_allennlp.strategies.BatchThompson`.
     """
-    strategy = BatchThompson(batch_size=batch_size, **_aim(p_value, max_evaluations))
-    outcome = _select(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
-    return _until_sure(outcome)
+    strategy = BatchThompson(batch_size=batch_size, **_fixed_confidence_options(p_value, max_evaluations))
+    outcome = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
+    return _fixed_confidence_result(outcome)
 
 
 def non_adaptive_fc(
@@ -143,10 +145,10 @@ def non_adaptive_fc(
     Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
     `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
     """
-    strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
+    strategy = NonAdaptiveFixedConfidence(**_fixed_confidence_options(p_value, max_evaluations))
     slots = len(model_functions)
-    outcome = _select(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
-    return _until_sure(outcome)
+    outcome = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
+    return _fixed_confidence_result(outcome)
 
 
 def sequential_halving(
@@ -165,7 +167,7 @@ def sequential_halving(
             is not a finite number or has no logit.
     """
     strategy = SequentialHalving(belief=StudentT(), budget=budget)
-    history, decision = _select(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    history, decision = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=budget)
     return SequentialHalvingResult(int(str(decision.best)), _proportions(history), _scores(history))
 
 
@@ -185,11 +187,11 @@ def non_adaptive_fb(
             a finite number or has no logit.
     """
     strategy = NonAdaptiveFixedBudget(belief=StudentT(), budget=budget)
-    history, decision = _select(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    history, decision = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=budget)
     return NonAdaptiveResult(int(str(decision.best)), _scores(history))
 
 
-def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
+def _fixed_confidence_options(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
     if not 0 < p_value < 1:
         raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
@@ -198,13 +200,13 @@ def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
     return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
-def _until_sure(outcome: Tuple[History, Decision]) -> FixedConfidenceResult:
+def _fixed_confidence_result(outcome: Tuple[History, Decision]) -> FixedConfidenceResult:
     history, decision = outcome
     prob_best = list(decision.prob_best.values())
     return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
 
 
-def _select(
+def _run_strategy(
     data: Data,
     models: Sequence[Model],
     split_function: SplitFunction,

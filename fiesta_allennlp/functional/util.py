@@ -63,7 +63,7 @@ def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwar
     Raises:
         ValueError: if `fc_func_name` is not one of these three, or if `N` is below 1.
     """
-    results = _repeated(N, "fc_func_name", fc_func_name, FIXED_CONFIDENCE, fc_kwargs)
+    results = _repeat_call(N, "fc_func_name", fc_func_name, FIXED_CONFIDENCE, fc_kwargs)
     counts = [result.num_evaluations for result in results]
     correct = np.mean([np.argmax(result.confidence_scores) == correct_model_index for result in results])
     return FixedConfidenceStatistics(min(counts), float(np.mean(counts)), max(counts), 100 * float(correct))
@@ -75,11 +75,11 @@ def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwar
     Raises:
         ValueError: if `fb_func_name` is not one of these two, or if `N` is below 1.
     """
-    results = _repeated(N, "fb_func_name", fb_func_name, FIXED_BUDGET, fb_kwargs)
+    results = _repeat_call(N, "fb_func_name", fb_func_name, FIXED_BUDGET, fb_kwargs)
     return float(np.mean([result.best_index == correct_model_index for result in results]))
 
 
-def _repeated(count: int, key: str, name: str, valid_names: Sequence[str], arguments: Any) -> List[Any]:
+def _repeat_call(count: int, key: str, name: str, valid_names: Sequence[str], arguments: Any) -> List[Any]:
     if name not in valid_names:
         raise ValueError(f"{key} must be one of {', '.join(valid_names)} but got '{name}'.")
     if count < 1:

@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
-from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 
 SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
@@ -35,7 +35,9 @@ class Stored:
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):
-                self.preparations = {candidate.name: preparation_of(candidate.facts) for candidate in self.candidates}
+                self.preparations = {
+                    candidate.name: preparation_from_facts(candidate.facts) for candidate in self.candidates
+                }
 
     @property
     def fingerprint(self) -> str:

@@ -110,7 +110,7 @@ def documents_plan_shown(plan: Any) -> Lines:
         table.add_column(column, justify="right")
     for name, system in prepared.systems.items():
         num_kept = plan.kept.get(name, 0)
-        table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(num_kept or ""))
+        table.add_row(escape(name), prepared.active[name].config["type"], f"{system.cost:g}", str(num_kept or ""))
     return _plan_shown(table, plan, prepared.choice.strategy_params, prepared=prepared)
 
 

@@ -35,10 +35,15 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, build_wi
 from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import already_exists_error, clear_directory, has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_spec
-from fiesta_allennlp.trainings.candidates import candidate_of, check_variables, mark_of, read_roster
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate
+from fiesta_allennlp.trainings.candidates import (
+    check_variables_are_read,
+    compare_with_store,
+    load_candidate,
+    take_candidate_snapshot,
+)
+from fiesta_allennlp.trainings.listeners import reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -99,7 +104,7 @@ class ScreeningSelection(TrainingSelection):
             lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
         )
         inputs = np.array([candidate.facts[INPUTS] for candidate in candidates.values()])
-        roster = read_roster(candidates, stored, allow_removed=False, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, allow_removed=False, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
@@ -114,7 +119,7 @@ class ScreeningSelection(TrainingSelection):
             sign=settings.scored_by.sign,
             in_little_time=settings.second_objective is not None,
         )
-        return cls(settings, stored.directory, roster, screener)
+        return cls(settings, stored.directory, candidate_set, screener)
 
     def notes(self) -> Iterator[str]:
         return iter(())
@@ -132,7 +137,7 @@ class ScreeningSelection(TrainingSelection):
         return {**built, **copies}
 
     def further_facts(self, name: str) -> Dict[str, Any]:
-        return {INPUTS: self.roster.given[name].facts[INPUTS]}
+        return {INPUTS: self.candidate_set.active[name].facts[INPUTS]}
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
@@ -141,7 +146,7 @@ class ScreeningSelection(TrainingSelection):
         console.print(f"Screening {screener.configs} of {len(screener.points)} configs, {self.executor.describe()}.")
         num_before = len(store.history(max_failures=settings.max_failures).evaluations)
         showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
-        with told_of_jobs(self.executor, self.directory, console), showing as progress:
+        with reporting_jobs(self.executor, self.directory, console), showing as progress:
             yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),
@@ -158,7 +163,7 @@ class ScreeningSelection(TrainingSelection):
     def result(self, history: History, decision: Decision, *, seed: str) -> ScreeningResult:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
         order = (*self.strategy.ranked(history), *failed_configs(history))
-        drawn = self.roster.given
+        drawn = self.candidate_set.active
         configs = (
             replace(ScreenedConfig.of(history, decision, name), values=values_text(drawn[name].source))
             for name in order
@@ -201,18 +206,18 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
     specs = [
         CandidateSpec(template, point, f"{NUMBERED_PREFIX}{row}") for row, point in enumerate(pool.points, start=1)
     ]
-    candidate_of(specs[0], settings)  # reports an error that all of them share only once
+    load_candidate(specs[0], settings)  # reports an error that all of them share only once
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     with cached_evaluations([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
-                candidates[spec.name] = replace(candidate_of(spec, settings), facts={INPUTS: inputs})
+                candidates[spec.name] = replace(load_candidate(spec, settings), facts={INPUTS: inputs})
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
             raise ConfigError(combine_messages(refusals, noun="points of the space are invalid"))
-        check_variables(specs, settings.overrides)
+        check_variables_are_read(specs, settings.overrides)
     return candidates
 
 
@@ -226,7 +231,7 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
 def _stored(stored: StoredSelection, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
-    remade = replace(candidate_of(read_spec(first.source, name=first.name), settings), facts=first.facts)
+    remade = replace(load_candidate(parse_candidate(first.source, name=first.name), settings), facts=first.facts)
     return {candidate.name: candidate for candidate in (remade, *stored.candidates[1:])}
 
 
@@ -237,7 +242,7 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
     build_with_packages(
         settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise)
     )
-    mark_of(candidate_of(read_spec(example.source), stage), stage.division)
+    take_candidate_snapshot(load_candidate(parse_candidate(example.source), stage), stage.division)
 
 
 DONE = "budget"
@@ -342,10 +347,10 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
     with dry_run(ScreeningSelection, settings, console) as prepared:
-        candidates, configs = prepared.roster.given, prepared.strategy.configs
+        candidates, configs = prepared.candidate_set.active, prepared.strategy.configs
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_text(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])
         name, candidate = next(iter(candidates.items()))
         run = directory.screening.evaluation(f"{name}-0")
-        command = type_of(candidate.config).example_command(prepared.roster.division, run)
+        command = type_of(candidate.config).example_command(prepared.candidate_set.division, run)
         return SearchPlan(len(candidates), configs, num_finalists, examples, prepared, command)

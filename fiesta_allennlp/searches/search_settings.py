@@ -8,7 +8,7 @@ from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option
 from fiesta_allennlp.selection.settings import CONFIG_METAVAR, to_config
-from fiesta_allennlp.trainings.settings import CLUSTER, RAY, SCORING, SLURM, Settings
+from fiesta_allennlp.trainings.settings import CLUSTER_GROUP, RAY_GROUP, SCORING_GROUP, SLURM_GROUP, Settings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
@@ -33,7 +33,15 @@ of_screening = partial(option, group=FIRST_STAGE)
 class SearchSettings(Settings):
     """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, SELECTION_GROUP, RESOURCES_GROUP, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (
+        FIRST_STAGE,
+        SCORING_GROUP,
+        SELECTION_GROUP,
+        RESOURCES_GROUP,
+        CLUSTER_GROUP,
+        RAY_GROUP,
+        SLURM_GROUP,
+    )
 
     data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(

@@ -123,7 +123,7 @@ def run_selection(
     """Run a selection to its decision, or resume one, and return its result.
 
     Args:
-        given: the settings that are not defaults. If recovering, they win over those in the store. A new selection also
+        settings: those that are not defaults. If recovering, they win over those in the store. A new selection also
             takes complete settings.
         root: the directory that keeps everything.
         recover: continue the selection in the directory.

@@ -18,10 +18,10 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, flat
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, flatten_metrics
 from fiesta_allennlp.trainings.config import (
     Config,
-    check_complete,
+    check_allennlp_keys,
     official_paths,
     readers_of,
     vector_references,
@@ -30,7 +30,7 @@ from fiesta_allennlp.trainings.config import (
 from fiesta_allennlp.trainings.config_checks import check_direction, check_group_by, check_sets, check_test_loader
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
-    TYPE,
+    PROGRAM_TYPE,
     check_keys,
     check_no_split_options,
     check_program,
@@ -43,7 +43,7 @@ from fiesta_allennlp.trainings.programs.config import (
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 
-TRIAL_RECORDS = 200  # of a program
+MAX_TRIAL_RECORDS = 200  # of a program
 
 
 class AnyCandidate(Registrable):
@@ -144,7 +144,7 @@ class AnyCandidate(Registrable):
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
         """Return the shell command that repeats one run."""
-        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{CandidateRun.description}"
+        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{CandidateRun.description_file}"
         return " ".join(["python -m fiesta_allennlp.trainings.programs.repeat", file, "NEW", *packages])
 
 
@@ -169,18 +169,18 @@ class CandidateType(AnyCandidate):
 
     def evaluator(self, **options: Any) -> CandidateRun:
         shared = {key: value for key, value in options.items() if key in CandidateRun.__dataclass_fields__}
-        return TypeRun(self.config, **shared)
+        return CandidateTypeRun(self.config, **shared)
 
 
 @dataclass(frozen=True)
-class TypeRun(CandidateRun):
+class CandidateTypeRun(CandidateRun):
     """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""
 
-    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
+    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
         candidate = type_of(self.config)
         assert isinstance(candidate, CandidateType)
         returned = candidate.run(request, directory)
-        metrics = flat(returned if isinstance(returned, Mapping) else {self.metric: returned})
+        metrics = flatten_metrics(returned if isinstance(returned, Mapping) else {self.metric: returned})
         return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
 
 
@@ -192,7 +192,7 @@ class AllenNLPCandidate(AnyCandidate):
     builds_model = True
 
     def check_keys(self) -> None:
-        check_complete(self.config)
+        check_allennlp_keys(self.config)
 
     def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
         if not division.has_validation:
@@ -256,10 +256,10 @@ class AllenNLPCandidate(AnyCandidate):
     def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
-        from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+        from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 
-        config = of_one_epoch(self.absolute()) if is_trial else self.absolute()
-        return AllenNLPTraining(config, vectors=vectors, keep_archives=keep_models, free_device=free_device, **shared)
+        config = limit_to_one_epoch(self.absolute()) if is_trial else self.absolute()
+        return AllenNLPRun(config, vectors=vectors, keep_archives=keep_models, free_device=free_device, **shared)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
@@ -268,7 +268,7 @@ class AllenNLPCandidate(AnyCandidate):
         return f"OMP_NUM_THREADS=1 allennlp train {file} -s NEW {options}"
 
 
-@AnyCandidate.register(TYPE)
+@AnyCandidate.register(PROGRAM_TYPE)
 class ProgramCandidate(AnyCandidate):
     """A command in any language, which gets its sets as files and reports its metrics."""
 
@@ -312,15 +312,15 @@ class ProgramCandidate(AnyCandidate):
     def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
-        most_records = TRIAL_RECORDS if is_trial else None
-        return ProgramRun(self.absolute(), keep_models=keep_models, most_records=most_records, **shared)
+        most_records = MAX_TRIAL_RECORDS if is_trial else None
+        return ProgramRun(self.absolute(), keep_models=keep_models, max_records=most_records, **shared)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
-        return super().repeat_command(()).replace(CandidateRun.description, ProgramRun.description)
+        return super().repeat_command(()).replace(CandidateRun.description_file, ProgramRun.description_file)
 
 
-def of_one_epoch(config: Config) -> Config:
+def limit_to_one_epoch(config: Config) -> Config:
     """Return an AllenNLP config with one epoch, unless its trainer counts none."""
     trainer = config["trainer"]
     has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
@@ -330,16 +330,16 @@ def of_one_epoch(config: Config) -> Config:
 def type_of(config: Mapping[str, Any]) -> AnyCandidate:
     """Return the object that answers for a config. Raise a `ConfigError` if its type is not registered, or its keys are
     wrong."""
-    return AnyCandidate.by_name(_name_of(config)).of(dict(config))
+    return AnyCandidate.by_name(_type_name(config)).of(dict(config))
 
 
 def stored_type_of(config: Mapping[str, Any]) -> Type[AnyCandidate]:
     """Return the class of a config, or `CandidateType` for that of a package which is not imported."""
-    name = _name_of(config)
+    name = _type_name(config)
     return AnyCandidate.by_name(name) if name in AnyCandidate.available() else CandidateType
 
 
-def _name_of(config: Mapping[str, Any]) -> Any:
+def _type_name(config: Mapping[str, Any]) -> Any:
     """Return the type in a config. An AllenNLP config may also have a `type`, of its training loop."""
     is_loop = "model" in config and config.get("type") not in AnyCandidate.available()
     return AnyCandidate.default if is_loop else config.get("type", AnyCandidate.default)

@@ -12,10 +12,10 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN, read_jsonnet
-from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
+from fiesta_allennlp.trainings.programs.config import PLACEHOLDER_PATTERN
 
-MOST_BYTES = 60  # of a name that is made of values
-DIGITS = 8  # of the digest that ends a shortened name
+MAX_NAME_BYTES = 60  # of a name that is made of values
+DIGEST_DIGITS = 8  # of the digest that ends a shortened name
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Point:
     def __post_init__(self) -> None:
         for key in self.values:
             _check_key(key)
-        object.__setattr__(self, "values", {key: _plain(value, key) for key, value in self.values.items()})
+        object.__setattr__(self, "values", {key: _to_json_value(value, key) for key, value in self.values.items()})
 
     @property
     def variables(self) -> Dict[str, str]:
         """The external variables: strings unchanged, and anything else as JSON, for `std.parseJson`."""
-        return {key: _text(value) for key, value in self.values.items() if "." not in key}
+        return {key: _to_text(value) for key, value in self.values.items() if "." not in key}
 
     @property
     def overrides(self) -> Dict[str, Any]:
@@ -44,8 +44,8 @@ class Point:
 
     @property
     def text(self) -> str:
-        """The text after a template's `?`, such as `lr=0.01,model.dropout=0.5`. `read_point` reads it back."""
-        return ",".join(f"{key}={_value_text(value)}" for key, value in self.values.items())
+        """The text after a template's `?`, such as `lr=0.01,model.dropout=0.5`. `parse_point` reads it back."""
+        return ",".join(f"{key}={_to_point_text(value)}" for key, value in self.values.items())
 
     @property
     def identity(self) -> str:
@@ -56,30 +56,30 @@ class Point:
     def name(self) -> str:
         """The candidate's name: the text as typed. If it is long, or cannot name a file, it is cut and cleaned, and
         ends with a digest of the values."""
-        if _can_be_a_name(self.text) and len(self.text.encode()) <= MOST_BYTES:
+        if _is_valid_name(self.text) and len(self.text.encode()) <= MAX_NAME_BYTES:
             return self.text
-        short = ",".join(f"{key.rpartition('.')[2]}={_text(value)}" for key, value in self.values.items())
-        clean = "".join(c if _can_be_a_name(c) else "_" for c in short).encode()
-        start = clean[: MOST_BYTES - DIGITS - 1].decode(errors="ignore")
-        return f"{start}~{sha256(self.identity.encode()).hexdigest()[:DIGITS]}"
+        short = ",".join(f"{key.rpartition('.')[2]}={_to_text(value)}" for key, value in self.values.items())
+        clean = "".join(c if _is_valid_name(c) else "_" for c in short).encode()
+        start = clean[: MAX_NAME_BYTES - DIGEST_DIGITS - 1].decode(errors="ignore")
+        return f"{start}~{sha256(self.identity.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
-def read_point(text: str) -> Point:
+def parse_point(text: str) -> Point:
     """Read a point such as `lr=0.01,layers=2`. Each value is JSON, an object or a list in Jsonnet, or a text that ends
     at the next comma."""
     values: Dict[str, Any] = {}
     remaining = text
     while remaining.strip():
         key, _, remaining = remaining.partition("=")
-        value, remaining = _first_value(remaining, key := key.strip())
+        value, remaining = _split_first_value(remaining, key := key.strip())
         if key in values:
             raise ConfigError(f"'{key}' appears twice. Remove one of them.")
         values[key] = value
     return Point(values)
 
 
-NO_VALUES = Point()
-NONE = "none"
+EMPTY_POINT = Point()
+NO_POINTS = "none"
 
 
 @dataclass(frozen=True)
@@ -88,37 +88,37 @@ class CandidateSpec:
     `command` of a program without a config, for which `path` is empty."""
 
     path: Path
-    point: Point = NO_VALUES
-    given_name: Optional[str] = None
+    point: Point = EMPTY_POINT
+    explicit_name: Optional[str] = None
     command: str = ""
 
     @property
     def name(self) -> str:
         """The given name, or the values, or the config's file name without its extension."""
-        return (self.point.name or self.path.stem) if self.given_name is None else self.given_name
+        return (self.point.name or self.path.stem) if self.explicit_name is None else self.explicit_name
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """The name for messages: the source of a config, or the name of a command, which may be long."""
         return f"candidate '{self.name}'" if self.command else self.source
 
     @property
     def source(self) -> str:
-        """The command, or the config and the values, as `read_spec` reads them."""
+        """The command, or the config and the values, as `parse_candidate` reads them."""
         if self.command:
             return self.command
         return f"{self.path}?{self.point.text}" if self.point.values else str(self.path)
 
 
-def read_spec(source: str, *, name: Optional[str] = None) -> CandidateSpec:
+def parse_candidate(source: str, *, name: Optional[str] = None) -> CandidateSpec:
     """Read a candidate that is typed as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
     if is_command(source):
-        return CandidateSpec(Path(), given_name=name, command=source)
+        return CandidateSpec(Path(), explicit_name=name, command=source)
     path, mark, values = source.partition("?")
     if not mark or Path(source).is_file():
-        return CandidateSpec(Path(source), given_name=name)
+        return CandidateSpec(Path(source), explicit_name=name)
     try:
-        return CandidateSpec(Path(path), read_point(values), name)
+        return CandidateSpec(Path(path), parse_point(values), name)
     except ConfigError as error:
         raise ConfigError(f"candidate '{source}': {error}") from error
 
@@ -126,20 +126,20 @@ def read_spec(source: str, *, name: Optional[str] = None) -> CandidateSpec:
 def is_command(text: str) -> bool:
     """Return whether a candidate is a command: it contains spaces and a placeholder, and does not begin with a file."""
     is_template = Path(text.partition("?")[0]).is_file()
-    return len(text.split()) > 1 and PLACEHOLDER.search(text) is not None and not is_template
+    return len(text.split()) > 1 and PLACEHOLDER_PATTERN.search(text) is not None and not is_template
 
 
-def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
+def parse_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
     """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. `points` is a
     JSONL file, a list of points, or None or `none` for none."""
-    template = None if points in (None, NONE) else _template([text for text in texts if not is_command(text)])
+    template = None if points in (None, NO_POINTS) else _find_template([text for text in texts if not is_command(text)])
     point_specs = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
     specs: List[CandidateSpec] = []
     for text in texts:
         name, source = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
-        specs += point_specs if text == template else [read_spec(source, name=name)]
+        specs += point_specs if text == template else [parse_candidate(source, name=name)]
     return specs
 
 
@@ -174,16 +174,19 @@ def plain_points(points: Any) -> Any:
     return [dict(point.values) for point in read_points(points)]
 
 
-def _template(candidates: Sequence[str]) -> str:
-    alone = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
-    if len(alone) != 1:
+def _find_template(candidates: Sequence[str]) -> str:
+    configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
+    if len(configs_without_values) != 1:
         raise ConfigError(
-            f"--points needs exactly one config, the template, but got {len(alone)}: {', '.join(alone) or 'none'}. To "
-            "include a config unchanged, put a question mark after its path, as in 'CONFIG.jsonnet?'."
+            f"--points needs exactly one config, the template, but got {len(configs_without_values)}: "
+            f"{', '.join(configs_without_values) or 'none'}. To include a config unchanged, put a question mark after "
+            "its path, as in 'CONFIG.jsonnet?'."
         )
-    if "=" in alone[0] and not Path(alone[0]).is_file():
-        raise ConfigError(f"--points names the candidates after their values: remove the name from '{alone[0]}'.")
-    return alone[0]
+    if "=" in configs_without_values[0] and not Path(configs_without_values[0]).is_file():
+        raise ConfigError(
+            f"--points names the candidates after their values: remove the name from '{configs_without_values[0]}'."
+        )
+    return configs_without_values[0]
 
 
 # Keys and values.
@@ -198,13 +201,13 @@ def _check_key(key: Any) -> None:
         raise ConfigError(f"'{key}': a leading dot is only for top-level keys. Write '{key.strip('.')}'.")
 
 
-def _plain(value: Any, key: str) -> Any:
+def _to_json_value(value: Any, key: str) -> Any:
     """Return a value as JSON has it. JSON does not distinguish kinds of numbers: 2.0 is 2."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {name: _plain(item, key) for name, item in value.items()}
+        return {name: _to_json_value(item, key) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item, key) for item in value]
+        return [_to_json_value(item, key) for item in value]
     if value is None or isinstance(value, (bool, int)):
         return value
     if (
@@ -216,23 +219,23 @@ def _plain(value: Any, key: str) -> Any:
     raise ConfigError(f"'{key}' must be JSON but is {value!r}, a {type(value).__name__}.")
 
 
-def _json(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else _to_json_text(value)
 
 
-def _value_text(value: Any) -> str:
-    """Return a string unchanged if `_first_value` reads it back, and anything else as JSON."""
+def _to_point_text(value: Any) -> str:
+    """Return a string unchanged if `_split_first_value` reads it back, and anything else as JSON."""
     with suppress(ConfigError):
-        if isinstance(value, str) and _first_value(value, "") == (value, ""):
+        if isinstance(value, str) and _split_first_value(value, "") == (value, ""):
             return value
-    return _json(value)
+    return _to_json_text(value)
 
 
-def _first_value(text: str, key: str) -> Tuple[Any, str]:
+def _split_first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
     with suppress(ValueError, RecursionError):
@@ -253,5 +256,5 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shorten(text)}")
 
 
-def _can_be_a_name(text: str) -> bool:
+def _is_valid_name(text: str) -> bool:
     return text.isprintable() and set(text).isdisjoint(FORBIDDEN_CHARACTERS)

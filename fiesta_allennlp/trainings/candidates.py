@@ -18,44 +18,44 @@ from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.selection.session import StoredSelection
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_candidates, read_spec
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
-from fiesta_allennlp.trainings.config_checks import check_parts
-from fiesta_allennlp.trainings.data_files import DataMark, mark_data
-from fiesta_allennlp.trainings.pool import preparation_of
+from fiesta_allennlp.trainings.config_checks import check_distinct_sets
+from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
+from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import config_of_command
 from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass(frozen=True)
-class Roster:
+class CandidateSet:
     """The candidates of a selection.
 
-    `given` take part, with their `data` as they are now. `stored` are all candidates in the store; `removed` are the
-    stored ones that are not given. `late` join a selection that has begun: new candidates, and removed ones that are
-    given again.
+    `active` take part, with their `snapshots` as they are now. `stored` are all candidates in the store; `removed` are
+    the stored ones that are not given. `joining` join a selection that has begun: new candidates, and removed ones that
+    are given again.
     """
 
-    given: Mapping[str, Candidate]
+    active: Mapping[str, Candidate]
     stored: Mapping[str, Candidate]
     removed: FrozenSet[str]
-    late: Tuple[str, ...]
-    data: Mapping[str, DataMark]
+    joining: Tuple[str, ...]
+    snapshots: Mapping[str, DataSnapshot]
     division: Division = OFFICIAL_RATIOS_DIVISION
 
     @property
     def names(self) -> List[str]:
         """All candidates in the store's order, removed ones included, and then the new ones."""
-        return [*self.stored, *(name for name in self.given if name not in self.stored)]
+        return [*self.stored, *(name for name in self.active if name not in self.stored)]
 
     @property
     def configs(self) -> Dict[str, Config]:
         """The config of every candidate; the config of a removed one comes from the store."""
-        candidates = {**self.stored, **self.given}
+        candidates = {**self.stored, **self.active}
         return {name: dict(candidates[name].config) for name in self.names}
 
 
-UNDEFINED = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
+UNDEFINED_VARIABLE_PATTERN = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
 
 
 def load_config(
@@ -67,28 +67,28 @@ def load_config(
         if spec.path.suffix and " " not in spec.source:
             raise ConfigError("no such config file.")
         raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")
-    config = _evaluated(spec, overrides, data_of_commands)
+    config = _evaluate_config(spec, overrides, data_of_commands)
     type_of(config).check_keys()
     return config
 
 
-def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
+def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
     source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
-    where = f"the config with --overrides '{overrides}'" if overrides else "the config"
+    label = f"the config with --overrides '{overrides}'" if overrides else "the config"
     try:
-        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, label=where)
+        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, label=label)
     except ConfigError as error:
         if overrides:  # which may be innocent
-            _evaluated(spec, "", data)
-        undefined = UNDEFINED.search(str(error))
-        if not undefined:
+            _evaluate_config(spec, "", data)
+        match = UNDEFINED_VARIABLE_PATTERN.search(str(error))
+        if not match:
             raise
-        name = undefined[1]
+        name = match[1]
         near_name = "".join(
             f" Is '{near_name}' a misspelling of it?" for near_name in near_names(name, spec.point.variables)
         )
         raise ConfigError(
-            f"{where} reads the external variable '{name}', which has no value.{near_name} Set it with "
+            f"{label} reads the external variable '{name}', which has no value.{near_name} Set it with "
             f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
         ) from error
     if not isinstance(config, dict):
@@ -101,14 +101,14 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
 
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
-    specs = read_candidates(settings.candidates, settings.points)
+    specs = parse_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=least, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for spec in specs:
         try:
-            candidates[spec.name] = candidate_of(spec, settings)
+            candidates[spec.name] = load_candidate(spec, settings)
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
@@ -118,16 +118,16 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
             "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "
             "specify their own data."
         )
-    check_variables(specs, settings.overrides)
+    check_variables_are_read(specs, settings.overrides)
     return candidates
 
 
-def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
+def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> None:
     """Refuse a variable that its template reads at none of its points."""
     for path in dict.fromkeys(spec.path for spec in specs):
         path_specs = [spec for spec in specs if spec.path == path]
         for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
-            if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in path_specs):
+            if not any(name in spec.point.variables and _reads_variable(spec, name, overrides) for spec in path_specs):
                 raise ConfigError(
                     f"{path}: neither the config nor its imports read the variable '{name}'. Correct the name, read "
                     f"it with std.extVar('{name}'), or remove it. To override a key of the config, write its full "
@@ -135,7 +135,7 @@ def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
                 )
 
 
-def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
+def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
     """Return whether the config needs the variable at this point. Variables of the environment and those with a default
     count as read."""
     other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
@@ -146,13 +146,13 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
     return name in os.environ or name in VARIABLE_DEFAULTS
 
 
-def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
+def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
     try:
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
-        raise ConfigError(f"{spec.what}: {error}") from error
+        raise ConfigError(f"{spec.label}: {error}") from error
     return Candidate(spec.name, spec.source, config)
 
 
@@ -166,69 +166,79 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
     return [names for names in names_by_config.values() if len(names) > 1]
 
 
-def read_roster(
-    given: Mapping[str, Candidate],
+def compare_with_store(
+    active: Mapping[str, Candidate],
     stored: StoredSelection,
     *,
     allow_removed: bool,
     division: Division = OFFICIAL_RATIOS_DIVISION,
-) -> Roster:
+) -> CandidateSet:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
     `allow_removed`, a candidate of the store that is not given."""
-    old = {candidate.name: candidate for candidate in stored.candidates}
+    stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
     removed = stored.meta.removed
-    data = _marks(given, division)
-    for name, candidate in old.items():
-        if name in given:
-            _check_unchanged(given[name], data[name], candidate, stored.directory.root)
+    snapshots = _take_snapshots(active, division)
+    for name, candidate in stored_candidates.items():
+        if name in active:
+            _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
         elif name not in removed and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
-                f"{stored.directory.root}. Pass all of its candidates, {_sources(old)}, and any new ones; or drop "
-                "this one with --allow-removed."
+                f"{stored.directory.root}. Pass all of its candidates, {_sources_text(stored_candidates)}, and any new "
+                "ones; or drop this one with --allow-removed."
             )
-    check_no_similar_names({**old, **given}, noun="candidate")
-    late = tuple(name for name in given if name not in old or name in removed) if old else ()
-    candidates = {**old, **given}.values()
+    check_no_similar_names({**stored_candidates, **active}, noun="candidate")
+    joining = (
+        tuple(name for name in active if name not in stored_candidates or name in removed) if stored_candidates else ()
+    )
+    candidates = {**stored_candidates, **active}.values()
     needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
     division = replace(division, has_validation=needs_validation)
-    return Roster(given, old, frozenset(old) - frozenset(given), late, data, division)
+    return CandidateSet(
+        active, stored_candidates, frozenset(stored_candidates) - frozenset(active), joining, snapshots, division
+    )
 
 
-def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
+def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:
     """Return the data of each candidate. Files that several candidates share are read once."""
-    by_paths: Dict[str, DataMark] = {}
-    marks: Dict[str, DataMark] = {}
+    snapshot_by_paths: Dict[str, DataSnapshot] = {}
+    snapshots: Dict[str, DataSnapshot] = {}
     for name, candidate in candidates.items():
         type_of(candidate.config).check_installed()
         paths = repr(division.used_paths(type_of(candidate.config).data_paths))
-        by_paths[paths] = marks[name] = by_paths[paths] if paths in by_paths else mark_of(candidate, division)
-    return marks
+        snapshot_by_paths[paths] = snapshots[name] = (
+            snapshot_by_paths[paths] if paths in snapshot_by_paths else take_candidate_snapshot(candidate, division)
+        )
+    return snapshots
 
 
-def mark_of(candidate: Candidate, division: Division) -> DataMark:
+def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSnapshot:
     """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
     candidate_type = type_of(candidate.config)
     try:
-        mark = mark_data(division.used_paths(candidate_type.data_paths))
-        check_parts(candidate_type.data_paths, candidate_type.own_division(division), mark, candidate_type.data_key)
+        snapshot = take_snapshot(division.used_paths(candidate_type.data_paths))
+        check_distinct_sets(
+            candidate_type.data_paths, candidate_type.own_division(division), snapshot, candidate_type.data_key
+        )
     except (OSError, ConfigError) as error:
         raise ConfigError(
             f"candidate '{candidate.name}' ({candidate.source}): {describe_as_sentence(error)}"
         ) from error
-    return mark
+    return snapshot
 
 
-def _sources(stored: Mapping[str, Candidate]) -> str:
+def _sources_text(stored: Mapping[str, Candidate]) -> str:
     text_by_name = {name: candidate.source for name, candidate in stored.items()}
-    return shlex.join(text if read_spec(text).name == name else f"{name}={text}" for name, text in text_by_name.items())
+    return shlex.join(
+        text if parse_candidate(text).name == name else f"{name}={text}" for name, text in text_by_name.items()
+    )
 
 
-def _check_unchanged(candidate: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
+def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored: Candidate, root: Path) -> None:
     difference = first_difference(stored.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
     with translated_store_errors(RunDirectory(root).store):
-        fingerprint = preparation_of(stored.facts).pool.data
+        fingerprint = preparation_from_facts(stored.facts).pool.data
         old_digests = convert_value(stored.facts.get("files", {}), Mapping[str, str], "files")
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}

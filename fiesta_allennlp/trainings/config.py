@@ -18,7 +18,7 @@ REQUIRED_KEYS = ("dataset_reader", "model", "data_loader", "trainer")
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
-def check_complete(config: Config) -> None:
+def check_allennlp_keys(config: Config) -> None:
     """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
     for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
         value = config.get(key)
@@ -55,7 +55,11 @@ def official_paths(config: Config) -> Dict[str, Any]:
 
 def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the paths of the sets that are not None, with absolute files."""
-    return {set_name: _mapped(data[set_name], _absolute) for set_name in SET_NAMES if data.get(set_name) is not None}
+    return {
+        set_name: _map_strings(data[set_name], _absolute_if_exists)
+        for set_name in SET_NAMES
+        if data.get(set_name) is not None
+    }
 
 
 def with_absolute_paths(config: Config) -> Config:
@@ -66,20 +70,20 @@ def with_absolute_paths(config: Config) -> Config:
     return result
 
 
-def moved(value: Any, new_paths: Mapping[str, str]) -> Any:
+def replace_paths(value: Any, new_paths: Mapping[str, str]) -> Any:
     """Return a copy of a config in which every string that is a key of `new_paths` is replaced by its value."""
-    return _mapped(value, lambda text: new_paths.get(text, text))
+    return _map_strings(value, lambda text: new_paths.get(text, text))
 
 
-def _absolute(text: str) -> str:
+def _absolute_if_exists(text: str) -> str:
     return str(Path(text).resolve()) if Path(text).exists() else text
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {key: _mapped(child, change) for key, child in value.items()}
+        return {key: _map_strings(child, change) for key, child in value.items()}
     if isinstance(value, list):
-        return [_mapped(child, change) for child in value]
+        return [_map_strings(child, change) for child in value]
     return change(value) if isinstance(value, str) else value
 
 
@@ -101,7 +105,7 @@ def evaluation_config(
     """
     result = with_absolute_paths(config)
     if not division.is_official:
-        _draw_split(result, request.split_seed, group_by, division)
+        _wrap_readers(result, request.split_seed, group_by, division)
     result["evaluate_on_test"] = division.scored == "test"
     result.update({key: getattr(request, key) for key in SEED_KEYS})
     if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
@@ -114,7 +118,7 @@ def evaluation_config(
     return result
 
 
-def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
+def _wrap_readers(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
     split_options: Config = {"paths": division.used_paths(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
         split_options["group_by"] = group_by
@@ -124,9 +128,9 @@ def _draw_split(config: Config, split_seed: int, group_by: Optional[str], divisi
         split_options["has_test"] = False
     readers = readers_of(config)
     config.update({key: {"type": "resplit", "reader": reader, **split_options} for key, reader in readers.items()})
-    evaluating = readers.get("validation_dataset_reader", readers["dataset_reader"])
-    if group_by is not None and evaluating != readers["dataset_reader"]:
-        config["dataset_reader"]["split_reader"] = copy.deepcopy(evaluating)
+    validation_reader = readers.get("validation_dataset_reader", readers["dataset_reader"])
+    if group_by is not None and validation_reader != readers["dataset_reader"]:
+        config["dataset_reader"]["split_reader"] = copy.deepcopy(validation_reader)
     config.pop("test_data_path", None)
     config.update({f"{set_name}_data_path": set_name for set_name in division.set_names})
 

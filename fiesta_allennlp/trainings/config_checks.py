@@ -8,9 +8,9 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.config import Config, leaves_of
-from fiesta_allennlp.trainings.data_files import DataMark, files_behind
+from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind
 
-SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
+SHORTENING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
 
 
 def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
@@ -48,24 +48,31 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
         )
 
 
-def check_parts(paths: Mapping[str, Any], division: Division, mark: DataMark, key_of: Callable[[str], str]) -> None:
+def check_distinct_sets(
+    paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, key_of: Callable[[str], str]
+) -> None:
     """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
 
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
     """
-    digests = {file.path: file.digest for file in mark.files}
-    for a, b in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
-        files_a, files_b = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (a, b))
-        contents_a, contents_b = set(files_a.values()), set(files_b.values())
-        is_copy = bool(files_a and files_b) and (contents_a <= contents_b or contents_b <= contents_a)
-        if paths[a] == paths[b] or files_a.keys() & files_b.keys() or is_copy:
-            keys = [key_of(set_name) for set_name in (a, b)]
+    digests = {file.path: file.digest for file in snapshot.files}
+    for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
+        first_files, second_files = (
+            {file.resolve(): digests[str(file)] for file in files_behind(paths[set_name])}
+            for set_name in (first_set, second_set)
+        )
+        first_contents, second_contents = set(first_files.values()), set(second_files.values())
+        is_copy = bool(first_files and second_files) and (
+            first_contents <= second_contents or second_contents <= first_contents
+        )
+        if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+            keys = [key_of(set_name) for set_name in (first_set, second_set)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
-                remedy = "; or remove 'test_data_path' and use --score validation" * (a != "train")
+                remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
             raise ConfigError(
-                f"'{keys[0]}' ({paths[a]}) and '{keys[1]}' ({paths[b]}) contain the same data, so runs would be "
-                f"scored on data that they were fitted to. Use a different file{remedy}."
+                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data, so "
+                f"runs would be scored on data that they were fitted to. Use a different file{remedy}."
             )
 
 
@@ -74,7 +81,7 @@ def check_test_loader(config: Config) -> None:
     else with the loader for training."""
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
     for key, value in leaves_of(config[loader], loader):
-        if key.rpartition(".")[2] in SHORTENING and value is not None and value is not False:
+        if key.rpartition(".")[2] in SHORTENING_KEYS and value is not None and value is not False:
             raise ConfigError(
                 f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
                 "'validation_data_loader' that does not set it, such as {\"batch_size\": 64}."

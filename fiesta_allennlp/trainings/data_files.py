@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest
-from fiesta_allennlp.trainings.config import leaves_of, moved
+from fiesta_allennlp.trainings.config import leaves_of, replace_paths
 
 logger = logging.getLogger(__name__)
 
@@ -22,18 +22,18 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def files_behind(data_path: Any) -> List[Path]:
     """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
     the matches of a glob, or all of these for a list or an object of paths; none for a URL or `archive!member`."""
-    return [file for path in _texts(data_path) for file in _files_of(path)]
+    return [file for path in _path_strings(data_path) for file in _match_files(path)]
 
 
-def _texts(data_path: Any) -> List[str]:
+def _path_strings(data_path: Any) -> List[str]:
     if isinstance(data_path, Mapping):
         data_path = [data_path[key] for key in sorted(data_path)]
     if isinstance(data_path, (list, tuple)):
-        return [text for path in data_path for text in _texts(path)]
+        return [text for path in data_path for text in _path_strings(path)]
     return [data_path] if isinstance(data_path, str) else []
 
 
-def _files_of(path: str) -> List[Path]:
+def _match_files(path: str) -> List[Path]:
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path))
     return [file for match in paths for file in _files_in(Path(match))]
 
@@ -41,14 +41,14 @@ def _files_of(path: str) -> List[Path]:
 def _sources_of(path: str) -> List[str]:
     """Return the files that one path names; or else the URL; or the archive, a file or URL, of which it names a
     member."""
-    files = [str(file) for file in _files_of(path)]
+    files = [str(file) for file in _match_files(path)]
     if files:
         return files
     archive, _, member = path.partition("!")
     return [archive] if URL.match(archive) or (member and os.path.isfile(archive)) else []
 
 
-def _fetched(source: str) -> Optional[Path]:
+def _find_local_file(source: str) -> Optional[Path]:
     """Find the file that a reader gets here for a path or a URL, after AllenNLP has fetched the newest version of a
     URL. Return None if it cannot be fetched, or the URL is that of a whole repository."""
     if not URL.match(source):
@@ -72,7 +72,7 @@ def _files_in(path: Path) -> List[Path]:
 
 
 @dataclass(frozen=True)
-class FileMark:
+class FileSnapshot:
     """Identifies a file or the content of a URL: `stamp` is its size in bytes and the nanoseconds of the last changes
     of content and file, `digest` the SHA-256 of the content, which counts if the stamp differs."""
 
@@ -82,76 +82,78 @@ class FileMark:
 
 
 @dataclass(frozen=True)
-class DataMark:
+class DataSnapshot:
     """Identifies the data of a candidate. The fingerprint stays the same if the files are moved."""
 
     data_paths: Tuple[Any, ...] = ()
-    files: Tuple[FileMark, ...] = ()
+    files: Tuple[FileSnapshot, ...] = ()
     fingerprint: str = ""
 
 
-def mark_data(paths: Mapping[str, Any]) -> DataMark:
+def take_snapshot(paths: Mapping[str, Any]) -> DataSnapshot:
     """Mark the data paths, by part, as they are now, reading each file once.
 
     URLs are fetched into AllenNLP's cache, as readers do; if a URL cannot be fetched, its name counts. Of an archive
     with a member, the whole content counts.
     """
     fingerprint = hashlib.sha256()
-    marks: List[FileMark] = []
+    snapshots: List[FileSnapshot] = []
     for set_name, path in sorted(paths.items()):
         fingerprint.update(set_name.encode("utf-8"))
-        sources = [(text, source) for text in _texts(path) for source in _sources_of(text)]
-        fetched = [(text, source, file) for text, source in sources if (file := _fetched(source)) is not None]
-        if not fetched:
+        sources = [(text, source) for text in _path_strings(path) for source in _sources_of(text)]
+        local_sources = [
+            (text, source, file) for text, source in sources if (file := _find_local_file(source)) is not None
+        ]
+        if not local_sources:
             fingerprint.update(repr(path).encode("utf-8"))
-        for text, source, file in fetched:
+        for text, source, file in local_sources:
             if Path(source) == Path(str(path)):
-                marks.append(_marked(source, file, fingerprint))
+                snapshots.append(_take_file_snapshot(source, file, fingerprint))
             else:
-                marks.append(_marked(source, file))
+                snapshots.append(_take_file_snapshot(source, file))
                 member = text[len(source) :] if text.startswith(f"{source}!") else ""
-                fingerprint.update(f"{Path(source).name} {marks[-1].digest}{member}".encode())
-    return DataMark(tuple(paths.values()), tuple(marks), fingerprint.hexdigest())
+                fingerprint.update(f"{Path(source).name} {snapshots[-1].digest}{member}".encode())
+    return DataSnapshot(tuple(paths.values()), tuple(snapshots), fingerprint.hexdigest())
 
 
-def _marked(source: str, file: Path, *digests: Any) -> FileMark:
+def _take_file_snapshot(source: str, file: Path, *digests: Any) -> FileSnapshot:
     """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
     stamp, content_digest = _stamp(file), hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK_BYTES):
             for digest in (content_digest, *digests):
                 digest.update(chunk)
-    return FileMark(source, stamp, content_digest.hexdigest())
+    return FileSnapshot(source, stamp, content_digest.hexdigest())
 
 
 @contextmanager
-def unchanged(mark: DataMark, new_paths: Mapping[str, str]) -> Iterator[None]:
+def checking_unchanged(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> Iterator[None]:
     """Check the data before the work and after it, even if the work fails: it may have read them half written.
 
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    local_mark = _checked(mark, new_paths)
+    local_mark = _check_files(snapshot, new_paths)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _checked(local_mark, {})
+            _check_files(local_mark, {})
 
 
-def _checked(mark: DataMark, new_paths: Mapping[str, str]) -> DataMark:
-    """Return the mark with the places and the stamps of this machine. Raise the errors of `unchanged`."""
-    data_paths = moved(list(mark.data_paths), new_paths)
-    files_by_path = {new_paths.get(file.path, file.path): file for file in mark.files}
+def _check_files(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> DataSnapshot:
+    """Return the mark with the places and the stamps of this machine. Raise the errors of `checking_unchanged`."""
+    data_paths = replace_paths(list(snapshot.data_paths), new_paths)
+    files_by_path = {new_paths.get(file.path, file.path): file for file in snapshot.files}
     new_files = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
     if new_files:
         raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
-    files = tuple(_check_same(file, source) for source, file in files_by_path.items())
-    return replace(mark, data_paths=tuple(data_paths), files=files)
+    files = tuple(_check_same_content(file, source) for source, file in files_by_path.items())
+    return replace(snapshot, data_paths=tuple(data_paths), files=files)
 
 
-def _check_same(file: FileMark, source: str) -> FileMark:
-    local_file = _fetched(source)
+def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
+    local_file = _find_local_file(source)
     if local_file is None:
         return file
     stamp = _stamp(local_file)
@@ -159,7 +161,7 @@ def _check_same(file: FileMark, source: str) -> FileMark:
         old_size, new_size = file.stamp[0], stamp[0]
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")
-    return FileMark(source, stamp, file.digest)
+    return FileSnapshot(source, stamp, file.digest)
 
 
 def _stamp(file: Path) -> Tuple[int, int, int]:

@@ -65,12 +65,12 @@ class Preparation:
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
 
-    def moved_to(self, vectors: Path) -> "Preparation":
+    def with_vectors_in(self, vectors: Path) -> "Preparation":
         """Return the same with the filtered files in this directory."""
         return replace(self, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in self.vectors))
 
 
-def facts_of(preparation: Preparation) -> Dict[str, Any]:
+def preparation_to_facts(preparation: Preparation) -> Dict[str, Any]:
     """Return a preparation as plain data for the store, without words and notes."""
     facts = asdict(preparation)
     for name in ("words", "counts", "notes"):
@@ -78,12 +78,12 @@ def facts_of(preparation: Preparation) -> Dict[str, Any]:
     return facts
 
 
-def preparation_of(facts: Mapping[str, Any]) -> Preparation:
-    """Return the preparation that `facts_of` made plain, without the words."""
+def preparation_from_facts(facts: Mapping[str, Any]) -> Preparation:
+    """Return the preparation that `preparation_to_facts` made plain, without the words."""
     return build_record(Preparation, facts)
 
 
-def vectors_are_there(preparation: Preparation) -> bool:
+def vectors_exist(preparation: Preparation) -> bool:
     """Return whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
     return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
@@ -108,20 +108,24 @@ def untrained_labels(
             for label in value if isinstance(value, tuple) else (value,):
                 sides[label].add(side)
         if 2 * len(sides) <= len(values):  # else they are numbers or names, not labels
-            never = [label for label, at in sides.items() if (at == {False} if division.is_official else len(at) == 1)]
-            untrained += map(str, never)
+            labels_on_one_side = [
+                label
+                for label, label_sides in sides.items()
+                if (label_sides == {False} if division.is_official else len(label_sides) == 1)
+            ]
+            untrained += map(str, labels_on_one_side)
     return untrained
 
 
-MOST_LABELS = 5
+MAX_LABELS_SHOWN = 5
 
 
 def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: Division) -> str:
     """Name the labels that no run can learn for its test; empty if there are none."""
     if not untrained:
         return ""
-    rest_text = f" and {len(untrained) - MOST_LABELS} more" if len(untrained) > MOST_LABELS else ""
-    label_text = ", ".join(map(repr, untrained[:MOST_LABELS])) + rest_text
+    rest_text = f" and {len(untrained) - MAX_LABELS_SHOWN} more" if len(untrained) > MAX_LABELS_SHOWN else ""
+    label_text = ", ".join(map(repr, untrained[:MAX_LABELS_SHOWN])) + rest_text
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
     return (
@@ -164,7 +168,7 @@ def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
     return None if key == "none" else key
 
 
-def new_pool(
+def build_pool(
     groups: Sequence[Hashable],
     sizes: Mapping[str, int],
     labels: Mapping[str, Sequence[Hashable]],
@@ -173,17 +177,17 @@ def new_pool(
     group_by: Optional[str],
     division: Division,
     notes: Iterable[str] = (),
-    regroup: str = "keep them together by --group-by with a metadata key that they share",
+    regroup_advice: str = "keep them together by --group-by with a metadata key that they share",
     **fields: Any,
 ) -> Pool:
     """Return the pool of items with these groups, labels and contents, in parts of these sizes. Refuse one that cannot
-    be split. `regroup` is the remedy for copies in several groups."""
+    be split. `regroup_advice` is the remedy for copies in several groups."""
     targets = dict(sizes)
     if not division.is_official:
         targets = target_sizes(sizes, ratios=division.ratios, set_names=division.set_names)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
-    copies = note_on_copies(groups, contents, sizes, division, remedy=regroup)
+    copies = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
     untrained = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
     all_notes = tuple(filter(None, (*notes, copies, untrained)))
     return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
@@ -204,7 +208,7 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
     """Refuse candidates that would be scored on different data."""
     (first_name, first), *further = pools.items()
     for name, pool in further:
-        difference = _difference(first, pool)
+        difference = _first_difference(first, pool)
         if difference is not None:
             raise ConfigError(
                 f"candidates '{first_name}' and '{name}' do not read the same data, so their scores cannot be "
@@ -212,7 +216,7 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
             )
 
 
-DIFFERENCES = {
+COMPARED_FIELDS = {
     "official": "number of instances",
     "group_by": "group key",
     "num_groups": "number of groups",
@@ -221,7 +225,7 @@ DIFFERENCES = {
 }
 
 
-def _difference(first: Pool, second: Pool) -> Optional[str]:
+def _first_difference(first: Pool, second: Pool) -> Optional[str]:
     """Return the first difference of two pools, with the remedy; None if they are equal.
 
     Only the config's reader knows what it makes of an item. An AllenNLP config and a program therefore have the same
@@ -234,12 +238,12 @@ def _difference(first: Pool, second: Pool) -> Optional[str]:
             f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other. A "
             "selection keeps its sets: to change them, start a new one in another directory."
         )
-    for name, description in DIFFERENCES.items():
+    for name, description in COMPARED_FIELDS.items():
         first_value, second_value = getattr(first, name), getattr(second, name)
         if name == "fingerprint" and first.is_of_program != second.is_of_program:
-            return _UNPAIRED if set(first.pairing).isdisjoint(second.pairing) else None
+            return _UNPAIRED_MESSAGE if set(first.pairing).isdisjoint(second.pairing) else None
         if first_value != second_value:
-            remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA
+            remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA_ADVICE
             return f"the {description} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
     return None
 
@@ -249,15 +253,15 @@ def _text(value: Any) -> str:
     return ", ".join(listed) if isinstance(listed, list) else str(value)
 
 
-_SAME_DATA = "Both must read the same files and turn them into the same instances."
-_UNPAIRED = (
+_SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
+_UNPAIRED_MESSAGE = (
     "instance i of the config's reader is not item i of the program's file, because their groups or labels differ. "
     "Make the reader yield one instance for each item, in the order of the file, with a label that is a field of the "
     "item."
 )
 
 
-def codes_of(values: Iterable[Hashable]) -> List[int]:
+def encode_values(values: Iterable[Hashable]) -> List[int]:
     """Return each value as the number of distinct values before it: equal for values that are only renamed."""
     codes: Dict[Hashable, int] = {}
     return [codes.setdefault(value, len(codes)) for value in values]
@@ -270,12 +274,12 @@ def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Ha
     A field says something about the order if its values repeat but are not all equal. Two candidates with a digest in
     common have items with equal groups and, apart from names, equal labels at equal positions.
     """
-    grouped = codes_of(groups)
-    telling = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]
+    grouped = encode_values(groups)
+    telling = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
     return tuple(sorted({_digest(grouped, codes) for codes in ([], *telling)}))
 
 
-def with_labels(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
+def label_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
     """Return the digests that include a field; if no field tells items apart, the digest of the groups."""
     alone = pairing_digests(groups, {})
     return tuple(digest for digest in pairing_digests(groups, fields) if digest not in alone) or alone

@@ -35,17 +35,17 @@ from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import candidate_counter
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidates import Roster
+from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import missing_file
-from fiesta_allennlp.trainings.pool import Preparation, preparation_of
+from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 from fiesta_allennlp.trainings.settings import Settings, executor_options
 
 
-def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
+def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:
     """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
     imports the modules of this package once for all workers."""
-    modules = sorted({type_of(config).worker_module for config in roster.configs.values()})
+    modules = sorted({type_of(config).worker_module for config in candidate_set.configs.values()})
     return (*modules, *settings.include_package)
 
 
@@ -61,7 +61,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     if foreign_keys:
         raise ConfigError(f"{flag(foreign_keys[0])} cannot be combined with --executor {name}. Remove it.")
     if params.get("cuda_devices"):
-        params["cuda_devices"] = named_devices(params["cuda_devices"], "--cuda-devices")
+        params["cuda_devices"] = resolve_devices(params["cuda_devices"], "--cuda-devices")
     common = {
         "workers": settings.workers,
         "time_limit": settings.time_limit,
@@ -74,7 +74,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         raise ConfigError(f"--executor {name}: {error}") from error
 
 
-def named_devices(devices: Sequence[str], option_name: str) -> List[str]:
+def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
     visible, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
@@ -101,7 +101,7 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
 
 
 @dataclass(frozen=True)
-class EachRun(Evaluator):
+class CandidateEvaluator(Evaluator):
     """Runs each candidate as its type does. `runs` are by candidate."""
 
     runs: Mapping[str, CandidateRun]
@@ -113,10 +113,10 @@ class EachRun(Evaluator):
         return self.for_request(request).evaluate(request, directory)
 
 
-def prepare_all(
+def prepare_candidates(
     candidates: Mapping[str, Candidate],
     settings: Settings,
-    roster: Roster,
+    candidate_set: CandidateSet,
     directory: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
@@ -128,15 +128,21 @@ def prepare_all(
     console.print(f"Checking {num_tasks}: reading the data{building} ...")
     num_slots = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
     tasks = {
-        name: (candidate.config, settings.group_by, roster.division, roster.data[name].fingerprint, directory.vectors)
+        name: (
+            candidate.config,
+            settings.group_by,
+            candidate_set.division,
+            candidate_set.snapshots[name].fingerprint,
+            directory.vectors,
+        )
         for name, candidate in candidates.items()
     }
     with candidate_counter(console, len(candidates)) as count:
         results = run_in_processes(
-            _prepare_task,
+            _prepare_candidate,
             tasks,
             logs={name: directory.check_log(name) for name in candidates},
-            settings=WorkerSettings(settings.threads_per_worker, packages_of(settings, roster)),
+            settings=WorkerSettings(settings.threads_per_worker, worker_packages(settings, candidate_set)),
             max_parallel=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
             on_done=count,
         )
@@ -145,12 +151,12 @@ def prepare_all(
         for error in errors.values():
             if isinstance(error, PackageError):  # which all of them import
                 raise error
-        refusals = [_refusal(candidates[name], error, directory) for name, error in errors.items()]
+        refusals = [_refusal_message(candidates[name], error, directory) for name, error in errors.items()]
         raise ConfigError(combine_messages(refusals, noun="invalid candidates")) from next(iter(errors.values()))
     return results
 
 
-def _refusal(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
+def _refusal_message(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
     log = directory.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
     where = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
@@ -158,24 +164,26 @@ def _refusal(candidate: Candidate, error: BaseException, directory: RunDirectory
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
-def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+def _prepare_candidate(
+    config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path
+) -> Preparation:
     return type_of(config).prepare(group_by=group_by, division=division, data=data, vectors=vectors)
 
 
-LOSS = "loss"  # which AllenNLP's trainer reports for every model
+LOSS_METRIC = "loss"  # which AllenNLP's trainer reports for every model
 
 
-def with_metric(
+def resolve_metric(
     settings: Settings, candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
 ) -> Settings:
     """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
     the only one that all of them report, which the console then prints."""
     if settings.metric is None:
-        settings = replace(settings, metric=_metric_of(candidates, preparations, console))
+        settings = replace(settings, metric=_choose_metric(candidates, preparations, console))
     metric = settings.scored_by
     refusals: List[str] = []
     for name, preparation in preparations.items():
-        reported = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS})
+        reported = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
         if reported is not None and metric.name not in reported:
             refusals.append(
                 f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
@@ -187,7 +195,9 @@ def with_metric(
     return settings
 
 
-def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
+def _choose_metric(
+    candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
+) -> str:
     reported = [set(preparation.metrics) for preparation in preparations.values() if preparation.metrics is not None]
     if len(reported) < len(preparations):
         raise ConfigError(
@@ -199,8 +209,9 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
         return METRIC
     if len(common) != 1:
         raise ConfigError(
-            f"--metric is missing. The metrics that all candidates report: {', '.join(sorted({*common, LOSS}))}. "
-            "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
+            "--metric is missing. The metrics that all candidates report: "
+            f"{', '.join(sorted({*common, LOSS_METRIC}))}. Choose one with --metric NAME, or with --metric=-NAME if "
+            "lower is better."
         )
     (metric,) = common
     check_metric_sign(metric)
@@ -210,11 +221,11 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     return metric
 
 
-def known_preparations(roster: Roster) -> Dict[str, Preparation]:
+def stored_preparations(candidate_set: CandidateSet) -> Dict[str, Preparation]:
     """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
     their current fingerprint, which older stores computed from names."""
-    preparations = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
-    for name in roster.given.keys() & preparations.keys():
-        pool = replace(preparations[name].pool, data=roster.data[name].fingerprint)
+    preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in candidate_set.stored.items()}
+    for name in candidate_set.active.keys() & preparations.keys():
+        pool = replace(preparations[name].pool, data=candidate_set.snapshots[name].fingerprint)
         preparations[name] = replace(preparations[name], pool=pool)
     return preparations

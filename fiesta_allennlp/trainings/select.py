@@ -33,25 +33,31 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, build_wi
 from fiesta_allennlp.selection.summary import collapsed_notes, describe_scored_data
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.data_files import DataMark
+from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.data_files import DataSnapshot
+from fiesta_allennlp.trainings.listeners import (
+    BestModelKeeper,
+    MetricNotes,
+    NotifyCommand,
+    remaining_estimator,
+    reporting_jobs,
+)
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
     check_same_pool,
-    facts_of,
-    vectors_are_there,
+    preparation_to_facts,
+    vectors_exist,
 )
 from fiesta_allennlp.trainings.preparation import (
-    EachRun,
+    CandidateEvaluator,
     build_executor,
     check_gpus,
-    known_preparations,
-    packages_of,
-    prepare_all,
-    with_metric,
+    prepare_candidates,
+    resolve_metric,
+    stored_preparations,
+    worker_packages,
 )
-from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, Notify, outlook, told_of_jobs
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -67,7 +73,7 @@ class TrainingSelection(SelectionFamily):
 
     settings: Settings
     directory: RunDirectory
-    roster: Roster
+    candidate_set: CandidateSet
     strategy: Strategy
     executor: Executor = field(init=False)
     preparations: Mapping[str, Preparation] = field(init=False)
@@ -78,77 +84,79 @@ class TrainingSelection(SelectionFamily):
             check_metric_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         candidates = build_with_packages(settings.include_package, lambda: load_candidates(settings, least=least))
-        roster = read_roster(candidates, stored, allow_removed=allow_removed, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
         strategy = build_with_packages(
             settings.include_package,
-            lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
+            lambda: build_strategy(settings, list(candidate_set.active), minimise=settings.scored_by.minimise),
         )
-        if roster.late:
-            joined_history = replace(stored.history, candidates=tuple(roster.names), removed=roster.removed)
+        if candidate_set.joining:
+            joined_history = replace(
+                stored.history, candidates=tuple(candidate_set.names), removed=candidate_set.removed
+            )
             with translated_option_errors(settings):
                 strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
-        return cls(settings, stored.directory, roster, strategy)
+        return cls(settings, stored.directory, candidate_set, strategy)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
         for note in self.notes():
             console.print(f"Note: {note}")
-        settings, active = self.settings, self.roster.given
-        packages = packages_of(settings, self.roster)
+        settings, active = self.settings, self.candidate_set.active
+        packages = worker_packages(settings, self.candidate_set)
         built = build_with_packages(
             settings.include_package, lambda: build_executor(settings, self.directory, packages=packages)
         )
         with closing(built) as self.executor:
             check_gpus(active, self.executor)
-            ready = known_preparations(self.roster)
-            missing = {name: active[name] for name in active if name not in ready or not vectors_are_there(ready[name])}
+            ready = stored_preparations(self.candidate_set)
+            missing = {name: active[name] for name in active if name not in ready or not vectors_exist(ready[name])}
             if missing:
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 built_now = self.prepare(missing, directory, console)
-                ready.update((name, preparation.moved_to(vectors)) for name, preparation in built_now.items())
+                ready.update((name, preparation.with_vectors_in(vectors)) for name, preparation in built_now.items())
                 check_same_pool({name: ready[name].pool for name in active})
                 for note in ready[next(iter(missing))].pool.notes:
                     console.print(f"Note: {note}")
             self.preparations = ready
-            self.settings = with_metric(settings, active, {name: ready[name] for name in active}, console)
+            self.settings = resolve_metric(settings, active, {name: ready[name] for name in active}, console)
             yield
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""
-        configs = {name: dict(candidate.config) for name, candidate in self.roster.given.items()}
+        configs = {name: dict(candidate.config) for name, candidate in self.candidate_set.active.items()}
         for names in equal_candidates(configs):
             yield (
                 f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of "
                 "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
             )
         for name, config in configs.items():
-            yield from (f"{name}: {note}" for note in type_of(config).notes(self.roster.division))
+            yield from (f"{name}: {note}" for note in type_of(config).notes(self.candidate_set.division))
 
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
     ) -> Dict[str, Preparation]:
-        return prepare_all(candidates, self.settings, self.roster, directory, console)
+        return prepare_candidates(candidates, self.settings, self.candidate_set, directory, console)
 
     # What the store keeps.
 
     @property
     def candidates(self) -> List[Candidate]:
         return [
-            replace(candidate, facts={**facts_of(self.preparations[name]), **self.further_facts(name)})
-            for name, candidate in self.roster.given.items()
+            replace(candidate, facts={**preparation_to_facts(self.preparations[name]), **self.further_facts(name)})
+            for name, candidate in self.candidate_set.active.items()
         ]
 
     def further_facts(self, name: str) -> Dict[str, Any]:
-        return {"files": {file.path: file.digest for file in self.roster.data[name].files}}
+        return {"files": {file.path: file.digest for file in self.candidate_set.snapshots[name].files}}
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        return {"removed": sorted(self.roster.removed)}
+        return {"removed": sorted(self.candidate_set.removed)}
 
     @property
     def code_files(self) -> List[str]:
         """The files of code that the configs name."""
-        candidates = self.roster.given.values()
+        candidates = self.candidate_set.active.values()
         return sorted({file for candidate in candidates for file in type_of(candidate.config).code})
 
     # The runs.
@@ -159,51 +167,53 @@ class TrainingSelection(SelectionFamily):
 
     @property
     def scored_on(self) -> str:
-        division = self.roster.division
+        division = self.candidate_set.division
         return describe_scored_data(self.pool.official, is_official=division.is_official, scored=division.scored)
 
-    def metric_names(self, evaluator: EachRun, console: Console) -> MetricNames:
+    def metric_notes(self, evaluator: CandidateEvaluator, console: Console) -> MetricNotes:
         """Return the listener to the runs whose metrics are unknown before the first one."""
-        runs = {name: evaluator.runs[name] for name in self.roster.given}
+        runs = {name: evaluator.runs[name] for name in self.candidate_set.active}
         unknown_runs = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
-        return MetricNames(self.settings, unknown_runs, console)
+        return MetricNotes(self.settings, unknown_runs, console)
 
-    def evaluator(self, *, is_trial: bool = False) -> EachRun:
+    def evaluator(self, *, is_trial: bool = False) -> CandidateEvaluator:
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
         records."""
-        settings, roster = self.settings, self.roster
+        settings, candidate_set = self.settings, self.candidate_set
         runs = {
             name: type_of(config).evaluator(
                 metric=settings.scored_by.name,
                 group_by=self.preparations[name].pool.group_by,
-                data=roster.data.get(name, DataMark()),
-                division=roster.division,
+                data=candidate_set.snapshots.get(name, DataSnapshot()),
+                division=candidate_set.division,
                 vectors=dict(self.preparations[name].vectors),
                 keep_models=settings.keeps_models,
                 free_device=self.executor.gives_devices,
                 is_trial=is_trial,
             )
-            for name, config in roster.configs.items()
+            for name, config in candidate_set.configs.items()
         }
-        return EachRun(runs)
+        return CandidateEvaluator(runs)
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         metric, worked = settings.scored_by, store.meta().working_seconds
-        remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
+        remaining = remaining_estimator(
+            strategy, executor, seed=seed, seconds_before=worked, max_hours=settings.max_hours
+        )
         collapsed = partial(collapsed_notes, minimise=metric.minimise)
         progress = ProgressDisplay(
             console, metric.name, title=metric.display_name, remaining=remaining, collapsed=collapsed
         )
         console.print(f"Training {executor.describe()}.")
-        with told_of_jobs(executor, directory, console), progress:
+        with reporting_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_names(evaluator, console)]
+            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
             if settings.keep == "best":
-                listeners.append(BestModels(directory, metric.sign))
+                listeners.append(BestModelKeeper(directory, metric.sign))
             if settings.notify:
-                listeners.append(Notify(settings.notify, directory))
+                listeners.append(NotifyCommand(settings.notify, directory))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -236,7 +246,7 @@ class TrainingSelection(SelectionFamily):
     def conclude(self, history: History, decision: Decision) -> None:
         may_continue = decision.best is None or decision.stopped_by in INCONCLUSIVE_REASONS
         if self.settings.keep == "best" and not may_continue:
-            BestModels(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
+            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
 
 
 select = partial(run_selection, TrainingSelection)
@@ -261,17 +271,17 @@ def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
     with dry_run(TrainingSelection, settings, console) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
-    roster = prepared.roster
-    least, most = prepared.strategy.bounds(len(roster.given))
+    candidate_set = prepared.candidate_set
+    least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands = {
-        name: type_of(config).example_command(roster.division, directory.evaluation(f"{name}-0"))
-        for name, config in roster.configs.items()
+        name: type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
+        for name, config in candidate_set.configs.items()
     }
     return Plan(prepared, least, most, {name: command for name, command in commands.items() if command})
 
 
 @dataclass(frozen=True)
-class Measured(Evaluator):
+class MemoryMeasuringEvaluator(Evaluator):
     """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
 
     evaluator: Evaluator
@@ -293,10 +303,10 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not prepared.pool.official:
             console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
         evaluator = prepared.evaluator(is_trial=True)
-        names = prepared.metric_names(evaluator, console)
-        for name in prepared.roster.given:
+        names = prepared.metric_notes(evaluator, console)
+        for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(Measured(evaluator.for_request(request)), request)
+            prepared.executor.submit(MemoryMeasuringEvaluator(evaluator.for_request(request)), request)
         for outcome in prepared.executor.completed():
             names.on_outcome(outcome)
             yield outcome

@@ -33,32 +33,41 @@ from fiesta_allennlp.selection.settings import (
 )
 from fiesta_allennlp.trainings.programs.data import is_in_blocks
 
-SCORING = "Data and scoring"
-CLUSTER = "Cluster (with --executor ray or slurm)"
-RAY = "Ray (with --executor ray)"
-SLURM = "Slurm (with --executor slurm)"
+SCORING_GROUP = "Data and scoring"
+CLUSTER_GROUP = "Cluster (with --executor ray or slurm)"
+RAY_GROUP = "Ray (with --executor ray)"
+SLURM_GROUP = "Slurm (with --executor slurm)"
 
-OF_EVERY_EXECUTOR = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
+COMMON_EXECUTOR_ARGUMENTS = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
 
-FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
+FORMAT_BY_SUFFIX = {
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".conll": "conll",
+    ".txt": "lines",
+}
 
 
-def _parsed(kind: Callable[[str], Any], description: str, text: str) -> Any:
+def _parse_option(kind: Callable[[str], Any], description: str, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be {description} but got '{text}'") from None
 
 
-_workers = partial(_parsed, lambda text: text if text == "auto" else int(text), "a whole number or auto")
-_numbers = partial(_parsed, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
+_workers = partial(_parse_option, lambda text: text if text == "auto" else int(text), "a whole number or auto")
+_numbers = partial(_parse_option, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
 _list = partial(json.loads, object_pairs_hook=refuse_repeated_keys)
-_points = partial(_parsed, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list")
+_points = partial(
+    _parse_option, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list"
+)
 
-_scoring = partial(option, group=SCORING)
+_scoring_option = partial(option, group=SCORING_GROUP)
 
 
-def _executor(help: str, group: str, **declared: Any) -> Any:
+def _executor_option(help: str, group: str, **declared: Any) -> Any:
     """Declare an option that belongs to one executor or another."""
     return option(None, help, group=group, is_of_executor=True, **declared)
 
@@ -73,7 +82,14 @@ class Settings(SelectionSettings):
     single executor are named after the arguments of its constructor.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, SELECTION_GROUP, RESOURCES_GROUP, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (
+        SCORING_GROUP,
+        SELECTION_GROUP,
+        RESOURCES_GROUP,
+        CLUSTER_GROUP,
+        RAY_GROUP,
+        SLURM_GROUP,
+    )
 
     workers: Any = resource_option(
         1,
@@ -90,38 +106,49 @@ class Settings(SelectionSettings):
     threads_per_worker: int = resource_option(
         1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs"
     )
-    cuda_devices: Optional[str] = _executor(
+    cuda_devices: Optional[str] = _executor_option(
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names",
         RESOURCES_GROUP,
     )
-    runs_per_gpu: Optional[int] = _executor(
+    runs_per_gpu: Optional[int] = _executor_option(
         "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES_GROUP, least=1
     )
     time_limit: Optional[float] = resource_option(
         None, "kill a run after this number of seconds and count it as failed"
     )
-    cpus_per_evaluation: Optional[float] = _executor("CPUs to reserve per run (default: --threads-per-worker)", CLUSTER)
-    gpus_per_evaluation: Optional[float] = _executor(
-        "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER
+    cpus_per_evaluation: Optional[float] = _executor_option(
+        "CPUs to reserve per run (default: --threads-per-worker)", CLUSTER_GROUP
     )
-    memory_per_evaluation: Optional[float] = _executor("GiB of memory to reserve per run (default none)", CLUSTER)
-    ray_address: Optional[str] = _executor(
+    gpus_per_evaluation: Optional[float] = _executor_option(
+        "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER_GROUP
+    )
+    memory_per_evaluation: Optional[float] = _executor_option(
+        "GiB of memory to reserve per run (default none)", CLUSTER_GROUP
+    )
+    ray_address: Optional[str] = _executor_option(
         "auto (default): the cluster that this machine belongs to; local: start a cluster on this machine alone; or "
         "HOST:PORT",
-        RAY,
+        RAY_GROUP,
     )
-    ship_data: Optional[bool] = _executor("send the data files to nodes that do not have them", RAY)
-    runs_per_job: Optional[int] = _executor("runs per job, one after the other (default 1)", SLURM, least=1)
-    array_size: Optional[int] = _executor("maximum number of jobs in a job array (default 1)", SLURM, least=1)
-    partition: Optional[str] = _executor("partition of the jobs (default: the cluster's)", SLURM)
-    account: Optional[str] = _executor("account that the jobs are charged to (default: yours)", SLURM)
-    job_time: Optional[str] = _executor(
+    ship_data: Optional[bool] = _executor_option("send the data files to nodes that do not have them", RAY_GROUP)
+    runs_per_job: Optional[int] = _executor_option(
+        "runs per job, one after the other (default 1)", SLURM_GROUP, least=1
+    )
+    array_size: Optional[int] = _executor_option(
+        "maximum number of jobs in a job array (default 1)", SLURM_GROUP, least=1
+    )
+    partition: Optional[str] = _executor_option("partition of the jobs (default: the cluster's)", SLURM_GROUP)
+    account: Optional[str] = _executor_option("account that the jobs are charged to (default: yours)", SLURM_GROUP)
+    job_time: Optional[str] = _executor_option(
         "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)",
-        SLURM,
+        SLURM_GROUP,
         metavar="MINUTES|H:M:S|D-H",
     )
-    slurm: Optional[Tuple[str, ...]] = _executor(
-        "any other option of sbatch, such as --slurm qos=long; repeatable", SLURM, metavar="KEY=VALUE", is_repeated=True
+    slurm: Optional[Tuple[str, ...]] = _executor_option(
+        "any other option of sbatch, such as --slurm qos=long; repeatable",
+        SLURM_GROUP,
+        metavar="KEY=VALUE",
+        is_repeated=True,
     )
     candidates: Tuple[str, ...] = option(
         (),
@@ -130,7 +157,7 @@ class Settings(SelectionSettings):
         "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
     )
-    data: Tuple[str, ...] = _scoring(
+    data: Tuple[str, ...] = _scoring_option(
         (),
         "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
         "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
@@ -138,7 +165,7 @@ class Settings(SelectionSettings):
         metavar="FILE",
         is_repeated=True,
     )
-    metric: Optional[str] = _scoring(
+    metric: Optional[str] = _scoring_option(
         None,
         f"the metric to compare (default: {METRIC}, or the only metric that all candidates report); --metric=-NAME "
         "minimizes it, as in --metric=-perplexity",
@@ -148,12 +175,12 @@ class Settings(SelectionSettings):
         None,
         'a JSONL file or a JSON list of objects such as {"lr": 0.01}; each turns the one config without values into a '
         "candidate; `none` for none",
-        group=SCORING,
+        group=SCORING_GROUP,
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
-    splits: str = splits_option(SCORING)
-    split_ratios: Tuple[float, ...] = _scoring(
+    splits: str = splits_option(SCORING_GROUP)
+    split_ratios: Tuple[float, ...] = _scoring_option(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
         "--score validation, or for programs without a validation set. Required if all data are in one file",
@@ -161,19 +188,19 @@ class Settings(SelectionSettings):
         parse=_numbers,
         is_fixed=True,
     )
-    score: str = _scoring(
+    score: str = _scoring_option(
         "test",
         "the set that runs are scored on: test, or validation for tasks whose test labels are hidden",
         choices=SET_NAMES[:0:-1],
         is_fixed=True,
     )
-    group_by: Optional[str] = _scoring(
+    group_by: Optional[str] = _scoring_option(
         None,
         "metadata key: instances with equal values stay in the same set; `none` for no groups (default: the reader's "
         "own key, such as sentence_id)",
         is_fixed=True,
     )
-    min_score: Optional[float] = min_score_option(SCORING)
+    min_score: Optional[float] = min_score_option(SCORING_GROUP)
     max_hours: Optional[float] = resource_option(
         None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
     )
@@ -189,10 +216,10 @@ class Settings(SelectionSettings):
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    overrides: str = _scoring(
+    overrides: str = _scoring_option(
         "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
     )
-    seed: Optional[int] = seed_option(SCORING)
+    seed: Optional[int] = seed_option(SCORING_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def __post_init__(self) -> None:
@@ -220,7 +247,7 @@ class Settings(SelectionSettings):
     def executor_params(self) -> Dict[str, Any]:
         """Return the executor as a config, with its own options filled in, without the common ones."""
         params = to_config(self.executor, "--executor")
-        for key in OF_EVERY_EXECUTOR:
+        for key in COMMON_EXECUTOR_ARGUMENTS:
             if key in params:
                 raise ConfigError(f"remove '{key}' from --executor. It has an option of its own.")
         fill_options(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
@@ -250,13 +277,13 @@ class Settings(SelectionSettings):
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
-        if suffix not in FORMAT_OF:
+        if suffix not in FORMAT_BY_SUFFIX:
             raise ConfigError(
-                f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_OF)}. Rename the file, "
-                "or write a config for the program with 'data.format'."
+                f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_BY_SUFFIX)}. Rename "
+                "the file, or write a config for the program with 'data.format'."
             )
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
-        data_format = FORMAT_OF[suffix]
+        data_format = FORMAT_BY_SUFFIX[suffix]
         name = "conll" if data_format == "lines" and is_in_blocks(self.data[0]) else data_format
         return {**dict(zip(set_names, self.data, strict=True)), "format": name}
 

@@ -16,12 +16,12 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import load_config
 from fiesta_allennlp.trainings.config import with_absolute_paths
-from fiesta_allennlp.trainings.preparation import EachRun
+from fiesta_allennlp.trainings.preparation import CandidateEvaluator
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def run_selection(
         ).run()
 
 
-def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> EachRun:
+def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> CandidateEvaluator:
     """Trainings of TDSA configs, with word vectors filtered into this directory."""
     configs = {path.stem: with_absolute_paths(load_config(CandidateSpec(path), overrides)) for path in paths}
     runs = {}
     for name, config in configs.items():
         vectors = dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
-        runs[name] = AllenNLPTraining(config, "macro_f1", "sentence_id", vectors=vectors)
-    return EachRun(runs)
+        runs[name] = AllenNLPRun(config, "macro_f1", "sentence_id", vectors=vectors)
+    return CandidateEvaluator(runs)

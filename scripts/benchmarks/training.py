@@ -33,7 +33,7 @@ from fiesta_allennlp.core.splits import Split, split_pool, target_sizes
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_in_processes
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.models.tdsa.semeval_tdsa import WordTokenizer, read_sentences
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 
 DIM = 50
 BATCH_SIZE = 32
@@ -67,7 +67,7 @@ class Timing:
         return [self.total, self.epochs, self.process, self.fixed - self.process]
 
 
-def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
+def ours(evaluator: AllenNLPRun, run: RunDirectory) -> Timing:
     """One evaluation through the executor, as a selection makes it."""
     executor = ProcessExecutor(run, packages=PACKAGES)
     start = time.monotonic()
@@ -219,7 +219,7 @@ def report(pairs: Sequence[Tuple[Timing, Timing]], num_epochs: int) -> None:
     show(f"fixed overhead of an evaluation {fixed:.2f} s (wanted: at most 2)")
 
 
-def profiled(evaluator: AllenNLPTraining, directory: Path) -> Dict[str, float]:
+def profiled(evaluator: AllenNLPRun, directory: Path) -> Dict[str, float]:
     """Seconds of the parts of one evaluation in this process. A profile makes Python's share larger than it is."""
     profile = cProfile.Profile()
     profile.runcall(evaluator.evaluate, REQUEST, directory)
@@ -259,7 +259,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         run = RunDirectory(Path(scratch))
         evaluator = prepared_trainings([CONFIG], run.vectors, overrides=overrides).runs[CONFIG.stem]
-        assert isinstance(evaluator, AllenNLPTraining)
+        assert isinstance(evaluator, AllenNLPRun)
         config, (filtered,) = evaluator.config, evaluator.vectors.values()
         bare(config, filtered, run.root / "warm.log")  # starts the fork server
         pairs = [(ours(evaluator, run), bare(config, filtered, run.root / "bare.log")) for _ in range(args.repetitions)]

@@ -6,7 +6,7 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands import COMMANDS, DOCS, add_command
+from fiesta_allennlp.commands import COMMANDS, DOCS_HINT, add_command
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
@@ -107,6 +107,8 @@ def test_a_missing_data_file_and_vectors_of_another_width(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_examples_before_options_and_ends_in_the_guides(name: str) -> None:
-    parser = add_command(argparse.ArgumentParser(prog="fiesta").add_subparsers(), name, called=name, program="fiesta")
+    parser = add_command(
+        argparse.ArgumentParser(prog="fiesta").add_subparsers(), name, command_name=name, program="fiesta"
+    )
     text = parser.format_help()
-    assert 0 < text.index(f"examples:\n  fiesta {name}") < text.index("options:\n") < text.index(DOCS)
+    assert 0 < text.index(f"examples:\n  fiesta {name}") < text.index("options:\n") < text.index(DOCS_HINT)

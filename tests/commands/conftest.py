@@ -59,7 +59,7 @@ class Call:
 
     def __call__(self, *arguments: Any) -> Tuple[int, str]:
         commands = argparse.ArgumentParser().add_subparsers()
-        parser = add_command(commands, self.name, called=f"fiesta-{self.name}", program="allennlp")
+        parser = add_command(commands, self.name, command_name=f"fiesta-{self.name}", program="allennlp")
         with pytest.raises(SystemExit) as stopped:  # noqa: PT012
             args = parser.parse_args([str(a) for a in arguments])
             args.func(args)

@@ -34,7 +34,7 @@ def detach(call: Call, run: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     """Calls `fiesta-select --detach` while another program stands for the command."""
 
     def started(program: str, *options: str) -> Tuple[int, str]:
-        monkeypatch.setattr(selecting, "_command", lambda: [sys.executable, "-S", "-c", program, str(run)])
+        monkeypatch.setattr(selecting, "_foreground_command", lambda: [sys.executable, "-S", "-c", program, str(run)])
         return call("a.jsonnet", "b.jsonnet", "-s", run, "--detach", *options)
 
     return started
@@ -87,4 +87,4 @@ def test_the_command_in_the_background_is_the_same(
     monkeypatch: pytest.MonkeyPatch, script: str, start: List[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", [script, "select", "a.jsonnet", "--detach", "-s", "run"])
-    assert selecting._command() == [sys.executable, *start, "select", "a.jsonnet", "-s", "run"]
+    assert selecting._foreground_command() == [sys.executable, *start, "select", "a.jsonnet", "-s", "run"]

@@ -81,7 +81,7 @@ def test_an_error_of_the_machine_is_one_line(number: int, capsys: pytest.Capture
         raise OSError(number, os.strerror(number), "runs/first")
 
     with pytest.raises(SystemExit) as stopped:
-        run_and_exit(work, debug=False, interrupted=lambda: "")
+        run_and_exit(work, debug=False, interrupt_text=lambda: "")
     said = capsys.readouterr().err
     assert stopped.value.code == 2
     assert said.startswith(f"error: runs/first: {os.strerror(number)}. ") and said.count("\n") == 1

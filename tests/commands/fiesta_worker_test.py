@@ -17,7 +17,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.isolation import queue_worker
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
-from fiesta_allennlp.trainings.queue_worker import QueueWorkerSettings, work_for
+from fiesta_allennlp.trainings.fiesta_worker import QueueWorkerSettings, run_worker
 from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
@@ -180,7 +180,7 @@ def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.
             if len(queues) == 1:
                 queues.append(write_queue(run))
 
-    work_for(QueueWorkerSettings(run), tell)
+    run_worker(QueueWorkerSettings(run), tell)
     assert said[1::2] == ["0 run(s) made; the screening has ended.", "0 run(s) made; the selection has ended."]
 
 
@@ -190,7 +190,7 @@ def test_a_worker_whose_directory_is_moved_does_not_take_that_for_the_end(
     write_queue(run)
     moved = tmp_path / "moved"
     with pytest.raises(FiestaError, match=f"{run} was moved or deleted"):
-        work_for(QueueWorkerSettings(run), lambda text: os.rename(run, moved))
+        run_worker(QueueWorkerSettings(run), lambda text: os.rename(run, moved))
     in_process("worker").refused(moved, said=f"continue it first: .* -s {moved} --recover")
 
 

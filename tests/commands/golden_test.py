@@ -216,9 +216,9 @@ def test_force_leaves_nothing_of_the_old_one(finished: Path, monkeypatch: pytest
 
     def prepare_all(candidates: Mapping[str, Any], *args: Any) -> Any:
         prepared.append(sorted(candidates))
-        return preparation.prepare_all(candidates, *args)
+        return preparation.prepare_candidates(candidates, *args)
 
-    monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_all", prepare_all)
+    monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_candidates", prepare_all)
     result = select(["able.jsonnet", "blind.jsonnet"], directory=finished, force=True, metric="accuracy", budget=2)
     assert result.num_evaluations == 2
     assert prepared == [["able", "blind"]], "once"

@@ -554,7 +554,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     reported = report(path, output=tmp_path / "report", **settings)
     assert reported.metric_text == metric.text and f"by {metric.text}" in reported.title
     assert f"in terms of {metric.text}." in paragraph(reported)
-    assert next_runs(path, **settings).result.metric == metric.typed
+    assert next_runs(path, **settings).result.metric == metric.option_text
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").metric_text == metric.text
 

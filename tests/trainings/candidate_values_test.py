@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS
-from fiesta_allennlp.trainings.candidate_values import MOST_BYTES, Point, read_point
+from fiesta_allennlp.trainings.candidate_values import MAX_NAME_BYTES, Point, parse_point
 
 JSON = some.recursive(
     some.one_of(some.none(), some.booleans(), some.integers(), some.floats(allow_nan=False, allow_infinity=False))
@@ -43,7 +43,7 @@ def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
 def test_a_point_is_typed_and_named_by_its_values(values: Dict[str, Any], typed: str, name: str) -> None:
     point = Point(values)
     assert (point.text, point.name) == (typed, name)
-    assert read_point(typed) == point
+    assert parse_point(typed) == point
 
 
 def test_a_long_name_keeps_what_tells_points_apart() -> None:
@@ -51,28 +51,28 @@ def test_a_long_name_keeps_what_tells_points_apart() -> None:
     names = [Point({path: size, "text": "é" * 50}).name for size in (50, 100)]
     assert names[0].startswith("embedding_dim=50,text=éé") and names[1].startswith("embedding_dim=100,text=éé")
     assert names[0] != names[1]
-    assert all(len(name.encode()) <= MOST_BYTES for name in names)
+    assert all(len(name.encode()) <= MAX_NAME_BYTES for name in names)
 
 
 @limits(max_examples=60)
 @given(some.dictionaries(some.sampled_from(["lr", "a.b", ".top", "a name"]), JSON, max_size=3))
 def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
     point = Point(values)
-    assert read_point(point.text).identity == point.identity
-    assert set(point.name).isdisjoint(FORBIDDEN_CHARACTERS) and len(point.name.encode()) <= MOST_BYTES
+    assert parse_point(point.text).identity == point.identity
+    assert set(point.name).isdisjoint(FORBIDDEN_CHARACTERS) and len(point.name.encode()) <= MAX_NAME_BYTES
 
 
 def test_objects_and_lists_may_be_jsonnet() -> None:
-    point = read_point("model={type: 'a, b', sizes: [n * 2 for n in [1, 2]]},lr=0.1,text='x'")
+    point = parse_point("model={type: 'a, b', sizes: [n * 2 for n in [1, 2]]},lr=0.1,text='x'")
     assert point.values == {"model": {"type": "a, b", "sizes": [2, 4]}, "lr": 0.1, "text": "'x'"}
     with pytest.raises(ConfigError, match="neither valid JSON nor Jsonnet"):
-        read_point("model={a: 1, a: 2}")
+        parse_point("model={a: 1, a: 2}")
 
 
 def test_bad_points_are_refused() -> None:
     for typed in ("lr", "lr=1,lr=2", "=3", "lr=[1,2", ".model.lr=1"):
         with pytest.raises(ConfigError, match='lr|the name ""'):
-            read_point(typed)
+            parse_point(typed)
     for value in (float("nan"), float("inf"), np.ones(2), {1: 2}, "\ud800", "a\0b", object()):
         with pytest.raises(ConfigError, match="'lr' must be JSON but is"):
             Point({"lr": value})

@@ -8,8 +8,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.config_checks import check_parts
-from fiesta_allennlp.trainings.data_files import mark_data, missing_file
+from fiesta_allennlp.trainings.config_checks import check_distinct_sets
+from fiesta_allennlp.trainings.data_files import missing_file, take_snapshot
 from tests.conftest import classifier_config
 
 OFFICIAL = Division(is_official=True)
@@ -28,7 +28,9 @@ def compared(config: Dict[str, Any], message: Optional[str], division: Division 
     checked(config, None, division=division)
     with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
         known = type_of(config)
-        check_parts(known.data_paths, division, mark_data(division.used_paths(known.data_paths)), known.data_key)
+        check_distinct_sets(
+            known.data_paths, division, take_snapshot(division.used_paths(known.data_paths)), known.data_key
+        )
 
 
 def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:

@@ -9,11 +9,11 @@ from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.jsonnet import apply_overrides, read_jsonnet
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.candidates import candidate_of
+from fiesta_allennlp.trainings.candidates import load_candidate
 from fiesta_allennlp.trainings.config import (
     evaluation_config,
     first_difference,
-    moved,
+    replace_paths,
     vector_references,
     with_absolute_paths,
 )
@@ -107,7 +107,7 @@ def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: A
         whole = content if isinstance(content, str) else json.dumps({**classifier_config(reviews), **content})
         (reviews / "bad.jsonnet").write_text(whole)
     with pytest.raises(ConfigError, match=f"bad.jsonnet:? .*{message}"):
-        candidate_of(CandidateSpec(reviews / "bad.jsonnet"), Settings())
+        load_candidate(CandidateSpec(reviews / "bad.jsonnet"), Settings())
 
 
 def test_the_first_difference_has_its_path_and_both_values() -> None:
@@ -132,4 +132,8 @@ def test_absolute_paths_give_the_same_evaluation_from_any_directory(
 
 def test_only_whole_texts_are_moved() -> None:
     config = {"a": "/x/data", "b": [{"c": "/x/data"}, "/x/data.txt", 3, None], "/x/data": "d"}
-    assert moved(config, {"/x/data": "/y"}) == {"a": "/y", "b": [{"c": "/y"}, "/x/data.txt", 3, None], "/x/data": "d"}
+    assert replace_paths(config, {"/x/data": "/y"}) == {
+        "a": "/y",
+        "b": [{"c": "/y"}, "/x/data.txt", 3, None],
+        "/x/data": "d",
+    }

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from fiesta_allennlp.core.errors import DataChangedError
-from fiesta_allennlp.trainings.data_files import files_behind, mark_data, unchanged
+from fiesta_allennlp.trainings.data_files import checking_unchanged, files_behind, take_snapshot
 
 
 @pytest.fixture
@@ -45,37 +45,37 @@ def test_what_stands_behind_a_path(shards: Path) -> None:
 def test_data_that_changed_are_noticed_before_and_after(
     shards: Path, path: str, name: str, content: str, message: str
 ) -> None:
-    mark = mark_data({"train": path.format(shards), "test": "none://example.org/test.txt"})
-    before = mark_data({"train": path.format(shards)}).fingerprint
-    with pytest.raises(DataChangedError, match=message), unchanged(mark, {}):
+    mark = take_snapshot({"train": path.format(shards), "test": "none://example.org/test.txt"})
+    before = take_snapshot({"train": path.format(shards)}).fingerprint
+    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark, {}):
         raise ValueError(f"half of {(shards / name).write_text(content)} characters were read")
-    with pytest.raises(DataChangedError, match=message), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark, {}):
         raise AssertionError("it did not look before")
-    assert mark_data({"train": path.format(shards)}).fingerprint != before
+    assert take_snapshot({"train": path.format(shards)}).fingerprint != before
 
 
 def test_a_file_that_is_away_may_come_again(shards: Path) -> None:
-    mark = mark_data({"train": str(shards)})
-    with unchanged(mark, {}):
+    mark = take_snapshot({"train": str(shards)})
+    with checking_unchanged(mark, {}):
         (shards / "b.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="b.txt"), unchanged(mark, {}):
+    with pytest.raises(FileNotFoundError, match="b.txt"), checking_unchanged(mark, {}):
         raise AssertionError("it did not look before")
     (shards / "b.txt").write_text("b.txt!")
-    with pytest.raises(DataChangedError, match="b.txt has changed"), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match="b.txt has changed"), checking_unchanged(mark, {}):
         pass
 
 
 def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path: Path) -> None:
     a, copy = shards / "a.txt", tmp_path / "sent.txt"
-    mark, moved = mark_data({"train": str(a)}), shards.with_name("copy")
+    mark, moved = take_snapshot({"train": str(a)}), shards.with_name("copy")
     shutil.copytree(shards, moved, symlinks=True)
-    assert mark_data({"train": str(moved)}).fingerprint == mark_data({"train": str(shards)}).fingerprint
+    assert take_snapshot({"train": str(moved)}).fingerprint == take_snapshot({"train": str(shards)}).fingerprint
     copy.write_bytes(a.read_bytes())
     a.unlink()
-    with unchanged(mark, {str(a): str(copy)}):
+    with checking_unchanged(mark, {str(a): str(copy)}):
         pass
     copy.write_text("a.tx!")
-    with pytest.raises(DataChangedError, match="/a.txt has changed"), unchanged(mark, {str(a): str(copy)}):
+    with pytest.raises(DataChangedError, match="/a.txt has changed"), checking_unchanged(mark, {str(a): str(copy)}):
         pass
 
 
@@ -106,19 +106,19 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tuple[st
 def test_a_url_is_known_by_its_content(served: Tuple[str, Path], tmp_path: Path) -> None:
     url, file = served
     file.write_text("old")
-    mark = mark_data({"train": url})
-    assert mark.fingerprint == mark_data({"train": str(file)}).fingerprint
-    with unchanged(mark, {}):
+    mark = take_snapshot({"train": url})
+    assert mark.fingerprint == take_snapshot({"train": str(file)}).fingerprint
+    with checking_unchanged(mark, {}):
         pass
     (tmp_path / "cache").rename(tmp_path / "elsewhere")
-    with unchanged(mark, {}):
+    with checking_unchanged(mark, {}):
         pass  # another machine, which has no copy yet
     file.write_text("new")
-    with pytest.raises(DataChangedError, match=f"{url} has changed"), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match=f"{url} has changed"), checking_unchanged(mark, {}):
         import_module("allennlp.common.file_utils").cached_path(url)  # as a reader does
-    assert mark_data({"train": url}).fingerprint != mark.fingerprint
+    assert take_snapshot({"train": url}).fingerprint != mark.fingerprint
     file.write_text("old")
-    with unchanged(mark, {}):
+    with checking_unchanged(mark, {}):
         pass  # a reader gets the old copy, though that of the other content is newer
 
 
@@ -128,12 +128,12 @@ def test_a_member_is_known_by_its_archive(tmp_path: Path) -> None:
 
     with ZipFile(archive, "w") as members:
         members.writestr("a.txt", "old")
-    mark = mark_data(paths)
+    mark = take_snapshot(paths)
     assert {file.path for file in mark.files} == {str(archive)}
-    assert mark.fingerprint != mark_data({"train": paths["test"], "test": paths["train"]}).fingerprint
+    assert mark.fingerprint != take_snapshot({"train": paths["test"], "test": paths["train"]}).fingerprint
     changed = pytest.raises(DataChangedError, match="all.zip has changed")
-    with changed, unchanged(mark, {}), ZipFile(archive, "a") as members:
+    with changed, checking_unchanged(mark, {}), ZipFile(archive, "a") as members:
         members.writestr("b.txt", "new")
-    assert mark_data(paths).fingerprint != mark.fingerprint
+    assert take_snapshot(paths).fingerprint != mark.fingerprint
     assert files_behind(paths["train"]) == [], "parts in one archive are not the same data"
-    assert mark_data({"train": f"file://{tmp_path}"}).files == (), "a URL of a directory is known by its name"
+    assert take_snapshot({"train": f"file://{tmp_path}"}).files == (), "a URL of a directory is known by its name"

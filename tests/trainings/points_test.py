@@ -8,7 +8,13 @@ import pytest
 
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, plain_points, read_candidates, read_spec
+from fiesta_allennlp.trainings.candidate_values import (
+    CandidateSpec,
+    Point,
+    parse_candidate,
+    parse_candidates,
+    plain_points,
+)
 from fiesta_allennlp.trainings.candidates import equal_candidates, load_candidates
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.settings import Settings
@@ -54,9 +60,12 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
 def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a?b.jsonnet"
     path.touch()
-    assert read_spec(str(path)) == CandidateSpec(path)
-    assert read_candidates([str(path)], [{}, {"lr": 1}]) == [CandidateSpec(path), CandidateSpec(path, Point({"lr": 1}))]
-    assert read_candidates([str(path)], "none") == [CandidateSpec(path)]
+    assert parse_candidate(str(path)) == CandidateSpec(path)
+    assert parse_candidates([str(path)], [{}, {"lr": 1}]) == [
+        CandidateSpec(path),
+        CandidateSpec(path, Point({"lr": 1})),
+    ]
+    assert parse_candidates([str(path)], "none") == [CandidateSpec(path)]
 
 
 GOOD = '{"lr": 0.1, "opt": "adam"}\n'

@@ -16,9 +16,9 @@ from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.pool import Preparation, preparation_of
-from fiesta_allennlp.trainings.preparation import with_metric
+from fiesta_allennlp.trainings.data_files import take_snapshot
+from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
+from fiesta_allennlp.trainings.preparation import resolve_metric
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
 from tests.selections import facts
@@ -136,7 +136,7 @@ def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> No
     config = {**classifier_config(reviews), "validation_data_path": "none://example.org/x"}
     wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
     wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'none://example.org/x'")
-    assert mark_data(official_paths(config)).fingerprint == wanted.hexdigest()
+    assert take_snapshot(official_paths(config)).fingerprint == wanted.hexdigest()
 
 
 def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
@@ -144,9 +144,9 @@ def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "
     out = StringIO()
     config: Dict[str, Any] = {"trainer": {"validation_metric": trainer}}
     candidates = {str(k): Candidate(str(k), "a.jsonnet", config) for k, _ in enumerate(reported)}
-    preparation = preparation_of(facts())
+    preparation = preparation_from_facts(facts())
     built = {str(k): replace(preparation, metrics=frozenset(names)) for k, names in enumerate(reported)}
-    found = with_metric(Settings(metric=given), candidates, built, Console(file=out, width=200))
+    found = resolve_metric(Settings(metric=given), candidates, built, Console(file=out, width=200))
     return found.metric, out.getvalue()
 
 

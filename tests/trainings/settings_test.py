@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import StoppingRule
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.trainings.candidate_values import read_candidates
+from fiesta_allennlp.trainings.candidate_values import parse_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.preparation import build_executor, check_gpus
 from fiesta_allennlp.trainings.settings import Settings
@@ -166,7 +166,7 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
-    specs = read_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
+    specs = parse_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
     assert [(spec.name, spec.source) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
     with pytest.raises(ConfigError, match="two candidates are named 'a'"):
         load_candidates(Settings(candidates=("x/a.jsonnet", "y/a.jsonnet")))

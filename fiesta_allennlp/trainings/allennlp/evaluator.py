@@ -28,30 +28,30 @@ from fiesta_allennlp.trainings.config import (
     Config,
     evaluation_config,
     leaves_of,
-    moved,
     official_paths,
+    replace_paths,
     vector_references,
 )
 
 
-def number_of(value: Any) -> Optional[float]:
+def to_number(value: Any) -> Optional[float]:
     """Return a metric as a number; None for anything else, such as a text or a truth value."""
     if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
         value = value.item()
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
 
 
-def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
+def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
-    numbers = {name: number_of(value) for name, value in metrics.items() if not isinstance(value, int)}
+    numbers = {name: to_number(value) for name, value in metrics.items() if not isinstance(value, int)}
     return {**metrics, **{name: number for name, number in numbers.items() if number is not None}}
 
 
-PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
+METRIC_PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
 
 
 @dataclass(frozen=True)
-class AllenNLPTraining(CandidateRun):
+class AllenNLPRun(CandidateRun):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
     A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_archives` also
@@ -59,13 +59,13 @@ class AllenNLPTraining(CandidateRun):
     word-vector files to read instead of the files in the config.
     """
 
-    description = CONFIG_NAME
+    description_file = CONFIG_NAME
 
     vectors: Mapping[str, str] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
 
-    def config_of(self, request: Request) -> Config:
+    def run_config(self, request: Request) -> Config:
         """Return the config that repeats this run with plain `allennlp train`."""
         return evaluation_config(
             self.config,
@@ -76,9 +76,9 @@ class AllenNLPTraining(CandidateRun):
             division=self.division,
         )
 
-    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        config = self.config_of(request)
-        metrics = train(config, directory, self.places)
+    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
+        config = self.run_config(request)
+        metrics = train(config, directory, self.local_paths)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
         for path in directory.glob("*.th"):
@@ -88,12 +88,12 @@ class AllenNLPTraining(CandidateRun):
 
     @property
     def metric_names(self) -> List[str]:
-        return [f"{PREFIXES[self.division.scored]}_{self.metric}"]
+        return [f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"]
 
-    def is_in(self, directory: Path, request: Request) -> bool:
+    def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Compare the configs. The run directory with its word vectors may have moved since."""
         config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
-        return _with_bare_vectors(config) == _with_bare_vectors(self.config_of(request))
+        return _with_bare_vectors(config) == _with_bare_vectors(self.run_config(request))
 
     def files(self, request: Request) -> List[str]:
         """Return the data files of the candidate. Anything else that its config names must be on every machine."""
@@ -104,23 +104,23 @@ class AllenNLPTraining(CandidateRun):
         return sorted(set(self.vectors.values()))
 
 
-def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
-    """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `places` says;
-    the `config.json` that stays is the config unchanged."""
+def train(config: Config, directory: Path, local_paths: Mapping[str, str]) -> Dict[str, Any]:
+    """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `local_paths`
+    says; the `config.json` that stays is the config unchanged."""
     Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
-    params = Params(moved(config, places))
+    params = Params(replace_paths(config, local_paths))
     Meta.new().to_file(directory / META_NAME)
     prepare_environment(params)
-    loop = built(params, directory)
-    reported = loop.model.get_metrics
-    loop.model.get_metrics = lambda *args, **kwargs: as_plain(reported(*args, **kwargs))
+    loop = build_train_model(params, directory)
+    original_get_metrics = loop.model.get_metrics
+    loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
     gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
     metrics = loop.run()
     loop.finish(metrics)
     return metrics
 
 
-def built(params: Params, directory: Path) -> TrainModel:
+def build_train_model(params: Params, directory: Path) -> TrainModel:
     """Build everything that a config describes, to train in this process. `params` is consumed."""
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)

@@ -16,20 +16,20 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
-from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
+from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
-from fiesta_allennlp.trainings.pool import Pool, first_group_key, new_pool, with_labels
+from fiesta_allennlp.trainings.pool import Pool, build_pool, first_group_key, label_digests
 
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, or its position without groups, and its labels."""
 
-REMEDY = (
+MATCH_ADVICE = (
     "Use --group-by with an id that both readers take from the files, not a sequence number; or use --splits official, "
     "where each set has its own reader."
 )
 
 
-def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
+def check_readers_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
     """Refuse two readers whose instances a random split cannot match with each other.
 
     With a group key, the validation reader must yield every group that the training reader yields, with a label in
@@ -43,7 +43,7 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
     if group_by is None and len(training) != len(evaluated):
         raise ConfigError(
             f"'dataset_reader' reads {len(training)} instances and 'validation_dataset_reader' reads {len(evaluated)}, "
-            f"so a random split cannot match them. {REMEDY}"
+            f"so a random split cannot match them. {MATCH_ADVICE}"
         )
     key = "instance" if group_by is None else group_by
     evaluated_labels = _labels_by_group(evaluated)
@@ -52,12 +52,12 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
         if their_labels is None:
             raise ConfigError(
                 f"'dataset_reader' reads instances with {key} = {group!r}, but 'validation_dataset_reader' does not. "
-                f"Make it read all of them. {REMEDY}"
+                f"Make it read all of them. {MATCH_ADVICE}"
             )
         if labels != their_labels if group_by is None else labels and their_labels and labels.isdisjoint(their_labels):
             raise ConfigError(
                 f"{key} = {group!r} has the label {_text(labels)} in 'dataset_reader' but {_text(their_labels)} in "
-                f"'validation_dataset_reader', so a random split cannot match them. {REMEDY}"
+                f"'validation_dataset_reader', so a random split cannot match them. {MATCH_ADVICE}"
             )
 
 
@@ -85,20 +85,20 @@ def check_same_fields(by_part: Mapping[str, Sequence[Instance]], paths: Mapping[
                 )
 
 
-LABELS = (LabelField, SequenceLabelField, MultiLabelField, SpanField)
-MOST_READ_AGAIN = 200  # instances
-MOST_READ_AT_ONCE = 10_000  # by a reader that is no generator and always reads all
+LABEL_FIELDS = (LabelField, SequenceLabelField, MultiLabelField, SpanField)
+MAX_REREAD_INSTANCES = 200  # instances
+MAX_UNLAZY_INSTANCES = 10_000  # by a reader that is no generator and always reads all
 
 
-def check_reads_alike(
+def check_reader_is_deterministic(
     reader: DatasetReader, paths: Mapping[str, Any], by_part: Dict[str, List[Instance]], *, key: str = "dataset_reader"
 ) -> None:
     """Read the first instances again with a fresh reader, and refuse other labels and spans, or other texts without
     them. A reader that only varies its texts, as for augmentation, passes. `reader` must be new, so that its own random
     generator starts as before."""
-    if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MOST_READ_AT_ONCE:
+    if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MAX_UNLAZY_INSTANCES:
         return
-    num_left = MOST_READ_AGAIN
+    num_left = MAX_REREAD_INSTANCES
     for part in (part for part in SET_NAMES if part in by_part):
         instances = by_part[part][:num_left]
         most = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
@@ -120,14 +120,14 @@ def contents_of(instances: Sequence[Instance]) -> List[Hashable]:
     for number, instance in enumerate(instances):
         leaves = [(name, leaf) for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
         texts = [(name, [t.text for t in leaf.tokens]) for name, leaf in leaves if isinstance(leaf, TextField)]
-        labels = [(name, _label(leaf)) for name, leaf in leaves if isinstance(leaf, LABELS)]
+        labels = [(name, _label(leaf)) for name, leaf in leaves if isinstance(leaf, LABEL_FIELDS)]
         contents.append(hash(repr((texts, labels))) if any(words for _, words in texts) else (number,))
     return contents
 
 
 def _labels_or_texts(instance: Instance) -> List[Any]:
     leaves = [leaf for name in sorted(instance.fields) for leaf in _leaves(instance.fields[name])]
-    labels = [_label(leaf) for leaf in leaves if isinstance(leaf, LABELS)]
+    labels = [_label(leaf) for leaf in leaves if isinstance(leaf, LABEL_FIELDS)]
     return labels or [[token.text for token in leaf.tokens] for leaf in leaves if isinstance(leaf, TextField)]
 
 
@@ -141,7 +141,9 @@ def _label(field: Any) -> Any:
     return (field.span_start, field.span_end) if isinstance(field, SpanField) else list(field.labels)
 
 
-def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
+def split_by_task(
+    key: str, reader: DatasetReader, paths: Mapping[str, Any]
+) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
     """Return the reader of each task with its data paths by part, or any other reader with its paths."""
     if not isinstance(reader, MultiTaskDatasetReader):
         return [(reader, dict(paths))]
@@ -181,24 +183,24 @@ def read_pool(
     by their own reader, without groups.
     """
     paths = division.used_paths(official_paths(config))
-    readers = {name: _reader(config, name) for name in readers_of(config)}
+    readers = {name: _build_reader(config, name) for name in readers_of(config)}
     key = None
     if division.is_official:
         first, last = next(iter(readers)), next(reversed(readers))
         evaluated = {part: path for part, path in paths.items() if part != "train"}
-        trained = by_task(first, readers[first], {"train": paths["train"]})
-        views = [_View(trained + by_task(last, readers[last], evaluated))]
+        trained = split_by_task(first, readers[first], {"train": paths["train"]})
+        views = [_PoolView(trained + split_by_task(last, readers[last], evaluated))]
         for part, size in views[0].sizes.items():
             if not size:
                 raise DataError(f"'{part}_data_path': {paths[part]} contains no instances.")
     else:
         key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
         views = [_random_view(config, name, reader, paths, key) for name, reader in readers.items()]
-        check_match(views[0].identities, views[-1].identities, key)
+        check_readers_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
     labels = _label_fields(views[-1].pool)
-    return new_pool(
+    return build_pool(
         views[-1].groups,
         views[-1].sizes,
         labels,
@@ -207,13 +209,14 @@ def read_pool(
         division=division,
         data=data,
         fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
-        pairing=with_labels(views[-1].groups, labels),
-        words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
+        pairing=label_digests(views[-1].groups, labels),
+        words=frozenset().union(*(names for view in views for names in view.counts.values()))
+        | _vocabulary_words(config),
         counts=views[0].counts,
     )
 
 
-def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
+def _check_labels(view: "_PoolView", paths: Dict[str, Any]) -> None:
     """Refuse data with a single label: all candidates would be equally right."""
     labels = [labels for _, labels in view.identities]
     if labels[0] and all(values == labels[0] for values in labels):
@@ -225,17 +228,17 @@ def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
 
 def _random_view(
     config: Config, key: str, reader: DatasetReader, paths: Dict[str, Any], group_by: Optional[str]
-) -> "_View":
+) -> "_PoolView":
     """Read all parts with one reader of the config, and check that random splits can mix them."""
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
             f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
             "from the data of one task. Use --splits official, or the reader of one task."
         )
-    view = _View([(reader, paths)])
+    view = _PoolView([(reader, paths)])
     if config.get("data_loader", {}).get("batch_size") != 1:
         check_same_fields(view.by_part, paths, key=key)
-    check_reads_alike(_reader(config, key), paths, view.by_part, key=key)
+    check_reader_is_deterministic(_build_reader(config, key), paths, view.by_part, key=key)
     try:
         view.groups = groups_of(view.pool, group_by)
     except DataError as error:
@@ -243,7 +246,7 @@ def _random_view(
     return view
 
 
-class _View:
+class _PoolView:
     """The pool as one reader sees it, or several that each read some of the parts. Each instance is its own group until
     `groups` are set."""
 
@@ -251,7 +254,7 @@ class _View:
         self.by_part: DefaultDict[str, List[Instance]] = defaultdict(list)
         counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
         for reader, paths in sources:
-            for part, instances in read_parts(reader, paths).items():
+            for part, instances in read_official_sets(reader, paths).items():
                 self.by_part[part] += instances
                 for instance in instances:
                     reader.apply_token_indexers(instance)
@@ -280,11 +283,11 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
     }
 
 
-def _reader(config: Config, key: str) -> DatasetReader:
+def _build_reader(config: Config, key: str) -> DatasetReader:
     return DatasetReader.from_params(Params(config[key], history=f"{key}.").duplicate())
 
 
-def _added_words(config: Config) -> FrozenSet[str]:
+def _vocabulary_words(config: Config) -> FrozenSet[str]:
     """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
     vocabulary = config.get("vocabulary") or {}
     special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}

@@ -30,7 +30,7 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
+from fiesta_allennlp.trainings.allennlp.evaluator import build_train_model, to_number
 from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_pool
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.pool import Pool, Preparation
@@ -43,7 +43,7 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
     random rows of words without a vector, which AllenNLP draws from the mean and the standard deviation of the rows
     that it finds.
     """
-    target = directory / f"{Path(uri).name.split('.')[0]}-{_key(uri, words)}.txt"
+    target = directory / f"{Path(uri).name.split('.')[0]}-{_vectors_digest(uri, words)}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     with FileLock(str(target) + ".lock"):
         if not target.exists():
@@ -86,7 +86,7 @@ def width_of(rows: Sequence[str]) -> int:
     return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 
-def _key(uri: str, words: AbstractSet[str]) -> str:
+def _vectors_digest(uri: str, words: AbstractSet[str]) -> str:
     """Return a digest of the file (path, size, time of change) and the words."""
     digest = hashlib.sha256(uri.encode("utf-8"))
     if os.path.exists(uri):
@@ -121,13 +121,13 @@ def prepare_candidate(
         vectors[uri] = str(filtered.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
-    num_parameters, metrics = build_once(config, pool, vectors, division)
+    num_parameters, metrics = build_and_try(config, pool, vectors, division)
     check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))
     return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
 
 
-def build_once(
+def build_and_try(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
     """Build the model and its trainer, and run one batch, or one per task. Return the number of parameters and the
@@ -138,7 +138,7 @@ def build_once(
     params = Params(run_config)
     prepare_environment(params)
     with tempfile.TemporaryDirectory() as scratch:
-        loop = built(params, Path(scratch))
+        loop = build_train_model(params, Path(scratch))
         loop.model.eval()
         with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):
@@ -148,24 +148,24 @@ def build_once(
                         f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
                         "NaN value in the initial weights, the word vectors, the features or the loss."
                     )
-        metrics = _reported(loop.model)
+        metrics = _numeric_metrics(loop.model)
         if division.scored == "test":
-            _check_keeps_counts(loop.model, metrics)
+            _check_metrics_accumulate(loop.model, metrics)
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
-def _reported(model: Model) -> Dict[str, float]:
+def _numeric_metrics(model: Model) -> Dict[str, float]:
     """Return the metrics that are numbers, as AllenNLP asks for them after each batch of an evaluation."""
-    numbers = {name: number_of(value) for name, value in model.get_metrics().items()}
+    numbers = {name: to_number(value) for name, value in model.get_metrics().items()}
     return {name: number for name, number in numbers.items() if number is not None}
 
 
-def _check_keeps_counts(model: Model, metrics: Mapping[str, float]) -> None:
+def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> None:
     """Refuse a model whose metrics start over when they are read: its test scores would be those of no batch at all.
     While all metrics are 0, the default of `reset` tells."""
     reset = inspect.signature(model.get_metrics).parameters.get("reset")
     starts_over = bool(metrics) and reset is not None and reset.default is True
-    if starts_over or repr(_reported(model)) != repr(metrics):
+    if starts_over or repr(_numeric_metrics(model)) != repr(metrics):
         code = inspect.unwrap(type(model).get_metrics).__code__
         raise ConfigError(
             f"the metrics of {type(model).__name__} start over in each call of get_metrics(), which AllenNLP's "

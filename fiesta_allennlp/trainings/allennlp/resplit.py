@@ -80,8 +80,8 @@ class ResplitReader(DatasetReader):
         yield from self._sets[file_path]
 
     def _draw_sets(self) -> Dict[str, List[Instance]]:
-        by_part = read_parts(self._reader, self._paths)
-        split_by = by_part if self._split_reader is None else read_parts(self._split_reader, self._paths)
+        by_part = read_official_sets(self._reader, self._paths)
+        split_by = by_part if self._split_reader is None else read_official_sets(self._split_reader, self._paths)
         sizes = {part: len(instances) for part, instances in split_by.items()}
         targets = target_sizes(sizes, ratios=self._ratios, set_names=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
@@ -110,7 +110,7 @@ class ResplitReader(DatasetReader):
         return getattr(self._reader, name)
 
 
-def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
+def read_official_sets(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
@@ -138,13 +138,13 @@ def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashab
     Raise a `DataError` if an instance does not have the key, or its value cannot be compared with others."""
     if group_by is None:
         return list(range(len(instances)))
-    return [_comparable(_group(instance, group_by), group_by) for instance in instances]
+    return [_to_hashable(_group_value(instance, group_by), group_by) for instance in instances]
 
 
-def _comparable(value: Any, group_by: str) -> Hashable:
+def _to_hashable(value: Any, group_by: str) -> Hashable:
     """Return a list, such as the words of a sentence, as a tuple."""
     if isinstance(value, (list, tuple)):
-        return tuple(_comparable(item, group_by) for item in value)
+        return tuple(_to_hashable(item, group_by) for item in value)
     if isinstance(value, Hashable):
         return value
     raise DataError(
@@ -153,7 +153,7 @@ def _comparable(value: Any, group_by: str) -> Hashable:
     )
 
 
-def _group(instance: Instance, group_by: str) -> Any:
+def _group_value(instance: Instance, group_by: str) -> Any:
     field = instance.fields.get(group_by)
     if isinstance(field, MetadataField):
         return field.metadata

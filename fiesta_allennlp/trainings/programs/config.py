@@ -14,20 +14,20 @@ from fiesta_allennlp.core.errors import ConfigError, did_you_mean, unknown_keys_
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.trainings.config import absolute_paths
-from fiesta_allennlp.trainings.programs.data import FORMATS, name_of_set
+from fiesta_allennlp.trainings.programs.data import FORMATS, set_file_name
 
-TYPE = "program"
-KEYS = ("type", "command", "data", "metrics", "environment")
+PROGRAM_TYPE = "program"
+PROGRAM_KEYS = ("type", "command", "data", "metrics", "environment")
 DATA_KEYS = (*SET_NAMES, "format", "group_by")
 
-PLACEHOLDERS = (*SET_NAMES, "seed", "split_seed", "directory", "python")
-PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
+PLACEHOLDER_NAMES = (*SET_NAMES, "seed", "split_seed", "directory", "python")
+PLACEHOLDER_PATTERN = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 """`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
 
 STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
 PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
-SCRIPTS = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
-OURS = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
+SCRIPT_SUFFIXES = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
+RESERVED_PREFIX = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
 
 
 def program_paths(config: Mapping[str, Any]) -> Dict[str, Any]:
@@ -41,7 +41,7 @@ def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[s
         words = shlex.split(command)
     except ValueError as error:
         raise ConfigError(f"cannot split the command '{command}' into words: {error}.") from error
-    return {"type": TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
+    return {"type": PROGRAM_TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
 
 
 def division_for(config: Mapping[str, Any], division: Division) -> Division:
@@ -57,28 +57,28 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse unknown keys and values of the wrong type."""
     data, environment = config.get("data"), config.get("environment", {})
-    _check_names(config, KEYS, "a program")
+    _check_names(config, PROGRAM_KEYS, "a program")
     command = config.get("command")
     is_command = bool(command) and _is_list_of_texts(command)
-    _check_kind("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
+    _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
     are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
-    _check_kind("environment", environment, are_texts, "an object of strings")
+    _check_type("environment", environment, are_texts, "an object of strings")
     for name in environment:
-        if not name or "=" in name or name.startswith(OURS):
+        if not name or "=" in name or name.startswith(RESERVED_PREFIX):
             raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
     metrics = config.get("metrics", "")
-    _check_kind("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
+    _check_type("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
     if data is None:
         return
-    _check_kind("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
+    _check_type("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
     _check_names(data, DATA_KEYS, "'data' of a program")
     for part in SET_NAMES:
         path = data.get(part)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
-        _check_kind(f"data.{part}", path, is_file, "the path to a single file")
+        _check_type(f"data.{part}", path, is_file, "the path to a single file")
     data_format = data.get("format")
     hint = did_you_mean(str(data_format), FORMATS)
-    _check_kind("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+    _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
     if data.get("train") is None:
         raise ConfigError("'data.train' is missing.")
 
@@ -89,9 +89,9 @@ def _check_names(entries: Mapping[str, Any], valid_keys: Sequence[str], owner: s
         raise ConfigError(unknown_keys_message(unknown, owner, valid_keys))
 
 
-def _check_kind(key: str, value: Any, is_right: bool, what: str, hint: str = "") -> None:
-    if not is_right:
-        raise ConfigError(f"'{key}' must be {what} but is {shorten(value)}.{hint}")
+def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str = "") -> None:
+    if not is_valid:
+        raise ConfigError(f"'{key}' must be {expected} but is {shorten(value)}.{hint}")
 
 
 def _is_list_of_texts(value: Any) -> bool:
@@ -101,7 +101,7 @@ def _is_list_of_texts(value: Any) -> bool:
 # Placeholders.
 
 
-def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
+def _placeholder_texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     """Yield the texts of a config that may have placeholders, by key."""
     yield from ((f"command.{number}", part) for number, part in enumerate(config["command"]))
     yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
@@ -110,19 +110,19 @@ def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
     """Return the placeholders that the command and the variables of a program use."""
-    texts = [text for key, text in _texts(config) if key != "metrics"]
-    return frozenset(name for text in texts for _, name in PLACEHOLDER.findall(text) if name)
+    texts = [text for key, text in _placeholder_texts(config) if key != "metrics"]
+    return frozenset(name for text in texts for _, name in PLACEHOLDER_PATTERN.findall(text) if name)
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     all_values = {**values, PYTHON: sys.executable}
-    return PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
+    return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
 
 
-def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
+def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
     """Return the program and its arguments. A plain `python` is this interpreter."""
     first, *arguments = config["command"]
-    return [filled(part, values) for part in ("{python}" if first == PYTHON else first, *arguments)]
+    return [fill_placeholders(part, values) for part in ("{python}" if first == PYTHON else first, *arguments)]
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
@@ -131,11 +131,11 @@ def example_command(config: Mapping[str, Any], division: Division, directory: Pa
     sets = {part: data.get(part, "") for part in SET_NAMES}
     if data and not division.is_official:
         sets = {
-            part: f"{directory}/{DATA_DIRECTORY}/{name_of_set(part, data['train'], FORMATS[data['format']])}"
+            part: f"{directory}/{DATA_DIRECTORY}/{set_file_name(part, data['train'], FORMATS[data['format']])}"
             for part in SET_NAMES
         }
     return shlex.join(
-        filled_command(config, {**sets, "directory": f"{directory}/{OUTPUT_DIRECTORY}", "seed": "1", "split_seed": "2"})
+        fill_command(config, {**sets, "directory": f"{directory}/{OUTPUT_DIRECTORY}", "seed": "1", "split_seed": "2"})
     )
 
 
@@ -144,15 +144,15 @@ def example_command(config: Mapping[str, Any], division: Division, directory: Pa
 
 def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
     """Refuse a program that cannot run, or whose scores would not be comparable."""
-    for key, text in _texts(config):
-        for _, name in PLACEHOLDER.findall(text):
-            if name and name not in PLACEHOLDERS:
+    for key, text in _placeholder_texts(config):
+        for _, name in PLACEHOLDER_PATTERN.findall(text):
+            if name and name not in PLACEHOLDER_NAMES:
                 raise ConfigError(
-                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDERS)} Valid "
-                    f"placeholders: {', '.join(PLACEHOLDERS)}. Write {{{{{name}}}}} for literal braces."
+                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
+                    f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
                 )
     metrics = config.get("metrics", STDOUT)
-    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER.findall(metrics)]:
+    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
         raise ConfigError(
             f"'metrics' is {json.dumps(metrics)}, so parallel runs would overwrite each other's file. Write the "
             'metrics to "{directory}/metrics.json"; or use "stdout" to read the last line of the output.'
@@ -162,7 +162,7 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
         _check_sets(placeholders, division)
     else:
         _check_own_splits(placeholders, group_by, division)
-    _check_is_there(config["command"])
+    _check_command_exists(config["command"])
 
 
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
@@ -214,14 +214,14 @@ def check_no_split_options(group_by: Optional[str], division: Division) -> None:
             )
 
 
-def _check_is_there(command: Sequence[str]) -> None:
-    if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
+def _check_command_exists(command: Sequence[str]) -> None:
+    if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         raise ConfigError(
             f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. Correct it, "
             "use its full path, or make it executable with chmod +x."
         )
     script = next((part for part in command[1:] if not part.startswith("-")), "")
-    if script.endswith(SCRIPTS) and not PLACEHOLDER.search(script) and not Path(script).is_file():
+    if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not Path(script).is_file():
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
@@ -236,4 +236,4 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
 
 def code_of(config: Mapping[str, Any]) -> List[str]:
     """Return the files that a command names, such as its script, as they are typed."""
-    return [part for part in config["command"] if not PLACEHOLDER.search(part) and Path(part).is_file()]
+    return [part for part in config["command"] if not PLACEHOLDER_PATTERN.search(part) and Path(part).is_file()]

@@ -41,12 +41,12 @@ class Record:
         return tuple(contents.items()) if 0 < len(contents) < len(self.fields) else self.text
 
 
-ID = re.compile(r"|(?i:.*(id|idx|index|key))")
+ID_PATTERN = re.compile(r"|(?i:.*(id|idx|index|key))")
 
 
 def is_id(name: str) -> bool:
     """Return whether a field only numbers the records, by its name. The index of a pandas table has none."""
-    return ID.fullmatch(name) is not None
+    return ID_PATTERN.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class DataFormat(ABC):
     def read(self, content: bytes, path: str) -> DataFile:
         """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
 
-    def doubts(self, file: DataFile) -> Iterator[str]:
+    def find_doubts(self, file: DataFile) -> Iterator[str]:
         """Yield a note on each doubtful reading of a file. Raise a `DataError` if it has been read wrongly."""
         yield from ()
 
@@ -85,12 +85,12 @@ class DataFormat(ABC):
                 )
         return [record.fields[group_by] for record in file.records]
 
-    def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+    def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         """Return the content of a file with these records, which are whole documents with `by_document`."""
         return head + b"".join(record.text for record in records)
 
 
-class Lines(DataFormat):
+class LinesFormat(DataFormat):
     """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
     TEXT = ".txt"
@@ -103,12 +103,14 @@ class Lines(DataFormat):
         lines = [line for line in _lines_of(content) if not _is_blank(line)]
         return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
 
-    def doubts(self, file: DataFile) -> Iterator[str]:
+    def find_doubts(self, file: DataFile) -> Iterator[str]:
         if is_in_blocks(file.path):
-            yield f"{file.path}: each line is a record, but empty lines end blocks. To keep blocks whole, {AS_CONLL}."
+            yield (
+                f"{file.path}: each line is a record, but empty lines end blocks. To keep blocks whole, {CONLL_ADVICE}."
+            )
 
 
-class Table(DataFormat):
+class TableFormat(DataFormat):
     """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
 
     def __init__(self, separator: str, suffix: str, *, quotes: bool) -> None:
@@ -126,18 +128,18 @@ class Table(DataFormat):
         records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in body)
         return DataFile(path, first.text, tuple(records))
 
-    def doubts(self, file: DataFile) -> Iterator[str]:
+    def find_doubts(self, file: DataFile) -> Iterator[str]:
         if is_in_blocks(file.path):
             raise DataError(
                 f"{file.path}: a table has a record in each line, but empty lines end blocks. To keep blocks whole, "
-                f"{AS_CONLL}; or remove the empty lines."
+                f"{CONLL_ADVICE}; or remove the empty lines."
             )
         [(_, cells)] = self._rows(file.head, file.path)
         names = [cell for cell in cells if cell]
         for name in names:
             if names.count(name) > 1:
                 raise DataError(f"{file.path}: two columns have the name '{name}'. Rename one of them.")
-        if why := _why_record(names, file):
+        if why := _record_reason(names, file):
             raise DataError(
                 f"{file.path}: the first line must name the columns, but {why}. Insert a line with the names at the "
                 "beginning of each file."
@@ -186,8 +188,8 @@ class ConllFormat(DataFormat):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
 
-    def doubts(self, file: DataFile) -> Iterator[str]:
-        if Path(file.path).suffix == Lines.TEXT:
+    def find_doubts(self, file: DataFile) -> Iterator[str]:
+        if Path(file.path).suffix == LinesFormat.TEXT:
             yield f"{file.path}: each block of lines up to an empty line is one record, as in CoNLL."
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
@@ -203,7 +205,7 @@ class ConllFormat(DataFormat):
         digests = {document: _digest(sentences) for document, sentences in words.items()}
         return [digests[document] for document in documents]
 
-    def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+    def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         pieces: List[bytes] = []
         for previous, record in zip([None, *records], records, strict=False):
             if by_document and record.document != (previous.document if previous else ""):
@@ -212,7 +214,7 @@ class ConllFormat(DataFormat):
         return b"\n".join(pieces)
 
 
-def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
+def set_file_name(part: str, path: str, data_format: DataFormat) -> str:
     """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
     return f"{part}{Path(path).suffix or data_format.suffix}"
 
@@ -246,15 +248,15 @@ def _is_break(line: Record) -> bool:
     return line.text.startswith(DOCUMENT_START) or _is_blank(line)
 
 
-AS_CONLL = "call the file .conll, or set 'data.format' to 'conll' in a config"
-MOST_LOOKED_AT = 2**20  # bytes
-LEAST_BLOCKS = 3  # of several lines: fewer empty lines may be an accident
+CONLL_ADVICE = "call the file .conll, or set 'data.format' to 'conll' in a config"
+MAX_BYTES_INSPECTED = 2**20  # bytes
+MIN_BLOCKS = 3  # of several lines: fewer empty lines may be an accident
 
 
 def is_in_blocks(path: str) -> bool:
     """Return whether a file begins like CoNLL: with a document, or with blocks of lines of equally many columns."""
     with suppress(OSError), open(path, "rb") as file:
-        lines = list(_lines_of(file.read(MOST_LOOKED_AT)))
+        lines = list(_lines_of(file.read(MAX_BYTES_INSPECTED)))
         if any(line.text.startswith(DOCUMENT_START) for line in lines):
             return True
         blocks = [list(block) for is_break, block in groupby(lines, key=_is_break) if not is_break]
@@ -262,11 +264,11 @@ def is_in_blocks(path: str) -> bool:
         columns = Counter(len(line.text.split(separator)) for block in blocks for line in block)
         (width, number), *_ = columns.most_common(1) or [(0, 0)]
         is_regular = width > 1 and 4 * number >= 3 * sum(columns.values())
-        return is_regular and sum(len(block) > 1 for block in blocks) >= LEAST_BLOCKS
+        return is_regular and sum(len(block) > 1 for block in blocks) >= MIN_BLOCKS
     return False
 
 
-def _why_record(names: Sequence[str], file: DataFile) -> str:
+def _record_reason(names: Sequence[str], file: DataFile) -> str:
     """Return why the names of columns look like a record; empty if they do not. pandas writes numbers from 0."""
     for name in names if names != [*map(str, range(len(names)))] else ():
         with suppress(ValueError):
@@ -279,24 +281,24 @@ def _why_record(names: Sequence[str], file: DataFile) -> str:
     return ""
 
 
-OBJECTS = "Write one object, with distinct keys, in each line."
+OBJECTS_ADVICE = "Write one object, with distinct keys, in each line."
 
 
-def _object(record: Record, path: str) -> Dict[str, Hashable]:
+def _json_fields(record: Record, path: str) -> Dict[str, Hashable]:
     try:
         parsed = json.loads(_decoded(record, path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS}") from error
+        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS_ADVICE}") from error
     if not isinstance(parsed, dict):
         kind = type(parsed).__name__
-        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS}")
+        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS_ADVICE}")
     return {
         name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
         for name, value in parsed.items()
     }
 
 
-def _ends(record: Record, path: str) -> Dict[str, Hashable]:
+def _edge_words(record: Record, path: str) -> Dict[str, Hashable]:
     words = record.text.split()
     return {"first word": words[0], "last word": words[-1]}
 
@@ -309,9 +311,9 @@ def _decoded(line: Record, path: str) -> str:
 
 
 FORMATS: Mapping[str, DataFormat] = {
-    "jsonl": Lines(".jsonl", _object),
-    "csv": Table(",", ".csv", quotes=True),
-    "tsv": Table("\t", ".tsv", quotes=False),
+    "jsonl": LinesFormat(".jsonl", _json_fields),
+    "csv": TableFormat(",", ".csv", quotes=True),
+    "tsv": TableFormat("\t", ".tsv", quotes=False),
     "conll": ConllFormat(),
-    "lines": Lines(".txt", _ends),
+    "lines": LinesFormat(".txt", _edge_words),
 }

@@ -11,7 +11,7 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.splits import SET_NAMES, Division, split_pool, target_sizes
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.pool import Pool, codes_of, first_group_key, new_pool, pairing_digests
+from fiesta_allennlp.trainings.pool import Pool, build_pool, encode_values, first_group_key, pairing_digests
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.data import (
     DOCUMENT,
@@ -20,8 +20,8 @@ from fiesta_allennlp.trainings.programs.data import (
     DataFormat,
     Record,
     is_id,
-    name_of_set,
     read_file,
+    set_file_name,
 )
 
 LABEL = "label"  # the field whose values are checked for labels that no run can learn
@@ -39,14 +39,14 @@ class ProgramData:
     def records(self) -> List[Record]:
         return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
 
-    def check(self, division: Division) -> List[str]:
+    def check_files(self, division: Division) -> List[str]:
         """Return notes on doubtful files. Raise a `DataError` if a file has been read wrongly."""
         for file in self.files.values():
             if len(file.records) == 1 and not division.is_official:
                 raise DataError(f"{file.path} has a single record, which cannot be split. {self.format.separation}")
-        return [note for file in self.files.values() for note in self.format.doubts(file)]
+        return [note for file in self.files.values() for note in self.format.find_doubts(file)]
 
-    def regrouping(self) -> str:
+    def regroup_advice(self) -> str:
         """Return how copies of records in several groups stay on one side of a split."""
         keys: Mapping[str, List[Hashable]] = {name: values for name, values in self.fields().items() if not is_id(name)}
         if self.format in (FORMATS["conll"], FORMATS["lines"]):
@@ -94,17 +94,17 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_group_key([group_by, config["data"].get("group_by")])
     program_data = read_data(config["data"], paths, key)
-    notes, groups, fields = program_data.check(division), program_data.groups(), program_data.fields()
-    fingerprint = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
+    notes, groups, fields = program_data.check_files(division), program_data.groups(), program_data.fields()
+    fingerprint = hashlib.sha256(repr(encode_values(groups)).encode("ascii"))
     for record in program_data.records:
         fingerprint.update(record.text)
-    return new_pool(
+    return build_pool(
         groups,
         program_data.sizes,
         {LABEL: fields[LABEL]} if LABEL in fields else {},
         contents=[record.content for record in program_data.records],
         notes=notes,
-        regroup=program_data.regrouping(),
+        regroup_advice=program_data.regroup_advice(),
         group_by=key,
         division=division,
         data=data,
@@ -115,24 +115,26 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
 
 
 def write_sets(
-    data: ProgramData, directory: Path, *, split_seed: int, division: Division, most: Optional[int] = None
+    data: ProgramData, directory: Path, *, split_seed: int, division: Division, max_records: Optional[int] = None
 ) -> Dict[str, Path]:
-    """Cut the sets of a run and write each into a new file, by part, in the same format. With `most`, leave out records
-    at even distances until that number is left in all sets together."""
-    sets = _sets_of(data, split_seed, division)
-    share = min(1.0, (most or math.inf) / sum(map(len, sets.values())))
+    """Cut the sets of a run and write each into a new file, by part, in the same format. With `max_records`, leave out
+    records at even distances until that number is left in all sets together."""
+    sets = _cut_sets(data, split_seed, division)
+    share = min(1.0, (max_records or math.inf) / sum(map(len, sets.values())))
     first = next(iter(data.files.values()))
     directory.mkdir(parents=True)
-    written: Dict[str, Path] = {}
+    path_by_set: Dict[str, Path] = {}
     for part, records in sets.items():
         number = max(1, round(share * len(records)))
         chosen = [records[index * len(records) // number] for index in range(number)]
-        written[part] = directory / name_of_set(part, first.path, data.format)
-        written[part].write_bytes(data.format.written(first.head, chosen, by_document=data.group_by is not None))
-    return written
+        path_by_set[part] = directory / set_file_name(part, first.path, data.format)
+        path_by_set[part].write_bytes(
+            data.format.format_records(first.head, chosen, by_document=data.group_by is not None)
+        )
+    return path_by_set
 
 
-def _sets_of(data: ProgramData, split_seed: int, division: Division) -> Dict[str, List[Record]]:
+def _cut_sets(data: ProgramData, split_seed: int, division: Division) -> Dict[str, List[Record]]:
     if division.is_official:
         return {part: list(file.records) for part, file in data.files.items()}
     targets = target_sizes(data.sizes, ratios=division.ratios, set_names=division.set_names)

@@ -28,8 +28,8 @@ def repeat_program(description: Path, directory: Path) -> Evaluation:
     directory.mkdir(parents=True)
     if Path(record["working_directory"]).is_dir():
         os.chdir(record["working_directory"])
-    again = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
-    return replace(again, config=run["config"], working_directory=record["working_directory"]).evaluate(
+    candidate_run = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
+    return replace(candidate_run, config=run["config"], working_directory=record["working_directory"]).evaluate(
         request, directory
     )
 

@@ -16,25 +16,25 @@ from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.trainings.candidate_run import (
     CandidateRun,
-    metrics_in_directory,
-    metrics_in_file,
-    metrics_in_line,
+    parse_metrics_line,
+    read_metrics_from_directory,
+    read_metrics_from_file,
 )
-from fiesta_allennlp.trainings.config import Config, moved
+from fiesta_allennlp.trainings.config import Config, replace_paths
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
     code_of,
-    filled,
-    filled_command,
+    fill_command,
+    fill_placeholders,
     placeholders_of,
     program_paths,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 
-CHUNK, MOST_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
-SHELL = 128  # a shell adds it to the number of the signal that ended its program
-MOST_LINES, MOST_CHARACTERS = 3, 300  # of the output in an error
-SECONDS_TO_END = 10.0  # for the output of a program that has ended, where its children cannot be killed
+CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
+SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program
+MAX_LINES, MAX_CHARACTERS = 3, 300  # of the output in an error
+OUTPUT_TIMEOUT_SECONDS = 10.0  # for the output of a program that has ended, where its children cannot be killed
 
 
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
@@ -58,20 +58,20 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     except OSError as error:
         raise ProgramError(f"the program {command[0]} cannot be started: {error.strerror or error}.") from error
     assert process.stdout is not None and process.stderr is not None
-    echoes = [_Echo(process.stdout, to=1), _Echo(process.stderr, to=2)]
-    for echo in echoes:
-        echo.start()
+    copiers = [_OutputCopier(process.stdout, to=1), _OutputCopier(process.stderr, to=2)]
+    for copier in copiers:
+        copier.start()
     status = process.wait()
     end_below(os.getpid())
-    for echo in echoes:
-        echo.join(SECONDS_TO_END)
-    stdout, stderr = (echo.end() for echo in echoes)
+    for copier in copiers:
+        copier.join(OUTPUT_TIMEOUT_SECONDS)
+    stdout, stderr = (copier.end() for copier in copiers)
     if status != 0:
-        raise _error_of(status, last_lines(stderr) or last_lines(stdout))
+        raise _program_error(status, last_lines(stderr) or last_lines(stdout))
     return stdout
 
 
-class _Echo(threading.Thread):
+class _OutputCopier(threading.Thread):
     """Writes what a program writes to a file descriptor of this process, and keeps the end of it."""
 
     def __init__(self, stream: IO[bytes], *, to: int) -> None:
@@ -82,10 +82,10 @@ class _Echo(threading.Thread):
         self._failed: Optional[OSError] = None
 
     def run(self) -> None:
-        while chunk := os.read(self._stream.fileno(), CHUNK):
+        while chunk := os.read(self._stream.fileno(), CHUNK_BYTES):
             self._tail += chunk
-            if len(self._tail) > 2 * MOST_KEPT:
-                del self._tail[:-MOST_KEPT]
+            if len(self._tail) > 2 * MAX_BYTES_KEPT:
+                del self._tail[:-MAX_BYTES_KEPT]
                 self._start = "... "
             try:
                 while chunk and self._failed is None:
@@ -100,9 +100,9 @@ class _Echo(threading.Thread):
         return self._start + self._tail.decode("utf-8", "replace").rstrip()
 
 
-def _error_of(status: int, output: str) -> Exception:
+def _program_error(status: int, output: str) -> Exception:
     end = f". Last output: {output}" if output else " and printed nothing."
-    number = -status if status < 0 else status - SHELL
+    number = -status if status < 0 else status - SHELL_STATUS_OFFSET
     if number not in signal.valid_signals():
         return ProgramError(f"the program exited with status {status}{end}")
     why = ", often for lack of memory" if number == signal.SIGKILL else ""
@@ -116,8 +116,8 @@ def last_lines(text: str) -> str:
     """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
     terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    end = escape_invisible(" / ".join(lines[-MOST_LINES:]), keep="\t")
-    return end if len(end) <= MOST_CHARACTERS else f"... {end[-MOST_CHARACTERS:]}"
+    end = escape_invisible(" / ".join(lines[-MAX_LINES:]), keep="\t")
+    return end if len(end) <= MAX_CHARACTERS else f"... {end[-MAX_CHARACTERS:]}"
 
 
 @dataclass(frozen=True)
@@ -125,21 +125,21 @@ class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
     A run leaves `program.json`, `outcome.json` and the program's own `output`, which is empty when the program starts.
-    `keep_models` keeps the directory `model` that the program made. `most_records` limits all sets together, for a
+    `keep_models` keeps the directory `model` that the program made. `max_records` limits all sets together, for a
     trial.
     """
 
-    description = "program.json"
+    description_file = "program.json"
 
     keep_models: bool = False
-    most_records: Optional[int] = None
+    max_records: Optional[int] = None
 
-    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
+    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
         directory = directory.resolve()
         output = directory / OUTPUT_DIRECTORY
         delete(output)
         output.mkdir()
-        config = moved(self.config, self.places)
+        config = replace_paths(self.config, self.local_paths)
         try:
             values = {
                 **self._sets(config, request, directory / DATA_DIRECTORY),
@@ -147,7 +147,7 @@ class ProgramRun(CandidateRun):
                 "split_seed": str(request.split_seed),
                 "directory": str(output),
             }
-            metrics = _metrics(config, self._run(config, request, values, directory), values)
+            metrics = _read_metrics(config, self._run(config, request, values, directory), values)
         finally:
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
@@ -170,19 +170,19 @@ class ProgramRun(CandidateRun):
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used_paths(program_paths(config))
-        if not paths or (self.division.is_official and self.most_records is None):
+        if not paths or (self.division.is_official and self.max_records is None):
             return paths
         data = read_data(config["data"], paths, self.group_by)
-        seed, division, most = request.split_seed, self.division, self.most_records
-        written = write_sets(data, directory, split_seed=seed, division=division, most=most)
+        seed, division, most = request.split_seed, self.division, self.max_records
+        written = write_sets(data, directory, split_seed=seed, division=division, max_records=most)
         return {part: str(path) for part, path in written.items()}
 
     def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> str:
-        command = [self.places.get(self._absolute(part), part) for part in filled_command(config, values)]
-        self.describe(request, directory, command=command)
+        command = [self.local_paths.get(self._absolute(part), part) for part in fill_command(config, values)]
+        self.write_description(request, directory, command=command)
         return run_program(
             command,
-            environment={name: filled(text, values) for name, text in config.get("environment", {}).items()},
+            environment={name: fill_placeholders(text, values) for name, text in config.get("environment", {}).items()},
             directory=self.working_directory if Path(self.working_directory).is_dir() else None,
         )
 
@@ -190,8 +190,10 @@ class ProgramRun(CandidateRun):
         return os.path.abspath(os.path.join(self.working_directory, part))
 
 
-def _metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:
+def _read_metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:
     path = config.get("metrics")
     if path is None:
-        return metrics_in_directory(Path(values["directory"]), stdout)
-    return metrics_in_line(stdout) if path == STDOUT else metrics_in_file(Path(filled(path, values)))
+        return read_metrics_from_directory(Path(values["directory"]), stdout)
+    return (
+        parse_metrics_line(stdout) if path == STDOUT else read_metrics_from_file(Path(fill_placeholders(path, values)))
+    )

@@ -11,16 +11,16 @@ from allennlp.models.archival import load_archive
 
 from fiesta_allennlp.core.errors import DataChangedError, FiestaError
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, as_plain, number_of
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun, to_number, to_plain_metrics
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.data_files import take_snapshot
 from tests.conftest import classifier_config
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)
 
 
-def make_evaluator(reviews: Path, **kwargs: object) -> AllenNLPTraining:
-    return AllenNLPTraining(classifier_config(reviews), metric="accuracy", **kwargs)
+def make_evaluator(reviews: Path, **kwargs: object) -> AllenNLPRun:
+    return AllenNLPRun(classifier_config(reviews), metric="accuracy", **kwargs)
 
 
 def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allennlp(
@@ -54,9 +54,9 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
     for value in (0.5, np.float32(0.5), np.array(0.5), torch.tensor(0.5, dtype=torch.float16, requires_grad=True)):
-        assert number_of(value) == 0.5 and type(as_plain({"a": value})["a"]) is float
+        assert to_number(value) == 0.5 and type(to_plain_metrics({"a": value})["a"]) is float
     for value in (torch.tensor([0.5, 1]), np.array([0.5]), "0.5", True, np.True_, torch.tensor(True), 1j, None, [0.5]):
-        assert number_of(value) is None and as_plain({"a": value})["a"] is value
+        assert to_number(value) is None and to_plain_metrics({"a": value})["a"] is value
 
 
 def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_files_at_other_places_give_the_same_score_but_changed_ones_none_and_a_k
     reviews: Path, tmp_path: Path
 ) -> None:
     """The config of a run names the original places."""
-    data = mark_data(official_paths(classifier_config(reviews)))
+    data = take_snapshot(official_paths(classifier_config(reviews)))
     here = make_evaluator(reviews, data=data, keep_archives=True)
     wanted = here.evaluate(REQUEST, tmp_path / "1")
     archive = load_archive(str(tmp_path / "1" / "model.tar.gz"))

@@ -23,8 +23,8 @@ from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.allennlp.pool_reading import check_match, read_pool
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
+from fiesta_allennlp.trainings.allennlp.pool_reading import check_readers_match, read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config import evaluation_config
@@ -140,12 +140,12 @@ def test_readers_that_do_not_match_are_refused(
 def test_one_label_in_common_is_enough() -> None:
     """As where a run trains on the labels of all annotators and is scored on those of the majority."""
     of_all = [("x", ["good"]), ("x", ["bad"]), ("y", ["bad"])]
-    check_match(of_all, [("y", ["bad"]), ("x", ["good"])], "id")
-    check_match([("x", [])], [("x", ["good"]), ("y", [])], "id")
+    check_readers_match(of_all, [("y", ["bad"]), ("x", ["good"])], "id")
+    check_readers_match([("x", [])], [("x", ["good"]), ("y", [])], "id")
     with pytest.raises(ConfigError, match="id = 'x' has the label 'bad' or 'good' in 'dataset_reader' but 'fair' in"):
-        check_match(of_all, [("y", ["bad"]), ("x", ["fair"])], "id")
+        check_readers_match(of_all, [("y", ["bad"]), ("x", ["fair"])], "id")
     with pytest.raises(ConfigError, match="instance = 0 has the label none in"):
-        check_match([(0, [])], [(0, ["good"])], None)
+        check_readers_match([(0, [])], [(0, ["good"])], None)
 
 
 def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) -> None:
@@ -246,7 +246,7 @@ def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_p
     assert preparation.metrics == ["food_accuracy", "hotels_accuracy"]
     assert preparation.pool.official == {"train": 41, "validation": 12, "test": 20}
     assert "bedbugs" in preparation.pool.words
-    evaluator = AllenNLPTraining(config, "hotels_accuracy", division=OFFICIAL)
+    evaluator = AllenNLPRun(config, "hotels_accuracy", division=OFFICIAL)
     request = make_request(99, "a", 0, shared_splits=True)
     evaluation = evaluator.evaluate(request, tmp_path / "e")
     assert evaluation.score == evaluation.metrics["test_hotels_accuracy"] and len(evaluator.files(request)) == 6

@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.core.errors import DataError, ReaderError
-from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
+from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from tests.conftest import classifier_config
 
 PARTS = ("train", "validation", "test")
@@ -84,10 +84,10 @@ class TableReader(DatasetReader):
 def test_what_a_reader_raises_is_told_with_how_far_it_came(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,a\n2,b\nx,b\n")
     with pytest.raises(ReaderError, match="a.csv, after 2 instances: ValueError: invalid literal for int.*'x'"):
-        read_parts(TableReader(), {"train": str(tmp_path / "a.csv")})
+        read_official_sets(TableReader(), {"train": str(tmp_path / "a.csv")})
     (tmp_path / "b.csv").write_text("4,b\n")
     paths = [str(tmp_path / "b.csv"), "none"]
     with pytest.raises(ReaderError, match=f'^\\["{tmp_path}/b.csv", "none"\\], after 0 instances: TypeError'):
-        read_parts(TableReader(), {"train": paths})
+        read_official_sets(TableReader(), {"train": paths})
     with pytest.raises(FileNotFoundError):  # which may be there again later
-        read_parts(TableReader(), {"train": "none"})
+        read_official_sets(TableReader(), {"train": "none"})

@@ -13,7 +13,7 @@ from fiesta_allennlp.trainings.programs.config import (
     code_of,
     division_for,
     example_command,
-    filled_command,
+    fill_command,
     notes_on_program,
 )
 from tests.programs import program_config
@@ -102,7 +102,7 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     command = ["python", "{python}", '{"a": 1}', "${x}", "{{seed}}", "-{seed}-{seed}"]
     config = {"command": command}
     filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
-    assert filled_command(config, {"seed": "3"}) == filled
+    assert fill_command(config, {"seed": "3"}) == filled
     data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
     config = {"command": ["x", "{test}"], "data": data}
     assert example_command(config, OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"

@@ -31,7 +31,7 @@ def test_records_keep_every_byte() -> None:
     assert texts("lines") == [b"__label__a one\n", b"__label__b two\n"]
     for name, content in CONTENTS.items():
         file = made(name, content)
-        again = made(name, FORMATS[name].written(file.head, file.records[::-1], by_document=False))
+        again = made(name, FORMATS[name].format_records(file.head, file.records[::-1], by_document=False))
         assert again.head == file.head
         assert [record.text for record in again.records] == texts(name)[::-1]
 
@@ -84,9 +84,9 @@ def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() ->
     file = made("conll", DOCUMENTS)
     one, two, other, *same = conll.groups(file, "document")
     assert one == two and [one, two] == same and other != one
-    written = conll.written(b"", [file.records[0], file.records[1], file.records[3]], by_document=True)
+    written = conll.format_records(b"", [file.records[0], file.records[1], file.records[3]], by_document=True)
     assert written == b"-DOCSTART- O\n\nA O\n\nB O\n\n-DOCSTART- O\n\nA O\n"
-    assert conll.written(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
+    assert conll.format_records(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
     with pytest.raises(DataError, match="by 'paragraph'. Use 'document'"):
         conll.groups(file, "paragraph")
     one, other, again = conll.groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document")
@@ -119,13 +119,13 @@ def test_a_table_whose_first_line_is_no_header_is_refused(
     path = tmp_path / f"train.{name}"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        list(FORMATS[name].doubts(read_file(str(path), FORMATS[name])))
+        list(FORMATS[name].find_doubts(read_file(str(path), FORMATS[name])))
 
 
 @pytest.mark.parametrize("header", [b"text,label", b"0,1", b",text", b",0"])
 def test_the_columns_of_a_table_are_noted(tmp_path: Path, header: bytes) -> None:
     (tmp_path / "a.csv").write_bytes(header + b"\n2,x\n\n3,y\n")
-    (note,) = FORMATS["csv"].doubts(read_file(str(tmp_path / "a.csv"), FORMATS["csv"]))
+    (note,) = FORMATS["csv"].find_doubts(read_file(str(tmp_path / "a.csv"), FORMATS["csv"]))
     assert note.endswith(f"names the columns: {header.decode().replace(',', ', ')}.")
 
 
@@ -149,8 +149,8 @@ def test_a_text_file_in_blocks_is_read_as_conll(tmp_path: Path, content: bytes, 
     data = Settings(candidates=("a", "b"), data=(str(path),)).data_of_commands
     assert data is not None and data["format"] == ("conll" if is_conll else "lines")
     file = read_file(str(path), FORMATS[data["format"]])
-    assert bool(list(FORMATS[data["format"]].doubts(file))) == is_conll
-    assert list(FORMATS["lines"].doubts(read_file(str(path), FORMATS["lines"]))) != [] or not is_conll
+    assert bool(list(FORMATS[data["format"]].find_doubts(file))) == is_conll
+    assert list(FORMATS["lines"].find_doubts(read_file(str(path), FORMATS["lines"]))) != [] or not is_conll
 
 
 def test_a_no_break_space_ends_a_sentence() -> None:

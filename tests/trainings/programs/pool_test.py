@@ -11,10 +11,10 @@ from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.pool import (
     Pool,
     check_same_pool,
-    codes_of,
+    encode_values,
+    label_digests,
     pairing_digests,
     untrained_labels,
-    with_labels,
 )
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
@@ -51,7 +51,7 @@ def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split
         texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
         assert [json.loads(line)["text"] for line in path.open()] == texts
     assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
-    few = write_sets(read, reviews / "few", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION, most=18)
+    few = write_sets(read, reviews / "few", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION, max_records=18)
     assert few["train"].read_text().splitlines() == written["train"].read_text().splitlines()[::4]
 
 
@@ -187,12 +187,12 @@ def test_programs_are_compared_by_their_data(reviews: Path) -> None:
 
 
 def test_codes_and_digests() -> None:
-    assert codes_of(["b", "a", "b", None]) == [0, 1, 0, 2]
+    assert encode_values(["b", "a", "b", None]) == [0, 1, 0, 2]
     groups: List[int] = [0, 1, 2]
     alone = pairing_digests(groups, {})
     assert pairing_digests(groups, {"id": [7, 8, 9], "all": [1, 1, 1]}) == alone, "these tell nothing of an order"
     renamed = pairing_digests(groups, {"x": ["p", "q", "p"], "y": [1, 0, 1]})
     assert len(renamed) == 2 and set(alone) < set(renamed)
-    assert set(with_labels(groups, {"z": [0, 5, 0]})) == set(renamed) - set(alone)
-    assert with_labels(groups, {"z": [0, 0, 5]})[0] not in renamed
-    assert with_labels(groups, {}) == alone
+    assert set(label_digests(groups, {"z": [0, 5, 0]})) == set(renamed) - set(alone)
+    assert label_digests(groups, {"z": [0, 0, 5]})[0] not in renamed
+    assert label_digests(groups, {}) == alone

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from fiesta_allennlp.__main__ import main
-from fiesta_allennlp.trainings.candidate_types import of_one_epoch
+from fiesta_allennlp.trainings.candidate_types import limit_to_one_epoch
 from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "programs.md").read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
 def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     programs: Path, monkeypatch: pytest.MonkeyPatch, fiesta: Callable[..., Any]
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.trainings.candidate_types.TRIAL_RECORDS", 12)
+    monkeypatch.setattr("fiesta_allennlp.trainings.candidate_types.MAX_TRIAL_RECORDS", 12)
     before = sorted(programs.rglob("*"))
     script = "wc -l < {{test}} > lines; echo {0} 0.5"
     given = [f'{name}=sh -c "{script.format(name)}" {name} {{train}} {{test}} {{seed}}' for name in ("f1", "em")]
@@ -151,6 +151,6 @@ def test_a_trial_gives_all_the_same_split_if_their_runs_share_splits(fiesta: Cal
 
 def test_a_trial_of_a_config_is_one_epoch() -> None:
     config = {"model": {}, "trainer": {"num_epochs": 9, "optimizer": "adam"}}
-    assert of_one_epoch(config)["trainer"] == {"num_epochs": 1, "optimizer": "adam"}
-    assert of_one_epoch({"trainer": {}})["trainer"] == {"num_epochs": 1}
-    assert of_one_epoch({"trainer": {"type": "own"}})["trainer"] == {"type": "own"}
+    assert limit_to_one_epoch(config)["trainer"] == {"num_epochs": 1, "optimizer": "adam"}
+    assert limit_to_one_epoch({"trainer": {}})["trainer"] == {"num_epochs": 1}
+    assert limit_to_one_epoch({"trainer": {"type": "own"}})["trainer"] == {"type": "own"}

@@ -11,7 +11,7 @@ from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.data_files import take_snapshot
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.repeat import repeat_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun, last_lines
@@ -111,7 +111,7 @@ def test_a_program_with_its_own_sets_uses_variables_and_a_clock_that_jumps_back_
 
 def test_a_run_over_changed_data_fails(reviews: Path) -> None:
     config = program_config(reviews, "echo accuracy 1")
-    run = make_run(config, data=mark_data(program_paths(config)))
+    run = make_run(config, data=take_snapshot(program_paths(config)))
     assert run.evaluate(REQUEST, reviews / "before").score == 1
     (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
     with pytest.raises(DataChangedError, match=r"test.jsonl has changed"):

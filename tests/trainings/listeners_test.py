@@ -13,7 +13,7 @@ from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import trial_table
 from fiesta_allennlp.selection.progress import PEAK_MEMORY
-from fiesta_allennlp.trainings.progress_setup import BestModels, MetricNames, Notify
+from fiesta_allennlp.trainings.listeners import BestModelKeeper, MetricNotes, NotifyCommand
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import until
@@ -38,7 +38,7 @@ def there(root: Path) -> Set[str]:
 def test_the_best_of_each_candidate_stays_while_it_runs_and_the_winners_at_the_end(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     scores = [("a", 0.5), ("b", 0.9), ("a", 0.7), ("a", 0.6), ("a", 0.7)]
-    models = BestModels(directory)
+    models = BestModelKeeper(directory)
     for number, left in ((2, {"a-0", "b-0"}), (3, {"a-1", "b-0"}), (5, {"a-1", "b-0"})):
         history = History(("a", "b"), tuple(finished(directory, *scores[:number])))
         models.on_state(history, Decision(None))
@@ -51,9 +51,9 @@ def test_lost_archives_are_no_trouble_and_the_lowest_score_may_be_the_best(tmp_p
     directory = RunDirectory(tmp_path)
     history = History(("a",), tuple(finished(directory, ("a", 0.9), ("a", 0.7), ("a", 0.8))))
     directory.archive("a-0").unlink()
-    BestModels(directory, -1).on_state(history, Decision(None))
+    BestModelKeeper(directory, -1).on_state(history, Decision(None))
     assert there(tmp_path) == {"a-1"}
-    BestModels(directory).keep_only([None], history)
+    BestModelKeeper(directory).keep_only([None], history)
     assert there(tmp_path) == set()
 
 
@@ -75,7 +75,7 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
 def test_doubtful_scores_are_noted_once(tmp_path: Path) -> None:
     out = StringIO()
     settings = Settings(candidates=("a", "b"), metric="f1")
-    names = MetricNames(settings, {}, Console(file=out, width=200))
+    names = MetricNotes(settings, {}, Console(file=out, width=200))
     runs = finished(RunDirectory(tmp_path), ("a", 0.8), ("b", 0.5), ("b", 0.5), ("b", 0.5), ("a", 81.0), ("b", 0.6))
     for number, run in enumerate(runs, start=1):
         names.on_outcome(run)
@@ -98,7 +98,7 @@ def told(directory: RunDirectory, number: int) -> List[Dict[str, Any]]:
 
 def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    notify = Notify(COMMAND, directory)
+    notify = NotifyCommand(COMMAND, directory)
     history = History(("a", "b"), evaluations=(Evaluation(REQUEST, 0.5, "m"),))
     notify.on_outcome(history.evaluations[0])
     notify.on_state(history, Decision(best="a"))
@@ -117,7 +117,7 @@ def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) 
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_command_that_fails_or_cannot_start_does_no_harm(tmp_path: Path, gone: bool) -> None:
     directory = RunDirectory(tmp_path / "gone" if gone else tmp_path)
-    Notify("no-such-program-here", directory).on_outcome(Failure(REQUEST, "error", "x"))
+    NotifyCommand("no-such-program-here", directory).on_outcome(Failure(REQUEST, "error", "x"))
     if not gone:
         until(lambda: "not found" in directory.notify_log.read_text())
 

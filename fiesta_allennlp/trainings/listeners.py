@@ -21,14 +21,14 @@ from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import candidate_notes, scale_notes
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, metric_in
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, find_metric_name
 from fiesta_allennlp.trainings.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class BestModels(Listener):
+class BestModelKeeper(Listener):
     """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
     directory `model` of a program. `sign` is -1 if the lowest score is the best."""
 
@@ -54,7 +54,7 @@ class BestModels(Listener):
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
 
 
-class MetricNames(Listener):
+class MetricNotes(Listener):
     """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name; and what
     is doubtful about the scores, once it shows."""
 
@@ -64,45 +64,45 @@ class MetricNames(Listener):
         self._runs, self._console = runs, console
         self._noted_names: Set[str] = set()
         self._scores: Dict[str, List[float]] = {}
-        self._doubted: Set[str] = set()
+        self._doubted_candidates: Set[str] = set()
 
     def on_state(self, history: History, decision: Decision) -> None:
         self._scores = {name: history.scores(name).tolist() for name in history.candidates}
-        self._doubt()
+        self._print_doubts()
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
         if not isinstance(outcome, Evaluation):
             return
         self._scores.setdefault(name, []).append(outcome.score)
-        self._doubt()
+        self._print_doubts()
         run = self._runs.get(name)
         if run is None:
             return
-        source = metric_in(outcome.metrics, run.metric_names)
+        source = find_metric_name(outcome.metrics, run.metric_names)
         if source == self._metric or source in self._noted_names:
             return
         self._noted_names.add(source)
         self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
 
-    def _doubt(self) -> None:
+    def _print_doubts(self) -> None:
         """Print the notes on the scores so far: one on their scale, and one on each candidate."""
         doubts = {"": scale_notes(self._scores, self._metric, min_score=self._min_score)}
         for name, scores in self._scores.items():
             doubts[name] = candidate_notes({name: scores}, minimise=self._minimise)
         for candidate, notes in doubts.items():
-            if notes and candidate not in self._doubted:
-                self._doubted.add(candidate)
+            if notes and candidate not in self._doubted_candidates:
+                self._doubted_candidates.add(candidate)
                 self._console.print(f"Note: {notes[0]}")
 
 
-def outlook(
-    strategy: Strategy, executor: Executor, *, seed: int, worked: float, max_hours: Optional[float]
+def remaining_estimator(
+    strategy: Strategy, executor: Executor, *, seed: int, seconds_before: float, max_hours: Optional[float]
 ) -> Callable[[History], str]:
     """Return a function that estimates how many more runs are needed and how long they take.
 
-    Its random draws depend on the number of finished runs, so the same history gives the same text. `worked` are the
-    seconds of earlier sessions.
+    Its random draws depend on the number of finished runs, so the same history gives the same text. `seconds_before`
+    are the seconds of earlier sessions.
     """
     start = time.monotonic()
 
@@ -110,14 +110,14 @@ def outlook(
         remaining = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
         seconds = sum(evaluation.seconds for evaluation in history.evaluations)
         seconds_per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
-        seconds_left = None if max_hours is None else 3600 * max_hours - worked - (time.monotonic() - start)
+        seconds_left = None if max_hours is None else 3600 * max_hours - seconds_before - (time.monotonic() - start)
         return remaining_text(remaining, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
 
     return text
 
 
 @contextmanager
-def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
+def reporting_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
     the fate of this session's jobs."""
     for sentence in (end_earlier_queues(directory, kept_queue=executor.queue_name), executor.resume()):
@@ -130,7 +130,7 @@ def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) 
             console.print(executor.last_words)
 
 
-class Notify:
+class NotifyCommand:
     """Starts a shell command, with what happened in the environment variables `FIESTA_EVENT`, `FIESTA_MESSAGE` and
     `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`."""
 

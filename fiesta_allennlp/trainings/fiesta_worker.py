@@ -13,15 +13,15 @@ from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__
 
-WORKER = "Worker"
-SECONDS_BETWEEN_LOOKS = 1.0
+WORKER_GROUP = "Worker"
+POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class QueueWorkerSettings:
     """The settings of `fiesta worker`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (WORKER,)
+    GROUPS: ClassVar[Tuple[str, ...]] = (WORKER_GROUP,)
 
     directory: Path = option(
         Path(), "the directory of a selection or a search with --executor workers", metavar="DIR", parse=Path
@@ -30,13 +30,13 @@ class QueueWorkerSettings:
         None,
         "the GPU of the runs, such as 0, or several, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names "
         "(default: all)",
-        group=WORKER,
+        group=WORKER_GROUP,
     )
-    max_hours: Optional[float] = option(None, "begin no run after this number of hours", group=WORKER, above=0)
+    max_hours: Optional[float] = option(None, "begin no run after this number of hours", group=WORKER_GROUP, above=0)
     idle: float = option(
         30.0,
         "end when no run has come for this number of minutes (default 30)",
-        group=WORKER,
+        group=WORKER_GROUP,
         metavar="MINUTES",
         above=0,
     )
@@ -45,7 +45,7 @@ class QueueWorkerSettings:
         check_options(self)
 
 
-def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None:
+def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> None:
     """Make runs until the selection ends, or for as long as the settings say. After the screening of a search, wait for
     its selection.
 
@@ -53,40 +53,42 @@ def work_for(settings: QueueWorkerSettings, tell: Callable[[str], None]) -> None
         ConfigError: if no selection waits for workers there, or this worker cannot make its runs.
         FiestaError: if the file system fails, or another user could have written a file of the queue.
     """
-    from fiesta_allennlp.trainings.preparation import named_devices
+    from fiesta_allennlp.trainings.preparation import resolve_devices
 
     if settings.cuda_device is not None:
-        devices = named_devices(settings.cuda_device.split(","), "--cuda-device")
+        devices = resolve_devices(settings.cuda_device.split(","), "--cuda-device")
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
     try:
-        _work_for(settings, settings.directory.absolute(), tell)
+        _run_worker(settings, settings.directory.absolute(), report)
     except OSError as error:
         raise FiestaError(
             f"{settings.directory}: {error}. The worker has ended, and another one takes its run."
         ) from error
 
 
-def _work_for(settings: QueueWorkerSettings, root: Path, tell: Callable[[str], None]) -> None:
+def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str], None]) -> None:
     from fiesta_allennlp.isolation.queue_worker import WorkerOptions, heartbeat, make_queued_runs
 
     name, idle = Worker.here(settings.cuda_device or "").name, 60 * settings.idle
-    end = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
-    queue: Optional[RunQueue] = queue_in(root)
+    deadline = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
+    queue: Optional[RunQueue] = find_queue(root)
     while queue is not None:
-        terms = _checked_terms(queue)
-        tell(f"Working for {root} as {name}.")
-        work = WorkerOptions(queue.root, idle, terms["num_threads"], terms["packages"], seconds=end - time.monotonic())
+        terms = _check_terms(queue)
+        report(f"Working for {root} as {name}.")
+        options = WorkerOptions(
+            queue.root, idle, terms["num_threads"], terms["packages"], seconds=deadline - time.monotonic()
+        )
         with heartbeat(queue, name, terms["seconds_between_signs"]):
-            num_runs = make_queued_runs(work, name, report=tell)
+            num_runs = make_queued_runs(options, name, report=report)
         if not root.exists():
             raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
         ended_name = "this worker" if not is_over else "the screening" if is_first else "the selection"
-        tell(f"{num_runs} run(s) made; {ended_name} has ended.")
-        queue = _next_queue(root, min(end, time.monotonic() + idle)) if is_over and is_first else None
+        report(f"{num_runs} run(s) made; {ended_name} has ended.")
+        queue = _wait_for_queue(root, min(deadline, time.monotonic() + idle)) if is_over and is_first else None
 
 
-def queue_in(root: Path) -> RunQueue:
+def find_queue(root: Path) -> RunQueue:
     """Return the queue of the selection in a directory. Raise a `ConfigError` if this user can work for none."""
     directory = RunDirectory(root)
     if not any(store.exists() for store in directory.stores):
@@ -106,15 +108,15 @@ def queue_in(root: Path) -> RunQueue:
     )
 
 
-def _next_queue(root: Path, end: float) -> Optional[RunQueue]:
+def _wait_for_queue(root: Path, end: float) -> Optional[RunQueue]:
     while time.monotonic() < end:
         with suppress(ConfigError):
-            return queue_in(root)
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+            return find_queue(root)
+        time.sleep(POLL_SECONDS)
     return None
 
 
-def _checked_terms(queue: RunQueue) -> Dict[str, Any]:
+def _check_terms(queue: RunQueue) -> Dict[str, Any]:
     """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
     cannot make its runs as the command would."""
     terms = queue.read_terms

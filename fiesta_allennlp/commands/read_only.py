@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, imported
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 
@@ -24,11 +24,11 @@ changes nothing in the directory."""
   %(prog)s runs/first
   %(prog)s runs/first --follow"""
     settings_class_path = "fiesta_allennlp.reports.settings.StatusSettings"
-    positional = (("directory", None),)
+    positional_settings = (("directory", None),)
     interrupt_message = "Interrupted. The selection is not affected."
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.checked(args)
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        settings = self.build_settings(args)
         from fiesta_allennlp.reports.status import status_of
 
         while True:
@@ -47,12 +47,12 @@ selection, or of a table of scores. The command locks nothing and changes nothin
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
     settings_class_path = "fiesta_allennlp.reports.settings.ReportSettings"
-    positional = (("source", "?"), ("files", "*"))
+    positional_settings = (("source", "?"), ("files", "*"))
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         from fiesta_allennlp.reports.report import default_output, report
 
-        options = self.typed(args)
+        options = self.typed_settings(args)
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
         report_record = report(**options, output=output)
         console.print(*report_record.decision)
@@ -60,7 +60,7 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         return 0
 
 
-class Simulating(FiestaCommand):
+class SimulationCommand(FiestaCommand):
     """A command that repeats simulated selections and can write the result to a file. `result_class_path` is
     the dotted path of the class of its result."""
 
@@ -74,10 +74,10 @@ class Simulating(FiestaCommand):
             "--output", type=Path, metavar="FILE.json", help="write the result to this file"
         )
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
-        result = imported(self.result_class_path).of(self.checked(args), console)
+        result = import_dotted(self.result_class_path).of(self.build_settings(args), console)
         console.print(*result.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
@@ -86,7 +86,7 @@ class Simulating(FiestaCommand):
         return EXIT_INTERRUPTED if result.interrupted else 0
 
 
-class PlanCommand(Simulating):
+class PlanCommand(SimulationCommand):
     help = "estimate how many runs a selection needs"
     description = """Simulate a selection to estimate how many runs and hours it needs and how often it picks the best.
 Describe the problem with numbers or with a pilot: the directory of a finished, interrupted or running
@@ -95,11 +95,11 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
     settings_class_path = "fiesta_allennlp.tables.settings.PlanSettings"
-    positional = (("source", "?"), ("files", "*"))
+    positional_settings = (("source", "?"), ("files", "*"))
     result_class_path = "fiesta_allennlp.reports.plan.PlanResult"
 
 
-class ReplayCommand(Simulating):
+class ReplayCommand(SimulationCommand):
     help = "simulate a selection over existing scores"
     description = """Simulate a selection over a table of existing or synthetic scores, and print how many runs it takes
 and how often it finds the best candidate."""
@@ -107,7 +107,7 @@ and how often it finds the best candidate."""
   %(prog)s scores.csv --confidence 0.9
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.settings.ReplaySettings"
-    positional = (("scores", None), ("files", "*"))
+    positional_settings = (("scores", None), ("files", "*"))
     result_class_path = "fiesta_allennlp.reports.results.ReplayResult"
 
 
@@ -120,7 +120,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
   %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
     settings_class_path = "fiesta_allennlp.tables.settings.NextSettings"
-    positional = (("scores", None), ("files", "*"))
+    positional_settings = (("scores", None), ("files", "*"))
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.options import RESOURCES_GROUP
@@ -133,9 +133,9 @@ the selection is decided. Make these runs yourself and add a row for each. The c
             "has ended",
         )
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 1 if too many runs failed."""
-        settings = self.checked(args)
+        settings = self.build_settings(args)
         from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
         from fiesta_allennlp.tables.next_runs import next_runs
 
@@ -152,7 +152,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         return EXIT_NO_DECISION if answer.decision.stopped_by == "failures" else 0
 
 
-LINE = "fiesta_allennlp.plugin"
+PLUGIN_MODULE = "fiesta_allennlp.plugin"
 """The module that AllenNLP imports."""
 
 
@@ -169,17 +169,21 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
             "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
         )
 
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
         path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            is_new = LINE not in map(str.strip, lines)
+            is_new = PLUGIN_MODULE not in map(str.strip, lines)
             if is_new:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_replacement(path) as temporary_path:
-                    temporary_path.write_text("\n".join([*lines, LINE]) + "\n", encoding="utf-8")
+                    temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"cannot add the line {LINE} to {path}: {error.strerror}.") from error
-        text = f"Added {LINE} to {path}. `allennlp` now finds" if is_new else f"{path} is unchanged. `allennlp` finds"
+            raise ConfigError(f"cannot add the line {PLUGIN_MODULE} to {path}: {error.strerror}.") from error
+        text = (
+            f"Added {PLUGIN_MODULE} to {path}. `allennlp` now finds"
+            if is_new
+            else f"{path} is unchanged. `allennlp` finds"
+        )
         console.print(f"{text} the fiesta- commands.")
         return 0
