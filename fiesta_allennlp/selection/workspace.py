@@ -10,7 +10,6 @@ from typing import Iterator, Optional
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
 from fiesta_allennlp.core.files import delete, open_without_links
-from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
 
@@ -68,6 +67,8 @@ def clear_directory(
     new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
+    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # which a new directory needs not
+
     lock = DirectoryLock(directory)
     try:
         end_earlier_queues(directory)

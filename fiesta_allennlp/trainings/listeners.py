@@ -16,7 +16,6 @@ from fiesta_allennlp.core.files import delete, open_without_links
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import candidate_notes, scale_notes
 from fiesta_allennlp.selection.progress import remaining_text
@@ -120,6 +119,8 @@ def remaining_estimator(
 def reporting_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
     the fate of this session's jobs."""
+    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # a dry run needs none of it
+
     for sentence in (end_earlier_queues(directory, kept_queue=executor.queue_name), executor.resume()):
         if sentence:
             console.print(sentence)

@@ -3,6 +3,7 @@
 import inspect
 import os
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -25,7 +26,6 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.executors import processes, ray, slurm, workers  # noqa: F401, registered when imported
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -49,13 +49,18 @@ def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[st
     return (*modules, *settings.include_package)
 
 
+BUILT_IN_EXECUTORS = ("processes", "ray", "slurm", "workers")
+"""The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
+
+
 def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     params = settings.executor_params()
     name = params["type"]
-    available = Executor.available()
-    if name not in available:
-        raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
+    for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
+        import_module(f"fiesta_allennlp.executors.{module}")
+    if name not in Executor.available():
+        raise ConfigError(f"--executor must be one of {', '.join(Executor.available())} but got '{name}'.")
     parameters = inspect.signature(Executor.by_name(name)).parameters
     foreign_keys = [key for key in params if key in executor_options() and key not in parameters]
     if foreign_keys:

@@ -63,7 +63,7 @@ def test_a_run_of_a_silent_worker_starts_again_and_its_outcome_counts_no_more(
     assert waiting(executor) == []
     silence(executor, ONE)
     assert list(executor.completed(timeout=0)) == []
-    assert (waiting(executor), queue.has(lost), queue.has(other)) == ([lost.run], False, True)
+    assert (waiting(executor), queue.is_wanted(lost), queue.is_wanted(other)) == ([lost.run], False, True)
     queue.write_heartbeat(ONE)  # it comes back
     assert not finish(queue, lost, 0.9)
     assert queue.done_claims() == {}
@@ -90,7 +90,7 @@ def test_what_ends_while_it_is_given_up_counts(make: Make, monkeypatch: pytest.M
         assert finish(queue, claim)
         drop(queue, ticket)
 
-    monkeypatch.setattr(RunQueue, "drop", end_then_drop)
+    monkeypatch.setattr(RunQueue, "withdraw", end_then_drop)
     assert scores(executor.completed(timeout=0)) == [0.5]
 
 
@@ -156,10 +156,10 @@ def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) 
     executor = begun(make(), "score")
     claim = taken(executor)
     other = make(time_limit=5)
-    assert end_earlier_queues(directory, kept_queue=executor.queue_name) == "" and executor.queue.has(claim)
+    assert end_earlier_queues(directory, kept_queue=executor.queue_name) == "" and executor.queue.is_wanted(claim)
     assert end_earlier_queues(directory, kept_queue=other.queue_name) == ""
     begun(other, "score")
-    assert not executor.queue.has(claim) and len(RunQueue.open_queues(directory.queue)) == 1
+    assert not executor.queue.is_wanted(claim) and len(RunQueue.open_queues(directory.queue)) == 1
 
 
 def test_a_deleted_queue_ends_the_selection(make: Make) -> None:
