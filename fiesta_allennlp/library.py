@@ -102,8 +102,8 @@ def search(
         options["space"] = str(space) if isinstance(space, Path) else space
     path = Path(directory)
     summary = run_search(options, path, console=_console(progress), recover=recover, force=force)
-    selected = None if summary.selection is None else SelectionResult.read(path)
-    return SearchResult(summary.screening.content(), selected, search_in_words(summary))
+    selection = None if summary.selection is None else SelectionResult.read(path)
+    return SearchResult(summary.screening.content(), selection, search_in_words(summary))
 
 
 def choose_system(
@@ -160,7 +160,7 @@ def replay(
     """
     option_values, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
     source = scores if isinstance(scores, ScoreSource) else None
-    replay_settings = ReplaySettings.of(option_values)
+    replay_settings = ReplaySettings.from_layers(option_values)
     if content is not None:
         source = table_from(read_rows(Path("scores"), replay_settings, content))
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
@@ -187,7 +187,7 @@ def plan(
             call returns a result that records it.
     """
     option_values, _ = table_settings(settings, source, "source")
-    return PlanResult.of(PlanSettings.of(option_values), _console(progress))
+    return PlanResult.of(PlanSettings.from_layers(option_values), _console(progress))
 
 
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
@@ -203,7 +203,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     option_values, content = table_settings(settings, scores, "scores")
-    return ShownNextRuns(**vars(ask(NextSettings.of(option_values), content)))
+    return ShownNextRuns(**vars(ask(NextSettings.from_layers(option_values), content)))
 
 
 def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:

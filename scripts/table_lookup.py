@@ -52,7 +52,7 @@ def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
     inputs, evals = (np.loadtxt(f"{stem}{ending}", delimiter="\t", ndmin=2) for ending in (".hyps_scaled", ".evals"))
     values = dict(zip(OBJECTIVES, evals.T, strict=True))
     values[UNKNOWN_AS_ZERO] = np.where(values[UNKNOWN_AS_ZERO] == 0, np.nan, values[UNKNOWN_AS_ZERO])
-    metrics = [Metric.of(objective) for objective in objectives]
+    metrics = [Metric.parse(objective) for objective in objectives]
     scores = np.column_stack([metric.sign * values[metric.name] for metric in metrics])
     return SearchTable(stem.name, Points(inputs), tuple(objectives), scores)
 

@@ -17,7 +17,7 @@ EXAMPLES = Path("examples") / "programs"
 def test_the_candidates_are_right_and_all_scripts_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     configs = sorted(map(str, EXAMPLES.glob("*.jsonnet")))
-    candidates = load_candidates(Settings.of({"candidates": configs, "metric": "accuracy"}))
+    candidates = load_candidates(Settings.from_layers({"candidates": configs, "metric": "accuracy"}))
     scripts = {code for one in candidates.values() for code in type_of(one.config).code}
     assert len(candidates) == len(configs) == 4
     others = {
@@ -41,7 +41,7 @@ def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     configs = sorted(map(str, (Path("examples") / "own_task").glob("*.jsonnet")))
     given = {"candidates": configs, "metric": "accuracy", "include_package": ("own_task",)}
     import_module("own_task")
-    candidates = load_candidates(Settings.of(given))
+    candidates = load_candidates(Settings.from_layers(given))
     assert sorted(candidates) == ["few_votes", "votes"]
     made = preparing.prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
     assert (made.pool.group_by, made.pool.num_groups) == ("writer", 56)

@@ -60,8 +60,8 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
     def refuse(message: str) -> None:
         if message.endswith("expected one argument"):
             message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
-        end = "" if message.endswith((".", "?")) else "."
-        parser.exit(EXIT_USER_ERROR, f"error: {message}{end} See {program} --help.\n")
+        ending = "" if message.endswith((".", "?")) else "."
+        parser.exit(EXIT_USER_ERROR, f"error: {message}{ending} See {program} --help.\n")
 
     parser.error = refuse
     command.add_arguments(parser)
@@ -84,14 +84,15 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
     return parser
 
 
-def _run_command(prefix: str, args: argparse.Namespace) -> None:
-    """Do the work, or start it in the background, and end the process with its status. `prefix` is for messages."""
-    command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(prefix)
+def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
+    """Do the work, or start it in the background, and end the process with its status. `program_prefix` is for
+    messages."""
+    command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(program_prefix)
     if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
-    work, interrupted = (detach, detach_interrupt_text) if is_detached else (command.run, command.interrupt_text)
+    function, interrupt_text = (detach, detach_interrupt_text) if is_detached else (command.run, command.interrupt_text)
     try:
-        run_and_exit(partial(work, args), debug=args.debug, interrupt_text=partial(interrupted, args))
+        run_and_exit(partial(function, args), debug=args.debug, interrupt_text=partial(interrupt_text, args))
     finally:
         COMMAND_PREFIX.reset(prefix_token)

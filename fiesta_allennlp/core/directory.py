@@ -104,8 +104,10 @@ class RunDirectory:
             "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
         )
         names += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
-        unfinished = self.root.glob(f".*{PART_SUFFIX}*")
-        return [path for path in (*(self.root / name for name in names.split()), *unfinished) if os.path.lexists(path)]
+        temporary_paths = self.root.glob(f".*{PART_SUFFIX}*")
+        return [
+            path for path in (*(self.root / name for name in names.split()), *temporary_paths) if os.path.lexists(path)
+        ]
 
     @property
     def finished_runs(self) -> Set[str]:

@@ -123,8 +123,8 @@ def did_you_mean(name: str, names: Iterable[str], *, max_names: int = 1) -> str:
 
 def unknown_keys_message(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> str:
     """Return a sentence for each key that its owner does not have, with the nearest of the `valid_keys`."""
-    ends = ((key, did_you_mean(key, valid_keys) or " Correct its name, or remove it.") for key in keys)
-    return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in ends)
+    remedies = ((key, did_you_mean(key, valid_keys) or " Correct its name, or remove it.") for key in keys)
+    return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in remedies)
 
 
 LIBRARY_DIRECTORIES = tuple(

@@ -77,9 +77,9 @@ def shorten_log(path: Path) -> None:
         if size <= 2 * CHUNK_BYTES + len(CUT_MARKER):
             return
         log.seek(-CHUNK_BYTES, os.SEEK_END)
-        end = log.read()
+        log_end = log.read()
         log.seek(CHUNK_BYTES)
-        log.write(CUT_MARKER % (size - 2 * CHUNK_BYTES) + end)
+        log.write(CUT_MARKER % (size - 2 * CHUNK_BYTES) + log_end)
         log.truncate()
 
 

@@ -55,7 +55,7 @@ def comparison_key(name: str) -> str:
     in how accents are encoded."""
     if not name.isascii():
         categories = ((character, unicodedata.category(character)) for character in unicodedata.normalize("NFC", name))
-        name = "".join(" " if kind == "Zs" else character for character, kind in categories if kind != "Cf")
+        name = "".join(" " if category == "Zs" else character for character, category in categories if category != "Cf")
     return " ".join(name.split()).casefold()
 
 

@@ -77,8 +77,8 @@ def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
 
 def second_stage_seed(seed: int) -> int:
     """Return the master seed of a search's second stage, whose runs all differ from those of the first stage."""
-    words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
-    return int(words[0]) << 64 | int(words[1])
+    seed_words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
+    return int(seed_words[0]) << 64 | int(seed_words[1])
 
 
 def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:

@@ -30,12 +30,12 @@ class Division:
 
     @property
     def set_names(self) -> Tuple[str, ...]:
-        needed = SET_NAMES if self.keeps_test else SET_NAMES[: SET_NAMES.index(self.scored) + 1]
-        return tuple(part for part in needed if part != "validation" or self.has_validation)
+        candidate_names = SET_NAMES if self.keeps_test else SET_NAMES[: SET_NAMES.index(self.scored) + 1]
+        return tuple(set_name for set_name in candidate_names if set_name != "validation" or self.has_validation)
 
     def used_paths(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
         """Return the official data paths, by part, that a run reads."""
-        return {part: path for part, path in paths.items() if self.is_official or part in self.set_names}
+        return {set_name: path for set_name, path in paths.items() if self.is_official or set_name in self.set_names}
 
 
 OFFICIAL_RATIOS_DIVISION = Division()
@@ -81,17 +81,19 @@ def target_sizes(
     total = sum(sizes.values())
     if ratios:
         check_ratios(ratios, set_names)
-        targets = {part: round(ratio * total) for part, ratio in zip(set_names, ratios, strict=True)}
+        targets = {set_name: round(ratio * total) for set_name, ratio in zip(set_names, ratios, strict=True)}
         targets["train"] += total - sum(targets.values())  # the rest is for training
-        if empty := [part for part, size in targets.items() if size < 1]:
+        if empty_sets := [set_name for set_name, size in targets.items() if size < 1]:
             raise DataError(
                 f"{total} instances are too few for the split ratios {','.join(f'{ratio:g}' for ratio in ratios)}: the "
-                f"{empty[0]} set would be empty. Increase its ratio, or add data."
+                f"{empty_sets[0]} set would be empty. Increase its ratio, or add data."
             )
         return targets
     substitute_sets = (("validation", "test"), ("test", "validation"))
     held_out_sizes = {
-        part: sizes.get(part) or sizes.get(substitute, 0) for part, substitute in substitute_sets if part in set_names
+        set_name: sizes.get(set_name) or sizes.get(substitute, 0)
+        for set_name, substitute in substitute_sets
+        if set_name in set_names
     }
     train_size = total - sum(held_out_sizes.values())
     if not all(held_out_sizes.values()) or train_size < 1:
@@ -116,26 +118,28 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
 
     code_by_group: Dict[Hashable, int] = {}
     group_codes = np.array([code_by_group.setdefault(group, len(code_by_group)) for group in groups], dtype=int)
-    parts = [part for part in SET_NAMES if part in targets or part == "train"]
-    if len(code_by_group) < len(parts):
+    set_names = [set_name for set_name in SET_NAMES if set_name in targets or set_name == "train"]
+    if len(code_by_group) < len(set_names):
         raise DataError(
-            f"a split into {', '.join(parts)} needs at least {len(parts)} groups, but the {len(groups)} instances of "
-            f"the pool form only {len(code_by_group)}."
+            f"a split into {', '.join(set_names)} needs at least {len(set_names)} groups, but the {len(groups)} "
+            f"instances of the pool form only {len(code_by_group)}."
         )
     order = np.random.RandomState(seed).permutation(len(code_by_group))
     group_sizes = np.bincount(group_codes, minlength=len(code_by_group))[order]
     num_test = (
-        _num_leading_groups(group_sizes, targets["test"], min_groups_left=len(parts) - 1) if "test" in targets else 0
+        _num_leading_groups(group_sizes, targets["test"], min_groups_left=len(set_names) - 1)
+        if "test" in targets
+        else 0
     )
     remaining_sizes = group_sizes[num_test:]
     num_validation = (
         _num_leading_groups(remaining_sizes, targets["validation"], min_groups_left=1) if "validation" in targets else 0
     )
-    part_by_group = np.zeros(len(code_by_group), dtype=int)
-    part_by_group[order[num_test : num_test + num_validation]] = 1
-    part_by_group[order[:num_test]] = 2
-    part_by_instance = part_by_group[group_codes]
-    return Split(*(np.flatnonzero(part_by_instance == index) for index in range(len(SET_NAMES))))
+    set_index_by_group = np.zeros(len(code_by_group), dtype=int)
+    set_index_by_group[order[num_test : num_test + num_validation]] = 1
+    set_index_by_group[order[:num_test]] = 2
+    set_index_by_instance = set_index_by_group[group_codes]
+    return Split(*(np.flatnonzero(set_index_by_instance == index) for index in range(len(SET_NAMES))))
 
 
 def _num_leading_groups(group_sizes: "np.ndarray", target: int, *, min_groups_left: int) -> int:

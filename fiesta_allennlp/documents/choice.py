@@ -207,10 +207,10 @@ class DocumentChoice:
         """Return the result of a decision. `charges` is None if the file of answers is missing."""
         size = self.settings.batch_size
         about_runs: Dict[str, Any] = {"collapsed": (), "ahead_on_shared_splits": None, "plain_loop": None}
-        result = DocumentsResult.of(
+        result = DocumentsResult.from_decision(
             history,
             decision,
-            Metric.of(self.task.metric),
+            Metric.parse(self.task.metric),
             **about_runs,
             task=self.settings.task,
             positive_label=self.settings.positive_label,

@@ -202,7 +202,7 @@ class DocumentSelection(SelectionFamily):
                 for station in stations.values():
                     station.stop()
 
-            with ProgressDisplay(console, choice.task.metric, every=every) as progress:
+            with ProgressDisplay(console, choice.task.metric, report_every=every) as progress:
                 yield SelectionLoop(
                     strategy=choice.strategy,
                     evaluator=evaluator,

@@ -64,8 +64,8 @@ class ProcessExecutor(QueueingExecutor):
         return run
 
     def wait_for_run(self, timeout: Optional[float]) -> Any:
-        ended, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
-        return next(iter(ended), None)
+        ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
+        return next(iter(ended_futures), None)
 
     def read_outcome(self, future: Any, run: ActiveRun) -> Outcome:
         return fork_server.outcome_of_future(future, run.start, time_limit=self.time_limit)
@@ -89,7 +89,7 @@ def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optiona
 
 def run_in_processes(
     function: Callable[..., Any],
-    tasks: Dict[str, Tuple[Any, ...]],
+    arguments_by_name: Dict[str, Tuple[Any, ...]],
     *,
     logs: Dict[str, Path],
     settings: WorkerSettings,
@@ -102,14 +102,14 @@ def run_in_processes(
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}
-    queued_names, num_deaths = deque(tasks), Counter[str]()
+    queued_names, num_deaths = deque(arguments_by_name), Counter[str]()
     running: Dict[Any, str] = {}
     try:
         while queued_names or running:
             while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
                 call = fork_server.as_process_call(call_for_parent, context)
-                running[call(function, *tasks[name], log=logs[name], settings=settings)] = name
+                running[call(function, *arguments_by_name[name], log=logs[name], settings=settings)] = name
             ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended_futures:
                 name = running.pop(future)
@@ -122,4 +122,4 @@ def run_in_processes(
                 on_done(name)
     finally:
         fork_server.stop_workers(list(running))
-    return {name: results[name] for name in tasks}
+    return {name: results[name] for name in arguments_by_name}

@@ -119,12 +119,16 @@ class QueueingExecutor(Executor, ABC):
                 yield self._with_log(outcome)
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        unwanted = set(requests)
-        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
-        stopped = {handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted}
-        for handle in stopped:
+        unwanted_requests = set(requests)
+        self._queue = deque(
+            (evaluator, request) for evaluator, request in self._queue if request not in unwanted_requests
+        )
+        stopped_runs = {
+            handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted_requests
+        }
+        for handle in stopped_runs:
             del self.active_runs[handle]
-        self.stop_runs(stopped)
+        self.stop_runs(stopped_runs)
         self.fill_slots()
 
     def close(self) -> None:

@@ -256,9 +256,12 @@ class RayExecutor(QueueingExecutor):
 
     def _num_fitting(self) -> int:
         """Return how many runs the whole cluster has room for while nothing else runs on it."""
-        needed = {name: amount for name, amount in self._resources.items() if amount}
+        needed_resources = {name: amount for name, amount in self._resources.items() if amount}
         node_resources = [node["Resources"] for node in self._nodes()]
-        return sum(min(int(node.get(name, 0.0) / needed[name] + 1e-9) for name in needed) for node in node_resources)
+        return sum(
+            min(int(node.get(name, 0.0) / needed_resources[name] + 1e-9) for name in needed_resources)
+            for node in node_resources
+        )
 
     def _resources_text(self) -> str:
         amounts = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
@@ -308,11 +311,13 @@ class RayExecutor(QueueingExecutor):
         for path in sent_paths:
             if path not in self._references:
                 self._references[path] = self._ray.put(Path(path).read_bytes())
-        needed = tuple(path for path in evaluator.files(request) if os.path.exists(path) and path not in sent_paths)
+        required_files = tuple(
+            path for path in evaluator.files(request) if os.path.exists(path) and path not in sent_paths
+        )
         return NodeTask(
             self.task_for(evaluator, request, self.directory.evaluation(request.name)),
             current_directory=os.getcwd(),
-            required_files=needed,
+            required_files=required_files,
             sent_files={path: self._references[path] for path in sent_paths},
         )
 

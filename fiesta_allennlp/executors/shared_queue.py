@@ -155,8 +155,8 @@ class SharedQueueExecutor(QueueingExecutor):
 
     def _lost_outcome(self, ticket: str, run: ActiveRun, loss: Union[str, Failure]) -> Optional[Outcome]:
         """Return the outcome of a lost run; None to start it again."""
-        salvaged = run.evaluator.salvage(run.start.request, self.queue.attempt_directory(ticket))
-        return salvaged or (loss if isinstance(loss, Failure) else self.retry_lost(run, loss))
+        evaluation = run.evaluator.salvage(run.start.request, self.queue.attempt_directory(ticket))
+        return evaluation or (loss if isinstance(loss, Failure) else self.retry_lost(run, loss))
 
     def stop_runs(self, runs: Mapping[str, ActiveRun]) -> None:
         """Withdraw these runs. Their jobs or workers notice, and take others."""

@@ -63,10 +63,12 @@ class SlurmJobs:
     """Keeps as many jobs as there are runs to take from the queue, and finds the runs whose job is gone. The jobs have
     the name of the queue. `has_failed_jobs` says whether a job failed, so that its log may be useful."""
 
-    def __init__(self, queue: RunQueue, work: WorkerOptions, options: Mapping[str, Any], *, array_size: int) -> None:
+    def __init__(
+        self, queue: RunQueue, worker_options: WorkerOptions, options: Mapping[str, Any], *, array_size: int
+    ) -> None:
         self._queue, self._worker_options, self._sbatch_options, self._array_size = (
             queue,
-            work,
+            worker_options,
             dict(options),
             array_size,
         )
@@ -87,32 +89,33 @@ class SlurmJobs:
                 self._num_taken[job_life] = claim.number + 1
                 self._failed_early.clear()
 
-    def find_lost(self, running: Collection[str], taken: Collection[Claim]) -> Dict[str, LostRun]:
-        """Return the tickets in `running` that no job has any more, with the jobs that had them. Raise a `FiestaError`
+    def find_lost(self, tickets: Collection[str], claims: Collection[Claim]) -> Dict[str, LostRun]:
+        """Return the tickets in `tickets` that no job has any more, with the jobs that had them. Raise a `FiestaError`
         if jobs repeatedly fail before they take a run.
 
-        Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
-        read may not have begun when Slurm was asked.
+        Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `claims`
+        was read may not have begun when Slurm was asked.
         """
         if not self._update_statuses():
             return {}
         lost_claims = self._queue.find_lost(
-            running, taken, lambda claim: self._status(claim.job).has_lost(claim.restart_count)
+            tickets, claims, lambda claim: self._status(claim.job).has_lost(claim.restart_count)
         )
         unknown = JobStatus("")
         return {
-            t: LostRun(claim, unknown if claim is None else self._status(claim.job)) for t, claim in lost_claims.items()
+            ticket: LostRun(claim, unknown if claim is None else self._status(claim.job))
+            for ticket, claim in lost_claims.items()
         }
 
     def last_line(self, job: str) -> str:
         """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
         return next(reversed(self._last_lines(job)), "no output")
 
-    def ran_out_of_memory(self, loss: LostRun) -> bool:
+    def ran_out_of_memory(self, lost_run: LostRun) -> bool:
         """Return whether Slurm or the kernel ended the job for lack of memory. If Slurm itself watches the memory, only
         the log tells, because the state is that of any killed job."""
-        is_in_log = any(OUT_OF_MEMORY_PATTERN.search(line) for line in self._last_lines(loss.job))
-        return loss.status.state == "OUT_OF_MEMORY" or is_in_log
+        is_in_log = any(OUT_OF_MEMORY_PATTERN.search(line) for line in self._last_lines(lost_run.job))
+        return lost_run.status.state == "OUT_OF_MEMORY" or is_in_log
 
     def submit_missing(self) -> None:
         """Submit jobs until every waiting run has a job that has no other run."""
@@ -317,18 +320,20 @@ class SlurmExecutor(SharedQueueExecutor):
         self._jobs.record_claims([*taken, *done])
         lost_runs = self._jobs.find_lost(self.active_runs, taken)
         self._jobs.submit_missing()
-        return {ticket: self._explain_loss(self.active_runs[ticket], lost) for ticket, lost in lost_runs.items()}
+        return {
+            ticket: self._explain_loss(self.active_runs[ticket], lost_run) for ticket, lost_run in lost_runs.items()
+        }
 
-    def _explain_loss(self, run: ActiveRun, lost: LostRun) -> Union[str, Failure]:
+    def _explain_loss(self, run: ActiveRun, lost_run: LostRun) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is. Raise a `FiestaError` if the time limit of a job is too
         short for this run."""
-        status, job_text = lost.status, f"Slurm job {lost.job} {lost.status.describe()}"
-        if not status.is_active and self._jobs.ran_out_of_memory(lost):
-            last_line = self._jobs.last_line(lost.job)
+        status, job_text = lost_run.status, f"Slurm job {lost_run.job} {lost_run.status.describe()}"
+        if not status.is_active and self._jobs.ran_out_of_memory(lost_run):
+            last_line = self._jobs.last_line(lost_run.job)
             return run.start.failure("machine", f"{job_text}, because it ran out of memory: {last_line}")
         if status.state in ("FAILED", "COMPLETED"):
-            return run.start.failure("killed", f"{job_text} during the run: {self._jobs.last_line(lost.job)}")
-        if status.state == "TIMEOUT" and lost.claim is not None and lost.claim.number == 0:
+            return run.start.failure("killed", f"{job_text} during the run: {self._jobs.last_line(lost_run.job)}")
+        if status.state == "TIMEOUT" and lost_run.claim is not None and lost_run.claim.number == 0:
             self._count_timeout(run.start.request)
         return job_text
 

@@ -51,9 +51,9 @@ class JobStatus:
         """True if the job may run or is going to."""
         return self.state in WAITING_STATES + WORKING_STATES
 
-    def has_lost(self, life: int) -> bool:
+    def has_lost(self, restart_count: int) -> bool:
         """Return whether the job has lost what it took in this life. While a job ends, that is not known yet."""
-        return self.state != ENDING_STATE and (self.state not in WORKING_STATES or self.restart_count != life)
+        return self.state != ENDING_STATE and (self.state not in WORKING_STATES or self.restart_count != restart_count)
 
     def describe(self) -> str:
         """Describe a job that has lost its run."""
@@ -134,17 +134,17 @@ def sbatch_options(
     options = {
         **cluster_options,
         "cpus-per-task": check_whole_number("cpus-per-evaluation", cpus),
-        "gpus": check_whole_number("gpus-per-evaluation", gpus, least=0) or None,
+        "gpus": check_whole_number("gpus-per-evaluation", gpus, min_value=0) or None,
         "mem": None if memory is None else f"{max(1, round(1024 * memory))}M",
         **_parse_extra_options(extra_options),
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def check_whole_number(name: str, value: float, *, least: int = 1) -> int:
-    """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `least`."""
-    if value != int(value) or value < least:
-        raise ConfigError(f"--{name} must be an integer of at least {least} with Slurm but got {value:g}.")
+def check_whole_number(name: str, value: float, *, min_value: int = 1) -> int:
+    """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `min_value`."""
+    if value != int(value) or value < min_value:
+        raise ConfigError(f"--{name} must be an integer of at least {min_value} with Slurm but got {value:g}.")
     return int(value)
 
 

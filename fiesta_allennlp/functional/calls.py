@@ -235,8 +235,8 @@ def _run_strategy(
         raise ValueError(str(error)) from error
 
 
-def _score(returned: float, name: str, number: int, logit_transform: bool) -> float:
-    score = float(returned)
+def _score(value: float, name: str, number: int, logit_transform: bool) -> float:
+    score = float(value)
     if not math.isfinite(score):
         raise ValueError(
             f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."

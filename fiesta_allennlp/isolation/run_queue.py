@@ -54,7 +54,7 @@ class Claim:
         return f"{self.ticket}@{self.job}.{self.restart_count}.{self.number}"
 
     @classmethod
-    def of(cls, name: str) -> "Claim":
+    def from_file_name(cls, name: str) -> "Claim":
         ticket, _, suffix = name.rpartition("@")
         job, restart_count, number = suffix.split(".")
         return cls(ticket, job, int(restart_count), int(number))
@@ -76,12 +76,12 @@ class Worker:
     suffix: str
 
     @classmethod
-    def here(cls, device: str) -> "Worker":
+    def current(cls, device: str) -> "Worker":
         values = (platform.node().partition(".")[0], str(os.getpid()), device, secrets.token_hex(3))
         return cls(*(re.sub(r"[^\w-]", "-", value) for value in values))
 
     @classmethod
-    def of(cls, name: str) -> "Worker":
+    def from_name(cls, name: str) -> "Worker":
         return cls(*name.split("+"))
 
     @property
@@ -164,9 +164,9 @@ class RunQueue:
         self.attempt_directory(ticket).mkdir()
         return ticket
 
-    def put(self, ticket: str, work: "RunTask") -> None:
+    def put(self, ticket: str, task: "RunTask") -> None:
         with atomic_replacement(self.root / WAITING / ticket) as temporary_path:
-            temporary_path.write_bytes(pickle.dumps(work))
+            temporary_path.write_bytes(pickle.dumps(task))
 
     def waiting_tickets(self) -> List[str]:
         """Return the tickets that no job has taken."""
@@ -222,23 +222,23 @@ class RunQueue:
                 os.utime(self.root / name)
 
     def find_lost(
-        self, running: Collection[str], claims: Collection[Claim], is_gone: Callable[[Claim], bool]
+        self, tickets: Collection[str], claims: Collection[Claim], is_gone: Callable[[Claim], bool]
     ) -> Dict[str, Optional[Claim]]:
-        """Return the tickets in `running` that no job has any more, with their claims, if there are any.
+        """Return the tickets in `tickets` that no job has any more, with their claims, if there are any.
 
         A run that a job has taken after `claims` was read may be with the job, whatever `is_gone` says. A run goes from
         waiting to taken to done, so these are read in this order, and what is done is not lost.
         """
         self.refresh_listings()
         present = {*self.waiting_tickets(), *self.taken_claims()}
-        lost_claims: Dict[str, Optional[Claim]] = {ticket: None for ticket in running if ticket not in present}
+        lost_claims: Dict[str, Optional[Claim]] = {ticket: None for ticket in tickets if ticket not in present}
         for claim in claims:
-            if claim.ticket in running and claim.ticket in present and is_gone(claim):
+            if claim.ticket in tickets and claim.ticket in present and is_gone(claim):
                 lost_claims[claim.ticket] = claim
         if lost_claims:
             self.refresh_listings()
-        ended = self.done_claims()
-        return {ticket: claim for ticket, claim in lost_claims.items() if ticket not in ended}
+        done_claims = self.done_claims()
+        return {ticket: claim for ticket, claim in lost_claims.items() if ticket not in done_claims}
 
     # What a job does.
 
@@ -251,8 +251,8 @@ class RunQueue:
         return None
 
     def read_task(self, claim: Claim) -> "RunTask":
-        work: "RunTask" = pickle.loads(read_own_file(self.root / TAKEN / claim.file_name))
-        return work
+        task: "RunTask" = pickle.loads(read_own_file(self.root / TAKEN / claim.file_name))
+        return task
 
     def is_wanted(self, claim: Claim) -> bool:
         """Return whether the run is still wanted."""
@@ -288,7 +288,7 @@ def _file_names(directory: Path) -> List[str]:
 
 
 def _claims_by_ticket(directory: Path) -> Dict[str, Claim]:
-    return {claim.ticket: claim for claim in map(Claim.of, _file_names(directory))}
+    return {claim.ticket: claim for claim in map(Claim.from_file_name, _file_names(directory))}
 
 
 def _modification_time(path: Path) -> float:

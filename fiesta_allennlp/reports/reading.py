@@ -178,7 +178,7 @@ class Reading(Origin):
     @cached_property
     def result(self) -> Result:
         """The current content of `selection.json`."""
-        return self.documents or Result.of(
+        return self.documents or Result.from_decision(
             self.history,
             self.decision,
             self.metric,
@@ -240,8 +240,8 @@ def _without_limit(reading: Reading) -> str:
 
 def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:
     with translated_store_errors(stored.directory.store):
-        settings = Settings.of(stored.meta.settings or {})
-    score_threshold = ScoreThreshold.of(stored.meta.settings or {}, min_score)
+        settings = Settings.from_layers(stored.meta.settings or {})
+    score_threshold = ScoreThreshold.from_settings(stored.meta.settings or {}, min_score)
     metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
@@ -275,7 +275,7 @@ def _documents_reading(stored: Stored) -> Reading:
         document_facts = build_record(DocumentFacts, facts)
     task = task_of(settings)
     choice = DocumentChoice.of(settings, task, document_facts, stored.names)
-    metric, params = Metric.of(task.metric), choice.strategy_params
+    metric, params = Metric.parse(task.metric), choice.strategy_params
     reading = _selection_reading(
         stored, stored.history(max_failures=settings.max_failures), choice.strategy, params, metric=metric
     )

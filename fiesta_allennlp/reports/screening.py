@@ -126,7 +126,7 @@ def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
         "screened": screened,
         "is_over": selected is None,
         "num_failed": len(screened.candidates) - len(scores),
-        "finalists": finalists_of(scores, candidates, Metric.of(screened.metric)),
+        "finalists": finalists_of(scores, candidates, Metric.parse(screened.metric)),
         "values": numbered_legend(
             {config.name: config.values for config in screened.candidates if config.name in names}
         ),

@@ -58,7 +58,7 @@ def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
             runs = {claim.job: claim.run for claim in queue.taken_claims().values()}
             silence = queue.seconds_since_heartbeat()
             for name, seconds in silence.items():
-                worker = Worker.of(name)
+                worker = Worker.from_name(name)
                 on_gpu = f", GPU {worker.device}" if worker.device else ""
                 life = f"last sign of life {duration_text(round(seconds))} ago"
                 yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {life}."

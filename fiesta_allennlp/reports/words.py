@@ -61,7 +61,7 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
         ("true mean", lambda c: number_text(c["true_mean"])),
         ("picked", lambda c: f"{c['recommended']:.1%}" if c["recommended"] else ""),
     )
-    return build_table(columns, summary["candidates"], title=Metric.of(summary["metric"]).display_name)
+    return build_table(columns, summary["candidates"], title=Metric.parse(summary["metric"]).display_name)
 
 
 PEAK_ON_GPU = re.compile(r"peak_gpu_\d+_memory_MB")
@@ -127,14 +127,14 @@ def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, .
     decision = running_in_words(result) if running else ended_in_words(result)
     spent = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
     means = {candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean}
-    scales = scale_notes(means, Metric.of(result.metric).name)
+    scales = scale_notes(means, Metric.parse(result.metric).name)
     doubts = (*scales, *collapsed_in_words(result))
     return tuple(filter(None, (decision, *doubts, result.scored_on, scope_in_words(result), spent)))
 
 
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:
     """Describe runs far from their candidate's others."""
-    minimise = Metric.of(result.metric).minimise
+    minimise = Metric.parse(result.metric).minimise
     return tuple(describe_collapsed_runs(collapsed, minimise=minimise) for collapsed in result.collapsed)
 
 
@@ -279,13 +279,13 @@ def _lead_text(result: Result) -> str:
     splits, gap = f"the {lead['num_splits']} splits that both ran on", f"{lead['difference']:.2g}"
     if not lead["has_better_mean"]:
         return f" It is ahead of {lead['of']} by {gap} on {splits}."
-    better = "lower" if Metric.of(result.metric).minimise else "higher"
+    better = "lower" if Metric.parse(result.metric).minimise else "higher"
     return f" {lead['of']} has a {better} mean, but on other splits. On {splits}, {result.leading} is ahead by {gap}."
 
 
 def _mean_lead_text(result: Result) -> str:
     """State the lead of the winner where runs share no splits; empty if it does not lead."""
-    sign = Metric.of(result.metric).sign
+    sign = Metric.parse(result.metric).sign
     means = {candidate.name: sign * candidate.mean for candidate in result.active if candidate.mean is not None}
     best = means.pop(str(result.leading), None)
     rival = max(means, key=means.__getitem__, default=None)

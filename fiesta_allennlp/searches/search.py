@@ -165,7 +165,7 @@ class ScreeningSelection(TrainingSelection):
         order = (*self.strategy.ranked(history), *failed_configs(history))
         drawn = self.candidate_set.active
         configs = (
-            replace(ScreenedConfig.of(history, decision, name), values=values_text(drawn[name].source))
+            replace(ScreenedConfig.from_history(history, decision, name), values=values_text(drawn[name].source))
             for name in order
         )
         metric = self.settings.scored_by.option_text
@@ -181,7 +181,7 @@ class ScreeningProgress(ProgressDisplay):
     """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
     def __init__(self, console: Console, metric: Metric, *, configs: int, num_before: int) -> None:
-        super().__init__(console, metric.name, remaining=self._standing)
+        super().__init__(console, metric.name, describe_remaining=self._standing)
         self._live = None  # a table would have a row for every point
         self._sign, self._configs, self._num_before = metric.sign, configs, num_before
 

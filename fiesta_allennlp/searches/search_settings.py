@@ -150,7 +150,7 @@ class SearchSettings(Settings):
 
 def stored_search(meta: "Meta") -> SearchSettings:
     """Return the settings of a search from the store of its first stage."""
-    return SearchSettings.of(meta.settings or {})
+    return SearchSettings.from_layers(meta.settings or {})
 
 
 SHARE_OF_SCREENING = 4 / 5

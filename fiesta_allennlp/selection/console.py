@@ -49,9 +49,9 @@ class PipeSafeConsole(Console):
         if self.is_terminal or self.is_jupyter or self.quiet:
             super().print(content, **kwargs)
             return
-        with self.capture() as captured:
+        with self.capture() as capture:
             super().print(content, **kwargs)
-        self.file.write(re.sub(r"[ \t]+(?=\n)", "", captured.get()))
+        self.file.write(re.sub(r"[ \t]+(?=\n)", "", capture.get()))
         self.file.flush()
 
 

@@ -220,10 +220,10 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
     requests = {_request_key(row): build_record(Request, dict(row)) for row in rows}
-    finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
-    failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    finished_rows = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
+    failure_rows = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
     run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
-    run_numbers += [row["finished_order"] for row in (*finished, *failures)]
+    run_numbers += [row["finished_order"] for row in (*finished_rows, *failure_rows)]
     if invalid_numbers := [
         number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MAX_RUN_NUMBER
     ]:
@@ -234,9 +234,9 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
         raise LookupError(f"runs of the unknown candidate {min(unknown_names)}")
     return History(
         candidates=names,
-        evaluations=tuple(_read_outcome(Evaluation, row, requests) for row in finished),
+        evaluations=tuple(_read_outcome(Evaluation, row, requests) for row in finished_rows),
         pending=tuple(requests[_request_key(row)] for row in rows if row["status"] == "pending"),
-        failures=tuple(_read_outcome(Failure, row, requests) for row in failures),
+        failures=tuple(_read_outcome(Failure, row, requests) for row in failure_rows),
         removed=frozenset(removed),
     )
 

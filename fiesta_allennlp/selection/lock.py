@@ -35,8 +35,10 @@ class DirectoryLock:
                 "another directory with -s."
             ) from None
         except OSError as error:
-            why = "it is a file" if directory.root.is_file() else error
-            raise StoreError(f"{directory.root} is not writable: {why}. Choose another directory with -s.") from error
+            reason = "it is a file" if directory.root.is_file() else error
+            raise StoreError(
+                f"{directory.root} is not writable: {reason}. Choose another directory with -s."
+            ) from error
         self._identities: Dict[Path, Optional[Tuple[int, int]]] = {}
         self.watch_files(directory.lock)
 

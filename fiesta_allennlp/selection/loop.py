@@ -128,9 +128,9 @@ class SelectionLoop:
         return replace(self.strategy.recommend(history), expected_loss=self.strategy.expected_loss(history))
 
     def _loop(self, working_time: WorkingTime) -> Decision:
-        submitted = self._resume_pending()
+        active_requests = self._resume_pending()
         while True:
-            history = self._stop_withdrawn(submitted)
+            history = self._stop_withdrawn(active_requests)
             if margin := self.strategy.fix_margin(history):
                 self.store.record_margin(margin)
             decision = self._recommend(history)
@@ -140,38 +140,38 @@ class SelectionLoop:
                 return decision
             if working_time.is_over:
                 return replace(decision, stopped_by="max_hours")
-            for request in self.retries.take_due(self.executor.slots - len(submitted)):
-                self._submit(request, submitted)
+            for request in self.retries.take_due(self.executor.slots - len(active_requests)):
+                self._submit(request, active_requests)
             for listener in self.listeners:
-                listener.on_waiting(self.retries.waiting)
-            requests = self._reserve_runs(history, self.executor.slots - len(submitted))
+                listener.on_waiting(self.retries.waiting_requests)
+            requests = self._reserve_runs(history, self.executor.slots - len(active_requests))
             for request in requests:
-                self._submit(request, submitted)
+                self._submit(request, active_requests)
             if requests:
                 self._notify_state(self._read_history(), decision)
-            if not submitted and not self.retries.waiting:
+            if not active_requests and not self.retries.waiting_requests:
                 raise RuntimeError(
                     f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
                     "stopping rule."
                 )
-            outcome = self._wait_for_outcome(submitted, timeout=working_time.seconds_to_wait)
+            outcome = self._wait_for_outcome(active_requests, timeout=working_time.seconds_to_wait)
             working_time.save()
             if outcome is None:
                 continue
             outcome = self._salvage_outcome(outcome)
-            submitted.discard(outcome.request)
+            active_requests.discard(outcome.request)
             if self._record(outcome):
-                self._try_again(outcome, submitted)
+                self._retry(outcome, active_requests)
 
     def _notify_state(self, history: History, decision: Decision) -> None:
         for listener in self.listeners:
             listener.on_state(history, decision)
 
-    def _wait_for_outcome(self, submitted: Set[Request], *, timeout: float) -> Optional[Outcome]:
+    def _wait_for_outcome(self, active_requests: Set[Request], *, timeout: float) -> Optional[Outcome]:
         """Return the next outcome; None if none has come when it is time to look again."""
-        if len(submitted) < self.executor.slots:
+        if len(active_requests) < self.executor.slots:
             timeout = self.retries.seconds_to_next(timeout)
-        if not submitted:
+        if not active_requests:
             time.sleep(timeout)
             return None
         while True:
@@ -184,7 +184,7 @@ class SelectionLoop:
 
     def _resume_pending(self) -> Set[Request]:
         """Take over finished work that was not recorded, and start the other pending requests again."""
-        submitted: Set[Request] = set()
+        active_requests: Set[Request] = set()
         history = self._read_history()
         for request in history.pending:
             run = self.evaluator.for_request(request)
@@ -195,10 +195,10 @@ class SelectionLoop:
             elif request.candidate in history.withdrawn:
                 self._release_runs([request])
             else:
-                self._submit(request, submitted)
-        return submitted
+                self._submit(request, active_requests)
+        return active_requests
 
-    def _stop_withdrawn(self, submitted: Set[Request]) -> History:
+    def _stop_withdrawn(self, active_requests: Set[Request]) -> History:
         """Stop runs of withdrawn candidates, so that their slots are free, and return the history."""
         history = self._read_history()
         withdrawn_runs = [request for request in history.pending if request.candidate in history.withdrawn]
@@ -206,7 +206,7 @@ class SelectionLoop:
             return history
         logger.info("stop %s", ", ".join(request.name for request in withdrawn_runs))
         self._release_runs(withdrawn_runs)
-        submitted.difference_update(withdrawn_runs)
+        active_requests.difference_update(withdrawn_runs)
         return self._read_history()
 
     def _salvage_outcome(self, outcome: Outcome) -> Outcome:
@@ -228,11 +228,11 @@ class SelectionLoop:
         self.store.reserve(requests)
         return requests
 
-    def _submit(self, request: Request, submitted: Set[Request]) -> None:
+    def _submit(self, request: Request, active_requests: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
-        submitted.add(request)
+        active_requests.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
         """Record an outcome. Return whether the request is to be started again."""
@@ -262,15 +262,15 @@ class SelectionLoop:
             self.retries.drop([failure.request])
         return failure, should_retry
 
-    def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
+    def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
         """Start a run again: at once if its process died, and after a pause if the machine lacked something."""
         request = outcome.request
         if not isinstance(outcome, Failure) or outcome.kind != "machine":
-            self._submit(request, submitted)
+            self._submit(request, active_requests)
             return
         self.retries.schedule(request)
         at_start = not self._read_history().evaluations
-        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *submitted]):
+        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *active_requests]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Fix this, then continue with --recover; the finished runs in {self.directory.root} "

@@ -32,7 +32,7 @@ class Metric:
     minimise: bool = False
 
     @classmethod
-    def of(cls, text: str) -> "Metric":
+    def parse(cls, text: str) -> "Metric":
         return cls(text[1:] if text[:1] in ("-", "+") else text, minimise=text.startswith("-"))
 
     @property

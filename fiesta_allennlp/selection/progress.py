@@ -106,17 +106,17 @@ class ProgressDisplay:
         console: Console,
         metric: str,
         *,
-        every: int = 1,
+        report_every: int = 1,
         title: Optional[str] = None,
-        remaining: Callable[[History], str] = lambda history: "",
-        collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
+        describe_remaining: Callable[[History], str] = lambda history: "",
+        find_collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
     ) -> None:
         self._console = console
         self._metric = metric
         self._title = title or metric
-        self._report_every = every
-        self._estimate_remaining = remaining
-        self._find_collapsed = collapsed
+        self._report_every = report_every
+        self._estimate_remaining = describe_remaining
+        self._find_collapsed = find_collapsed
         self._noted_candidates: Set[str] = set()
         self._remaining_text = ""
         self._num_finished = 0
@@ -212,7 +212,7 @@ class ProgressDisplay:
             ("running", lambda c: str(history.num_pending(c.name) - num_waiting[c.name] or "")),
             ("waiting", lambda c: str(num_waiting[c.name] or "")),
         ]
-        candidates = [CandidateResult.of(history, self._decision, name) for name in history.candidates]
+        candidates = [CandidateResult.from_history(history, self._decision, name) for name in history.candidates]
         title = f"{self._title}: {title}"
         return candidate_table(candidates, title=title, extra_columns=columns if num_waiting else columns[:1])
 

@@ -88,7 +88,9 @@ class CandidateResult:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls: Type[CandidateResultType], history: History, decision: Decision, name: str) -> CandidateResultType:
+    def from_history(
+        cls: Type[CandidateResultType], history: History, decision: Decision, name: str
+    ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.scores(name)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
@@ -139,12 +141,12 @@ class CandidateResult:
     @stored_property
     def failure_reasons(self) -> Tuple[str, ...]:
         """A text for each failure."""
-        return tuple(f"{failed.run} {failed.reason}" for failed in self.failed_runs)
+        return tuple(f"{failed_run.run} {failed_run.reason}" for failed_run in self.failed_runs)
 
     @stored_property
     def num_missed(self) -> int:
         """The number of runs whose score missed `--min-score`."""
-        return sum(failed.kind == "score" for failed in self.failed_runs)
+        return sum(failed_run.kind == "score" for failed_run in self.failed_runs)
 
     @stored_property
     def mean_seconds(self) -> Optional[float]:
@@ -158,7 +160,7 @@ class CandidateResult:
             return None
         if self.removed:
             return REMOVED_TEXT
-        if not self.num_evaluations and any(failed.kind == "metric" for failed in self.failed_runs):
+        if not self.num_evaluations and any(failed_run.kind == "metric" for failed_run in self.failed_runs):
             return "its first run did not report the metric"
         if self.num_missed:
             return f"{self.num_missed} of {self.num_missed + self.num_evaluations} runs missed --min-score"
@@ -167,7 +169,7 @@ class CandidateResult:
     @property
     def missed_runs(self) -> str:
         """The names of the runs that missed `--min-score`."""
-        return ", ".join(failed.run for failed in self.failed_runs if failed.kind == "score")
+        return ", ".join(failed_run.run for failed_run in self.failed_runs if failed_run.kind == "score")
 
     @property
     def missed_text(self) -> str:
@@ -284,9 +286,12 @@ class Result(Standings):
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
 
     @classmethod
-    def of(cls: Type[ResultType], history: History, decision: Decision, metric: Metric, **facts: Any) -> ResultType:
-        """Return the result of a decision. `facts` are further fields, or take the place of those computed here."""
-        computed = {
+    def from_decision(
+        cls: Type[ResultType], history: History, decision: Decision, metric: Metric, **further_fields: Any
+    ) -> ResultType:
+        """Return the result of a decision. `further_fields` are further fields, or take the place of those computed
+        here."""
+        computed_fields = {
             "margin": decision.margin,
             "expected_loss": decision.expected_loss,
             "lacking": dict(Counter(decision.lacking)),
@@ -295,8 +300,10 @@ class Result(Standings):
             "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
             "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),
         }
-        candidates = tuple(cls.candidate_class.of(history, decision, name) for name in history.candidates)
-        return cls(decision.best, decision.stopped_by, metric.option_text, candidates, **{**computed, **facts})
+        candidates = tuple(cls.candidate_class.from_history(history, decision, name) for name in history.candidates)
+        return cls(
+            decision.best, decision.stopped_by, metric.option_text, candidates, **{**computed_fields, **further_fields}
+        )
 
     @classmethod
     def read(cls: Type[ResultType], directory: Union[str, Path]) -> ResultType:
@@ -365,7 +372,7 @@ class Result(Standings):
     @property
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
-        return Metric.of(self.metric).display_name
+        return Metric.parse(self.metric).display_name
 
 
 def _sets_from_sentence(sentence: str) -> Optional[Tuple[str, ...]]:
@@ -392,5 +399,5 @@ def num_decimals(candidates: Iterable[CandidateResult]) -> int:
     """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
     that come from rounding alone do not count."""
     sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
-    needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
-    return min(max(needed, MIN_DECIMALS), MAX_DECIMALS)
+    num_needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
+    return min(max(num_needed, MIN_DECIMALS), MAX_DECIMALS)

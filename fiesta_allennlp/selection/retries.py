@@ -57,7 +57,7 @@ class Retries:
         self._num_finished_at_failure: Dict[Request, int] = {}
 
     @property
-    def waiting(self) -> List[Request]:
+    def waiting_requests(self) -> List[Request]:
         return list(self._due_times)
 
     def schedule(self, request: Request) -> None:

@@ -140,7 +140,7 @@ def run_selection(
             return session.start(settings, force=force)
         if recover:
             return session.resume(settings, allow_removed=allow_removed)
-        return session.start(family.settings_class.of(settings), force=force)
+        return session.start(family.settings_class.from_layers(settings), force=force)
 
 
 @contextmanager
@@ -273,7 +273,7 @@ class _Session(Generic[Family]):
                 **stored_settings,
                 "margin": unfixed(stored_settings.get("margin")),
             }  # other runs have failed now
-        settings = family.settings_class.of(stored_settings, new_settings)
+        settings = family.settings_class.from_layers(stored_settings, new_settings)
         comparable_settings = (
             stored_settings if is_scored else {**stored_settings, "metric": getattr(settings, "metric", None)}
         )
@@ -299,9 +299,9 @@ class _Session(Generic[Family]):
         """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""
         if not num_finished:
             return []
-        old_values = self.family.settings_class.of(meta.settings or {}).decision_options()
+        old_values = self.family.settings_class.from_layers(meta.settings or {}).decision_options()
         return [
-            {"option": name, "before": old_values[name], "now": value, "num_done": num_finished}
-            for name, value in settings.decision_options().items()
-            if old_values[name] != value
+            {"option": name, "before": old_values[name], "now": new_value, "num_done": num_finished}
+            for name, new_value in settings.decision_options().items()
+            if old_values[name] != new_value
         ]

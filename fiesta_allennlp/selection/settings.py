@@ -105,7 +105,7 @@ class ChoiceSettings:
         check_options(self)
 
     @classmethod
-    def of(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:
+    def from_layers(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:
         """Make the settings from layers of given values, as `merge_settings` merges them."""
         return cls(**merge_settings(*layers, settings_class=cls))
 
@@ -171,8 +171,8 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     return option(default, help, group=group, choices=SPLITS, is_fixed=True)
 
 
-def seed_option(group: str, repeated: str = "a selection (default: random, saved in selection.json)") -> Any:
-    return option(None, f"master random seed, to repeat {repeated}", group=group, metavar="N", least=0, is_fixed=True)
+def seed_option(group: str, purpose: str = "a selection (default: random, saved in selection.json)") -> Any:
+    return option(None, f"master random seed, to repeat {purpose}", group=group, metavar="N", least=0, is_fixed=True)
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
@@ -219,26 +219,26 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
     executor removes the options of the one below.
     """
-    merged: Dict[str, Any] = {}
+    settings: Dict[str, Any] = {}
     exclusive_options = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
     for layer in layers:
         replaced_options = [
             name
             for name in exclusive_options.keys() & layer.keys()
             for name in exclusive_options[name]
-            if merged.get(name) is not None
+            if settings.get(name) is not None
         ]
         for name in [*replaced_options, "strategy"] if replaced_options else []:
-            merged.pop(name, None)
-        if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
+            settings.pop(name, None)
+        if "executor" in settings and layer.get("executor", settings["executor"]) != settings["executor"]:
             for name, declaration in declared_options(settings_class):
                 if declaration.is_of_executor:
-                    merged.pop(name, None)
+                    settings.pop(name, None)
         check_setting_names(list(layer), settings_class)
-        merged.update({name: list_to_tuple(value) for name, value in layer.items()})
-        if isinstance(merged.get("cuda_devices"), tuple):
-            merged["cuda_devices"] = ",".join(map(str, merged["cuda_devices"]))
-    return merged
+        settings.update({name: list_to_tuple(value) for name, value in layer.items()})
+        if isinstance(settings.get("cuda_devices"), tuple):
+            settings["cuda_devices"] = ",".join(map(str, settings["cuda_devices"]))
+    return settings
 
 
 def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:

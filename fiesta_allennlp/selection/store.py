@@ -134,7 +134,7 @@ class StoreReader:
             meta = self.meta()
             is_final = meta.kind == "trainings" and meta.settings is not None
             with translated_store_errors(self._path):
-                self._score_threshold = ScoreThreshold.of(meta.settings or {}) if is_final else NO_THRESHOLD
+                self._score_threshold = ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
         return self._score_threshold
 
     def _read_history(self) -> History:
@@ -143,13 +143,14 @@ class StoreReader:
             return read_history(self._database, removed=removed)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
-        finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
-        failed = self._database.execute(
+        """Return every outcome in order of finishing, with all columns, and `status` `finished_rows` or
+        `failed_rows`."""
+        finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
+        failed_rows = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
             " JOIN evaluations e ON e.candidate = f.candidate AND e.replicate = f.replicate"
         ).fetchall()
-        rows = sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
+        rows = sorted((dict(row) for row in [*finished_rows, *failed_rows]), key=lambda row: row["finished_order"])
         for row in rows:
             if row["status"] == "finished" and self.score_threshold.is_missed_by(row["score"]):
                 row.update(status="failed", error=self.score_threshold.reason(row["metric"], row["score"]))
@@ -276,13 +277,13 @@ class RunStore(StoreReader):
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
         values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
-        updated = self._database.execute(
+        cursor = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
             f" started_at = ?, finished_order = {NEXT_ORDER_SQL}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
             (*values, *evaluation.request.key),
         )
-        if updated.rowcount != 1:
+        if cursor.rowcount != 1:
             raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
     def _record_failure(self, failure: Failure, *, will_retry: bool) -> None:
@@ -312,10 +313,11 @@ class RunStore(StoreReader):
 
     def reopen_failures(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
-        failed = "SELECT candidate, replicate FROM failures WHERE kind = ?"
+        failed_runs_query = "SELECT candidate, replicate FROM failures WHERE kind = ?"
         with self._change_transaction():
             self._database.execute(
-                f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed})", (kind,)
+                f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed_runs_query})",
+                (kind,),
             )
             self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
 

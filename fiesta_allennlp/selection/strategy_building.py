@@ -80,8 +80,10 @@ def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
     except ConfigError as error:
         if not packages:
             raise
-        added = " ".join(f"--include-package {package}" for package in packages)
-        raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {added}.") from error
+        options_text = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(
+            f"{error} The selection uses code of its author: if you trust it, add {options_text}."
+        ) from error
 
 
 def _check_strategy_options(params: Dict[str, Any]) -> None:

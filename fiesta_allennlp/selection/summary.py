@@ -63,12 +63,12 @@ def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, 
 def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
     """Describe an entry of `find_collapsed_runs`: its meaning for P(best), and what to do."""
     scores, side = entry["scores"], "above" if minimise else "below"
-    lie = "lies" if len(scores) == 1 else "lie up to"
-    listed = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
+    verb = "lies" if len(scores) == 1 else "lie up to"
+    scores_text = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
     return (
-        f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {lie} {entry['sds']:.0f} robust sds {side} "
-        f"the others ({listed}). P(best) of a mean cannot see collapsed runs that are rarer. Use --min-score to count "
-        "them as failed, or report the share."
+        f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {verb} {entry['sds']:.0f} robust sds "
+        f"{side} the others ({scores_text}). P(best) of a mean cannot see collapsed runs that are rarer. Use "
+        "--min-score to count them as failed, or report the share."
     )
 
 
@@ -91,14 +91,14 @@ def failed_notes(history: History) -> List[str]:
 def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
     """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
-        varies = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        return f"{varies}; only the candidates know which data their scores are about."
+        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
+        return f"{split_text}; only the candidates know which data their scores are about."
     if is_official:
         return f"Runs are scored on the official {scored} set; only seeds vary."
     if scored == "validation":
         return "Runs are scored on the validation sets of random splits; no run sees the official test set."
-    included = ", official test set included" if "test" in sets else ""
-    return f"Runs are scored on the test sets of random splits of all the data{included}."
+    test_set_text = ", official test set included" if "test" in sets else ""
+    return f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
 
 
 def compare_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
@@ -187,9 +187,9 @@ class ScoreThreshold:
     minimise: bool = False
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "ScoreThreshold":
+    def from_settings(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "ScoreThreshold":
         """Return that of the settings in a store, or this one instead."""
-        minimise = Metric.of(settings.get("metric") or "").minimise
+        minimise = Metric.parse(settings.get("metric") or "").minimise
         return build_record(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
 
     def is_missed_by(self, score: float) -> bool:

@@ -64,7 +64,7 @@ class NextRuns:
     @cached_property
     def result(self) -> Result:
         """The decision with the numbers of every candidate."""
-        return Result.of(self.history, self.decision, self.metric, splits=self.splits)
+        return Result.from_decision(self.history, self.decision, self.metric, splits=self.splits)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:

@@ -182,11 +182,11 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     with open_for_reading(directory) as store, translated_store_errors(directory.store):
         meta = store.meta()
         stored = meta.settings or {}
-        score_threshold = ScoreThreshold.of(stored, settings.min_score)
+        score_threshold = ScoreThreshold.from_settings(stored, settings.min_score)
         history = store.history(
             max_failures=int(stored.get("max_failures", MAX_FAILURES)), score_threshold=score_threshold
         )
-        metric = Metric.of(stored.get("metric") or METRIC)
+        metric = Metric.parse(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {full_command('documents')}, but a plan needs one created by "

@@ -319,7 +319,7 @@ class _Reader:
         by_metric: Dict[Metric, Row] = {}
         for row in rows:
             if row.metric and by_text.setdefault(row.metric, row) is row:
-                by_metric.setdefault(Metric.of(row.metric), row)
+                by_metric.setdefault(Metric.parse(row.metric), row)
         if len({metric.name for metric in by_metric}) > 1:
             (_, top), (_, row) = list(by_metric.items())[:2]
             raise DataError(
@@ -337,7 +337,7 @@ class _Reader:
         called, score = first.called("score"), self.headers.get("score", "")
         where_by_name = {name: row.where for name, row in by_text.items()}
         where_by_name.setdefault(score if score[1:] == called else called, first.sheet.header)
-        metric = Metric(escape_invisible(Metric.of(next(iter(where_by_name))).name) or UNNAMED.name)
+        metric = Metric(escape_invisible(Metric.parse(next(iter(where_by_name))).name) or UNNAMED.name)
         if (self.settings.wide or "").startswith("candidate"):  # Weights & Biases calls them RUN - METRIC
             where_by_name.update(
                 (row.candidate.rpartition(" - ")[2], row.where) for row in rows if " - " in row.candidate

@@ -125,16 +125,16 @@ def flatten_metrics(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[Tu
 def _parse_metrics(content: Union[str, bytes], source_name: str) -> Metrics:
     """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
     try:
-        parsed = json.loads(content, object_pairs_hook=refuse_repeated_keys)
-        if isinstance(parsed, dict):
-            return refuse_repeated_keys(list(flatten_metrics(parsed)))
+        mapping = json.loads(content, object_pairs_hook=refuse_repeated_keys)
+        if isinstance(mapping, dict):
+            return refuse_repeated_keys(list(flatten_metrics(mapping)))
     except UnicodeDecodeError as error:
         raise FiestaError(
             f"the metrics in {source_name} are not {error.encoding}: {error.reason}. Write UTF-8."
         ) from error
     except (ValueError, RecursionError) as error:
         raise FiestaError(f"the metrics in {source_name} are not valid JSON: {error}.") from error
-    raise FiestaError(f"the metrics in {source_name} must be a JSON object but are {shorten(parsed)}.")
+    raise FiestaError(f"the metrics in {source_name} must be a JSON object but are {shorten(mapping)}.")
 
 
 UNSCORED_METRICS_FILE = "reported.json"  # holds the metrics of a run that did not report the one asked for
@@ -169,7 +169,7 @@ class CandidateRun(Evaluator):
         """The names under which a run may report the metric. Earlier ones win."""
         return accepted_metric_names(self.metric, self.division)
 
-    def note_on_metric(self, reported: str) -> str:
+    def note_on_metric(self, reported_name: str) -> str:
         """Return what is doubtful about the name under which a run reported the metric."""
         return ""
 
@@ -203,24 +203,24 @@ class CandidateRun(Evaluator):
         with checking_unchanged(self.data, self.local_paths):
             metrics = self.make_run(request, directory)
         seconds = time.monotonic() - start
-        reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
+        run_record = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
         if not (directory / self.description_file).exists():
             self.write_description(request, directory)
-        evaluation = self.score_run(request, reported, directory)
+        evaluation = self.score_run(request, run_record, directory)
         write_outcome(evaluation, directory)
         return evaluation
 
-    def score_run(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+    def score_run(self, request: Request, run_record: Mapping[str, Any], directory: Path) -> Evaluation:
         """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
         score is missing or not a finite number."""
-        metrics = reported["metrics"]
+        metrics = run_record["metrics"]
         try:
             score = find_score(metrics, self.metric_names)
         except MetricError:  # the right name may be given later
             with atomic_replacement(directory / UNSCORED_METRICS_FILE) as temporary_path:
-                temporary_path.write_text(json.dumps(reported), encoding="utf-8")
+                temporary_path.write_text(json.dumps(run_record), encoding="utf-8")
             raise
-        return Evaluation(request, score, self.metric, **{**reported, "metrics": numeric_metrics(metrics)})
+        return Evaluation(request, score, self.metric, **{**run_record, "metrics": numeric_metrics(metrics)})
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
@@ -231,8 +231,8 @@ class CandidateRun(Evaluator):
             evaluation = read_outcome(request, directory, self.metric)
             if evaluation is not None:
                 return evaluation
-            reported = json.loads((directory / UNSCORED_METRICS_FILE).read_text(encoding="utf-8"))
-            evaluation = self.score_run(request, reported, directory)
+            run_record = json.loads((directory / UNSCORED_METRICS_FILE).read_text(encoding="utf-8"))
+            evaluation = self.score_run(request, run_record, directory)
             write_outcome(evaluation, directory)
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):

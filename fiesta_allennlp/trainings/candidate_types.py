@@ -179,8 +179,8 @@ class CandidateTypeRun(CandidateRun):
     def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
         candidate = type_of(self.config)
         assert isinstance(candidate, CandidateType)
-        returned = candidate.run(request, directory)
-        metrics = flatten_metrics(returned if isinstance(returned, Mapping) else {self.metric: returned})
+        result = candidate.run(request, directory)
+        metrics = flatten_metrics(result if isinstance(result, Mapping) else {self.metric: result})
         return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
 
 

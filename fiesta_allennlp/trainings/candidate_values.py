@@ -114,8 +114,8 @@ def parse_candidate(source: str, *, name: Optional[str] = None) -> CandidateSpec
     """Read a candidate that is typed as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
     if is_command(source):
         return CandidateSpec(Path(), explicit_name=name, command=source)
-    path, mark, values = source.partition("?")
-    if not mark or Path(source).is_file():
+    path, question_mark, values = source.partition("?")
+    if not question_mark or Path(source).is_file():
         return CandidateSpec(Path(source), explicit_name=name)
     try:
         return CandidateSpec(Path(path), parse_point(values), name)
@@ -245,11 +245,11 @@ def _split_first_value(text: str, key: str) -> Tuple[Any, str]:
         remaining = text[end:].lstrip()
         if not remaining or remaining.startswith(","):
             return value, remaining[1:]
-    plain, _, remaining = text.partition(",")
-    if not plain.strip():
+    plain_text, _, remaining = text.partition(",")
+    if not plain_text.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
-    if plain[0] not in '[{"':
-        return plain.strip(), remaining
+    if plain_text[0] not in '[{"':
+        return plain_text.strip(), remaining
     for end in [index for index, c in enumerate(text) if c == ","] + [len(text)]:
         with suppress(ConfigError):
             return read_jsonnet(text[:end], label=key), text[end + 1 :]

@@ -99,11 +99,11 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
         raise ConfigError(str(error)) from error
 
 
-def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
+def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = parse_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
-    check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=least, remedy=remedy)
+    check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for spec in specs:
@@ -176,12 +176,12 @@ def compare_with_store(
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
     `allow_removed`, a candidate of the store that is not given."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
-    removed = stored.meta.removed
+    removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
     for name, candidate in stored_candidates.items():
         if name in active:
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
-        elif name not in removed and not allow_removed:
+        elif name not in removed_names and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
                 f"{stored.directory.root}. Pass all of its candidates, {_sources_text(stored_candidates)}, and any new "
@@ -189,7 +189,9 @@ def compare_with_store(
             )
     check_no_similar_names({**stored_candidates, **active}, noun="candidate")
     joining = (
-        tuple(name for name in active if name not in stored_candidates or name in removed) if stored_candidates else ()
+        tuple(name for name in active if name not in stored_candidates or name in removed_names)
+        if stored_candidates
+        else ()
     )
     candidates = {**stored_candidates, **active}.values()
     needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
@@ -227,26 +229,28 @@ def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSna
     return snapshot
 
 
-def _sources_text(stored: Mapping[str, Candidate]) -> str:
-    text_by_name = {name: candidate.source for name, candidate in stored.items()}
+def _sources_text(stored_candidates: Mapping[str, Candidate]) -> str:
+    text_by_name = {name: candidate.source for name, candidate in stored_candidates.items()}
     return shlex.join(
         text if parse_candidate(text).name == name else f"{name}={text}" for name, text in text_by_name.items()
     )
 
 
-def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored: Candidate, root: Path) -> None:
-    difference = first_difference(stored.config, candidate.config)
+def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
+    difference = first_difference(stored_candidate.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
     with translated_store_errors(RunDirectory(root).store):
-        fingerprint = preparation_from_facts(stored.facts).pool.data
-        old_digests = convert_value(stored.facts.get("files", {}), Mapping[str, str], "files")
+        fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
+        old_digests = convert_value(stored_candidate.facts.get("files", {}), Mapping[str, str], "files")
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
-        changed = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
-        difference = f"the content of {', '.join(changed) or 'its data files'}, so new scores would not be comparable"
+        changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
+        difference = (
+            f"the content of {', '.join(changed_files) or 'its data files'}, so new scores would not be comparable"
+        )
         remedy = "Restore the original data"
     if difference is not None:
         raise ConfigError(
-            f"candidate '{candidate.name}' ({stored.source}) has changed since the selection in {root} began: "
-            f"{difference}. {remedy}; or start over in another directory or with --force."
+            f"candidate '{candidate.name}' ({stored_candidate.source}) has changed since the selection in {root} "
+            f"began: {difference}. {remedy}; or start over in another directory or with --force."
         )

@@ -90,12 +90,12 @@ def check_test_loader(config: Config) -> None:
 
 def check_direction(config: Config, metric: Metric) -> None:
     """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
-    tracked = config.get("trainer", {}).get("validation_metric")
+    tracked_metric = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
-    if opposite in (tracked if isinstance(tracked, list) else [tracked]):
-        better, end = ("higher", "lowest") if metric.minimise else ("lower", "highest")
+    if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
+        better, extreme = ("higher", "lowest") if metric.minimise else ("lower", "highest")
         raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(tracked)}, so the trainer prefers a {better} '{metric.name}', "
-            f"but --metric={metric.option_text} selects the candidate with the {end} mean. Use --metric={opposite}, or "
-            "fix 'trainer.validation_metric'."
+            f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, so the trainer prefers a {better} "
+            f"'{metric.name}', but --metric={metric.option_text} selects the candidate with the {extreme} mean. Use "
+            f"--metric={opposite}, or fix 'trainer.validation_metric'."
         )

@@ -172,8 +172,8 @@ def _stamp(file: Path) -> Tuple[int, int, int]:
 def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
     """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
     paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
-    mentioned = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
-    missing_paths = [path for path in mentioned if not Path(path).exists()]
+    mentioned_paths = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
+    missing_paths = [path for path in mentioned_paths if not Path(path).exists()]
     if not missing_paths or not re.search("not found|No such file", message):
         return None
     path = max(missing_paths, key=len)

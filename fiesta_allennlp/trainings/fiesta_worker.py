@@ -69,7 +69,7 @@ def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> 
 def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str], None]) -> None:
     from fiesta_allennlp.isolation.queue_worker import WorkerOptions, heartbeat, make_queued_runs
 
-    name, idle = Worker.here(settings.cuda_device or "").name, 60 * settings.idle
+    name, idle = Worker.current(settings.cuda_device or "").name, 60 * settings.idle
     deadline = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
     queue: Optional[RunQueue] = find_queue(root)
     while queue is not None:
@@ -108,8 +108,8 @@ def find_queue(root: Path) -> RunQueue:
     )
 
 
-def _wait_for_queue(root: Path, end: float) -> Optional[RunQueue]:
-    while time.monotonic() < end:
+def _wait_for_queue(root: Path, deadline: float) -> Optional[RunQueue]:
+    while time.monotonic() < deadline:
         with suppress(ConfigError):
             return find_queue(root)
         time.sleep(POLL_SECONDS)

@@ -41,11 +41,14 @@ class BestModelKeeper(Listener):
         """Delete all models except the best one of each of these candidates."""
         for name in history.candidates:
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
-            stored = [run for run in runs if any(path.exists() for path in self._models(run))]
-            best = max(stored, key=lambda run: self.sign * run.score, default=None)
-            missed = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            useless: List[Outcome] = [*missed, *(run for run in stored if run is not best or name not in candidates)]
-            for run in useless:
+            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
+            missed_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            runs_to_clear: List[Outcome] = [
+                *missed_runs,
+                *(run for run in runs_with_models if run is not best or name not in candidates),
+            ]
+            for run in runs_to_clear:
                 for path in self._models(run):
                     delete(path)
 
@@ -145,19 +148,21 @@ class NotifyCommand:
         if decision.stopped_by is not None and not self._is_over:
             self._is_over = True
             best = decision.best or "no candidate"
-            self._tell("decision", f"{best} after {len(history.evaluations)} runs, stopped by {decision.stopped_by}")
+            self._start_command(
+                "decision", f"{best} after {len(history.evaluations)} runs, stopped by {decision.stopped_by}"
+            )
 
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
-            self._tell("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
+            self._start_command("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:
             names = ", ".join(request.name for request in requests)
-            self._tell("waiting", f"{names}: a file or memory is unavailable; retrying later")
+            self._start_command("waiting", f"{names}: a file or memory is unavailable; retrying later")
         self._num_waiting = len(requests)
 
-    def _tell(self, event: str, message: str) -> None:
+    def _start_command(self, event: str, message: str) -> None:
         root = str(self._directory.root.resolve())
         variables = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
         try:

@@ -100,7 +100,7 @@ def untrained_labels(
     such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
     `(num_items,)`.
     """
-    untrained: List[str] = []
+    labels: List[str] = []
     item_sides = [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
     for values in fields.values():
         sides: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
@@ -113,8 +113,8 @@ def untrained_labels(
                 for label, label_sides in sides.items()
                 if (label_sides == {False} if division.is_official else len(label_sides) == 1)
             ]
-            untrained += map(str, labels_on_one_side)
-    return untrained
+            labels += map(str, labels_on_one_side)
+    return labels
 
 
 MAX_LABELS_SHOWN = 5
@@ -150,15 +150,17 @@ def note_on_copies(
     sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
     for side, content in zip(item_sides, contents, strict=True):
         sides_by_content[content].add(side)
-    copied = [index for index, content in enumerate(contents) if len(sides_by_content[content]) > 1]
-    if not copied:
+    indices_of_copies = [index for index, content in enumerate(contents) if len(sides_by_content[content]) > 1]
+    if not indices_of_copies:
         return ""
-    index = sum(not item_sides[index] for index in copied) if division.is_official else len(copied)
+    index = (
+        sum(not item_sides[index] for index in indices_of_copies) if division.is_official else len(indices_of_copies)
+    )
     where = "in the training set" if division.is_official else "that a split may put into another set"
-    end = f", or {remedy}." if remedy and not division.is_official else "."
+    ending = f", or {remedy}." if remedy and not division.is_official else "."
     return (
         f"{index} of {len(contents)} records have an exact copy {where}, so runs may be scored on records that they "
-        f"were trained on. Remove the copies{end}"
+        f"were trained on. Remove the copies{ending}"
     )
 
 
@@ -187,9 +189,9 @@ def build_pool(
         targets = target_sizes(sizes, ratios=division.ratios, set_names=division.set_names)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
-    copies = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
-    untrained = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
-    all_notes = tuple(filter(None, (*notes, copies, untrained)))
+    copies_note = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
+    untrained_note = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
+    all_notes = tuple(filter(None, (*notes, copies_note, untrained_note)))
     return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
 
 
@@ -274,9 +276,9 @@ def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Ha
     A field says something about the order if its values repeat but are not all equal. Two candidates with a digest in
     common have items with equal groups and, apart from names, equal labels at equal positions.
     """
-    grouped = encode_values(groups)
-    telling = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
-    return tuple(sorted({_digest(grouped, codes) for codes in ([], *telling)}))
+    group_codes = encode_values(groups)
+    informative_codes = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
+    return tuple(sorted({_digest(group_codes, codes) for codes in ([], *informative_codes)}))
 
 
 def label_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:

@@ -82,16 +82,16 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
 def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
-    visible, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
-    names = dict(zip(map(str, range(len(visible))), visible, strict=True))
+    visible_devices, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
+    names = dict(zip(map(str, range(len(visible_devices))), visible_devices, strict=True))
     for device in devices:
-        if is_gpu(device) and (visible_names is None or device in visible):
+        if is_gpu(device) and (visible_names is None or device in visible_devices):
             names[device] = device
         if device not in names:
             within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
             raise ConfigError(
-                f"{option_name}: no GPU '{device}' found; there are {len(visible)}{within}, numbered from 0. Correct "
-                "it, or remove the option to let AllenNLP choose."
+                f"{option_name}: no GPU '{device}' found; there are {len(visible_devices)}{within}, numbered from 0. "
+                "Correct it, or remove the option to let AllenNLP choose."
             )
     return [names[device] for device in devices]
 
@@ -164,8 +164,8 @@ def prepare_candidates(
 def _refusal_message(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
     log = directory.check_log(candidate.name)
     is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
-    where = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
-    text = missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{where}"
+    log_hint = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
+    text = missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{log_hint}"
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 
 
@@ -188,12 +188,12 @@ def resolve_metric(
     metric = settings.scored_by
     refusals: List[str] = []
     for name, preparation in preparations.items():
-        reported = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
-        if reported is not None and metric.name not in reported:
+        reported_metrics = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
+        if reported_metrics is not None and metric.name not in reported_metrics:
             refusals.append(
                 f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
-                f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, "
-                "or with --metric=-NAME if lower is better."
+                f"{', '.join(reported_metrics)}.{did_you_mean(metric.name, reported_metrics)} Choose one of these with "
+                "--metric NAME, or with --metric=-NAME if lower is better."
             )
     if refusals:
         raise ConfigError(combine_messages(refusals, noun="invalid candidates"))
@@ -203,22 +203,24 @@ def resolve_metric(
 def _choose_metric(
     candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
 ) -> str:
-    reported = [set(preparation.metrics) for preparation in preparations.values() if preparation.metrics is not None]
-    if len(reported) < len(preparations):
+    reported_metrics = [
+        set(preparation.metrics) for preparation in preparations.values() if preparation.metrics is not None
+    ]
+    if len(reported_metrics) < len(preparations):
         raise ConfigError(
             "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
             "or --metric=-NAME if lower is better."
         )
-    common = set.intersection(*reported)
-    if METRIC in common:
+    common_metrics = set.intersection(*reported_metrics)
+    if METRIC in common_metrics:
         return METRIC
-    if len(common) != 1:
+    if len(common_metrics) != 1:
         raise ConfigError(
             "--metric is missing. The metrics that all candidates report: "
-            f"{', '.join(sorted({*common, LOSS_METRIC}))}. Choose one with --metric NAME, or with --metric=-NAME if "
-            "lower is better."
+            f"{', '.join(sorted({*common_metrics, LOSS_METRIC}))}. Choose one with --metric NAME, or with "
+            "--metric=-NAME if lower is better."
         )
-    (metric,) = common
+    (metric,) = common_metrics
     check_metric_sign(metric)
     for candidate in candidates.values():
         type_of(candidate.config).check_metric(Metric(metric))

@@ -82,8 +82,10 @@ class TrainingSelection(SelectionFamily):
     def check(cls, settings: Settings, stored: StoredSelection, *, allow_removed: bool) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
-        least = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
-        candidates = build_with_packages(settings.include_package, lambda: load_candidates(settings, least=least))
+        min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
+        candidates = build_with_packages(
+            settings.include_package, lambda: load_candidates(settings, min_count=min_count)
+        )
         candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
         strategy = build_with_packages(
             settings.include_package,
@@ -103,22 +105,28 @@ class TrainingSelection(SelectionFamily):
             console.print(f"Note: {note}")
         settings, active = self.settings, self.candidate_set.active
         packages = worker_packages(settings, self.candidate_set)
-        built = build_with_packages(
+        executor = build_with_packages(
             settings.include_package, lambda: build_executor(settings, self.directory, packages=packages)
         )
-        with closing(built) as self.executor:
+        with closing(executor) as self.executor:
             check_gpus(active, self.executor)
-            ready = stored_preparations(self.candidate_set)
-            missing = {name: active[name] for name in active if name not in ready or not vectors_exist(ready[name])}
+            preparations = stored_preparations(self.candidate_set)
+            missing = {
+                name: active[name]
+                for name in active
+                if name not in preparations or not vectors_exist(preparations[name])
+            }
             if missing:
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
-                built_now = self.prepare(missing, directory, console)
-                ready.update((name, preparation.with_vectors_in(vectors)) for name, preparation in built_now.items())
-                check_same_pool({name: ready[name].pool for name in active})
-                for note in ready[next(iter(missing))].pool.notes:
+                new_preparations = self.prepare(missing, directory, console)
+                preparations.update(
+                    (name, preparation.with_vectors_in(vectors)) for name, preparation in new_preparations.items()
+                )
+                check_same_pool({name: preparations[name].pool for name in active})
+                for note in preparations[next(iter(missing))].pool.notes:
                     console.print(f"Note: {note}")
-            self.preparations = ready
-            self.settings = resolve_metric(settings, active, {name: ready[name] for name in active}, console)
+            self.preparations = preparations
+            self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
     def notes(self) -> Iterator[str]:
@@ -198,13 +206,17 @@ class TrainingSelection(SelectionFamily):
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        metric, worked = settings.scored_by, store.meta().working_seconds
-        remaining = remaining_estimator(
-            strategy, executor, seed=seed, seconds_before=worked, max_hours=settings.max_hours
+        metric, seconds_before = settings.scored_by, store.meta().working_seconds
+        describe_remaining = remaining_estimator(
+            strategy, executor, seed=seed, seconds_before=seconds_before, max_hours=settings.max_hours
         )
-        collapsed = partial(collapsed_notes, minimise=metric.minimise)
+        find_collapsed = partial(collapsed_notes, minimise=metric.minimise)
         progress = ProgressDisplay(
-            console, metric.name, title=metric.display_name, remaining=remaining, collapsed=collapsed
+            console,
+            metric.name,
+            title=metric.display_name,
+            describe_remaining=describe_remaining,
+            find_collapsed=find_collapsed,
         )
         console.print(f"Training {executor.describe()}.")
         with reporting_jobs(executor, directory, console), progress:
@@ -230,7 +242,7 @@ class TrainingSelection(SelectionFamily):
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings
         strategy = settings.strategy_params()
-        return Result.of(
+        return Result.from_decision(
             history,
             decision,
             settings.scored_by,

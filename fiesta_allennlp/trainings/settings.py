@@ -50,9 +50,9 @@ FORMAT_BY_SUFFIX = {
 }
 
 
-def _parse_option(kind: Callable[[str], Any], description: str, text: str) -> Any:
+def _parse_option(convert: Callable[[str], Any], description: str, text: str) -> Any:
     try:
-        return kind(text)
+        return convert(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be {description} but got '{text}'") from None
 
@@ -226,7 +226,7 @@ class Settings(SelectionSettings):
         super().__post_init__()
         if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
             raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
-        if self.metric is not None and not Metric.of(self.metric).name:
+        if self.metric is not None and not Metric.parse(self.metric).name:
             raise ConfigError(f"--metric must be a name, or -NAME to minimize it, but got '{self.metric}'.")
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
@@ -290,9 +290,9 @@ class Settings(SelectionSettings):
     @property
     def scored_by(self) -> Metric:
         """The metric with its direction; the default metric while `metric` is None."""
-        return Metric.of(self.metric or METRIC)
+        return Metric.parse(self.metric or METRIC)
 
 
 def executor_options() -> List[str]:
     """Return the names of the settings that belong to one executor or another."""
-    return [name for name, declared in declared_options(Settings) if declared.is_of_executor]
+    return [name for name, declaration in declared_options(Settings) if declaration.is_of_executor]

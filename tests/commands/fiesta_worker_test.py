@@ -210,7 +210,7 @@ def test_a_trial_is_made_on_this_machine_alone(in_process: Callable[[str], Call]
 
 
 def test_two_workers_never_have_one_name() -> None:
-    workers = [Worker.here("MIG-7.1/x") for _ in range(20)]
+    workers = [Worker.current("MIG-7.1/x") for _ in range(20)]
     names = {worker.name for worker in workers}
-    assert len(names) == 20 and [Worker.of(worker.name) for worker in workers] == workers
+    assert len(names) == 20 and [Worker.from_name(worker.name) for worker in workers] == workers
     assert all((worker.pid, worker.device) == (str(os.getpid()), "MIG-7-1-x") for worker in workers)

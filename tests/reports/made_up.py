@@ -35,7 +35,7 @@ def made_up(
     history, path = History(shown, tuple(done)), _path(shown, len(done))
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
-    results = [CandidateResult.of(history, decision, name) for name in shown]
+    results = [CandidateResult.from_history(history, decision, name) for name in shown]
     facts: Dict[str, Any] = {"development": "validation_macro_f1", "num_parameters": 123456}
     candidates = tuple(CandidateReport.with_scores(history, result, **facts) for result in results)
     return Report(

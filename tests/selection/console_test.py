@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.progress import ProgressDisplay
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
     file = StringIO()
     progress = ProgressDisplay(
-        Console(file=file, width=200), "accuracy", remaining=lambda history: "; about 9 more runs"
+        Console(file=file, width=200), "accuracy", describe_remaining=lambda history: "; about 9 more runs"
     )
     request = Request("able", 0, 1, 2, 3, 4)
     for number, lacking in ((1, ()), (2, ("blind", "able"))):
@@ -35,7 +35,7 @@ def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
     found = {"able": "1 of 5 runs of able lies far below"}
     collapsed: Dict[int, Dict[str, str]] = {1: {}, 2: found, 3: found}
     progress = ProgressDisplay(
-        Console(file=file, width=200), "accuracy", collapsed=lambda history: collapsed[len(history.evaluations)]
+        Console(file=file, width=200), "accuracy", find_collapsed=lambda history: collapsed[len(history.evaluations)]
     )
     outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
     for number, stopped_by in ((1, None), (2, None), (3, "confidence")):

@@ -43,13 +43,13 @@ def test_worse_depends_on_the_direction() -> None:
     )
     assert ScoreThreshold(0.0).is_missed_by(-0.1), "0 is a score like any other"
     assert not ScoreThreshold().is_missed_by(-1e99)
-    assert ScoreThreshold.of({"metric": "-loss", "min_score": 2}) == ScoreThreshold(2, minimise=True)
+    assert ScoreThreshold.from_settings({"metric": "-loss", "min_score": 2}) == ScoreThreshold(2, minimise=True)
 
 
 def test_the_mean_is_that_of_the_runs_that_work() -> None:
     judged = ScoreThreshold(0.5).apply_to(history({"t5": T5, "bert": BERT}))
     assert [(f.request.key, f.kind) for f in judged.failures] == [(("t5", 3), "score")]
-    one = CandidateResult.of(judged, Decision(best=None), "t5")
+    one = CandidateResult.from_history(judged, Decision(best=None), "t5")
     assert one.mean == pytest.approx(sum(T5[:3] + T5[4:]) / 9)
     assert (one.num_evaluations, one.failures, one.num_missed, one.missed_text) == (9, 1, 1, "1 of 10 (10%)")
 

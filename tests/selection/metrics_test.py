@@ -16,7 +16,7 @@ from fiesta_allennlp.selection.options import option_words
     ],
 )
 def test_the_sign_is_the_direction(typed: str, metric: Metric, text: str) -> None:
-    assert Metric.of(typed) == Metric.of(metric.option_text) == metric
+    assert Metric.parse(typed) == Metric.parse(metric.option_text) == metric
     assert (metric.display_name, metric.sign) == (text, -1 if typed == "-loss" else 1)
 
 

@@ -34,7 +34,7 @@ def history() -> History:
 
 
 def result(history: History, metric: str = "f1", **decision: Any) -> Result:
-    return Result.of(history, Decision(**{"best": "a", **decision}), Metric.of(metric))
+    return Result.from_decision(history, Decision(**{"best": "a", **decision}), Metric.parse(metric))
 
 
 def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
@@ -116,7 +116,7 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     probabilities = {"prob_best": {"a": 0.9, "b": 0.1}, "prob_within_margin": {"a": 0.97, "b": 0.1}}
     decision = Decision("a", 0.01, stopped_by="budget", **probabilities, lacking=("b",), expected_loss=0.1)
     facts = {"strategy": {"type": "top_two"}, "sets": ("train", "test"), "seed": "3", "directory": tmp_path}
-    made = Result.of(history, decision, Metric("loss", minimise=True), **facts)
+    made = Result.from_decision(history, decision, Metric("loss", minimise=True), **facts)
     made.write()
     assert Result.read(tmp_path) == made
     written = json.loads((tmp_path / "selection.json").read_text())

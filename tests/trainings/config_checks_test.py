@@ -20,7 +20,7 @@ BY_VALIDATION, OFFICIAL_BY_VALIDATION = (Division(scored="validation", is_offici
 def checked(config: Dict[str, Any], message: Optional[str], *, metric: str = "accuracy", **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        type_of(config).check(metric=Metric.of(metric), **{"division": OFFICIAL_RATIOS_DIVISION, **options})
+        type_of(config).check(metric=Metric.parse(metric), **{"division": OFFICIAL_RATIOS_DIVISION, **options})
 
 
 def compared(config: Dict[str, Any], message: Optional[str], division: Division = OFFICIAL_RATIOS_DIVISION) -> None:

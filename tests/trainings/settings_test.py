@@ -67,9 +67,9 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
     ],
 )
 def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, merged: Dict[str, Any]) -> None:
-    found = Settings.of(*layers)
+    found = Settings.from_layers(*layers)
     assert found == Settings(**merged)
-    assert Settings.of(json.loads(json.dumps(settings_to_json(found)))) == found
+    assert Settings.from_layers(json.loads(json.dumps(settings_to_json(found)))) == found
 
 
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -118,28 +118,38 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
 )
 def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_strategy(Settings.of(given), ["able", "blind"])
+        build_strategy(Settings.from_layers(given), ["able", "blind"])
 
 
 def test_options_become_the_strategys_config() -> None:
     paired = {"belief": {"type": "split_paired"}}
-    assert Settings.of({"confidence": 0.9}).strategy_params() == {"type": "top_two", "confidence": 0.9, **paired}
-    assert Settings.of({"budget": 20}).strategy_params() == {"type": "sequential_halving", "budget": 20, **paired}
+    assert Settings.from_layers({"confidence": 0.9}).strategy_params() == {
+        "type": "top_two",
+        "confidence": 0.9,
+        **paired,
+    }
+    assert Settings.from_layers({"budget": 20}).strategy_params() == {
+        "type": "sequential_halving",
+        "budget": 20,
+        **paired,
+    }
     named = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
     assert (
-        Settings.of({"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}).strategy_params()
+        Settings.from_layers(
+            {"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}
+        ).strategy_params()
         == named
     )
-    assert Settings.of({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
+    assert Settings.from_layers({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
 
 
 def test_what_decides_the_scores_must_not_change() -> None:
     """An option that is newer than the selection had its default there."""
     before = {"metric": "accuracy", "split_ratios": [0.64, 0.16, 0.2]}
-    old = {name: value for name, value in settings_to_json(Settings.of(before)).items() if name != "group_by"}
-    assert changed_options(old, Settings.of(before, {"workers": 8, "confidence": 0.99})) == []
+    old = {name: value for name, value in settings_to_json(Settings.from_layers(before)).items() if name != "group_by"}
+    assert changed_options(old, Settings.from_layers(before, {"workers": 8, "confidence": 0.99})) == []
     changes = {"metric": "f1", "split_ratios": (0.6, 0.2, 0.2), "group_by": "id"}
-    assert changed_options(old, Settings.of(before, changes)) == [
+    assert changed_options(old, Settings.from_layers(before, changes)) == [
         '--metric was "accuracy" and is now "f1"',
         "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]",
         '--group-by was null and is now "id"',
@@ -149,20 +159,22 @@ def test_what_decides_the_scores_must_not_change() -> None:
 def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
     flags = {"ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
     expected = {"type": "ray", **flags}
-    assert Settings.of({"executor": "ray", **flags}).executor_params() == expected
+    assert Settings.from_layers({"executor": "ray", **flags}).executor_params() == expected
     json_text = '{"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25}'
-    assert Settings.of({"executor": json_text, "ship_data": True}).executor_params() == expected
+    assert Settings.from_layers({"executor": json_text, "ship_data": True}).executor_params() == expected
     devices = {"type": "processes", "cuda_devices": ["0", "1"]}
-    assert Settings.of({"cuda_devices": "0, 1"}).executor_params() == devices
-    assert Settings.of({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
-    shared = Settings.of({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
+    assert Settings.from_layers({"cuda_devices": "0, 1"}).executor_params() == devices
+    assert (
+        Settings.from_layers({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
+    )
+    shared = Settings.from_layers({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
     assert shared == {"type": "processes", "cuda_devices": ["0", "1", "0", "1"]}
     for wrong, message in (
         ({"executor": json_text, "ray_address": "auto"}, "--ray-address auto contradicts"),
         ({"runs_per_gpu": 1}, "--runs-per-gpu needs --cuda-devices"),
     ):
         with pytest.raises(ConfigError, match=message):
-            Settings.of(wrong).executor_params()
+            Settings.from_layers(wrong).executor_params()
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
@@ -188,7 +200,7 @@ def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: D
         with suppress(ValueError):  # JSON has no such number
             path.write_text(json.dumps(values, allow_nan=False))
         with suppress(ConfigError):  # any other error would be a traceback
-            Settings.of(settings_from_file(path, Settings)).strategy_params()
+            Settings.from_layers(settings_from_file(path, Settings)).strategy_params()
 
 
 @pytest.mark.parametrize("record", [Settings, ReplaySettings])
@@ -205,11 +217,13 @@ def test_options_are_typed_and_typed_again() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
     typed = ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
-    settings = Settings.of(typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings))
+    settings = Settings.from_layers(
+        typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings)
+    )
     assert settings.split_ratios == (0.64, 0.16, 0.2)
     expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
     assert settings.executor_params() == expected
-    assert Settings.of(settings_to_json(settings)).executor_params() == expected
+    assert Settings.from_layers(settings_to_json(settings)).executor_params() == expected
     assert typed_options(parser.parse_args(["--entropy", "5"]), Settings) == {"seed": 5}
     again = command_words(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
@@ -282,7 +296,8 @@ def test_devices_count_within_those_that_are_visible(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
     with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.' found"):
         assert (
-            build_executor(Settings.of({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == given
+            build_executor(Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices
+            == given
         )
 
 
@@ -308,9 +323,9 @@ def test_devices_have_names(
     if listed is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
     with nullcontext() if is_there else pytest.raises(ConfigError, match="no GPU"):
-        assert build_executor(Settings.of({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices == [
-            typed
-        ]
+        assert build_executor(
+            Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=()
+        )._devices == [typed]
 
 
 @pytest.mark.parametrize(
@@ -327,4 +342,4 @@ def test_devices_have_names(
 )
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_executor(Settings.of(given), RunDirectory(tmp_path), packages=())
+        build_executor(Settings.from_layers(given), RunDirectory(tmp_path), packages=())

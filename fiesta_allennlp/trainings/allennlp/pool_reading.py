@@ -29,25 +29,27 @@ MATCH_ADVICE = (
 )
 
 
-def check_readers_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
+def check_readers_match(
+    training_identities: Sequence[Identity], validation_identities: Sequence[Identity], group_by: Optional[str]
+) -> None:
     """Refuse two readers whose instances a random split cannot match with each other.
 
     With a group key, the validation reader must yield every group that the training reader yields, with a label in
     common. The training reader may skip groups, and skip or add instances of a group. Without a key, both readers must
     yield the same number of instances with the same labels.
     """
-    if training == evaluated:
+    if training_identities == validation_identities:
         return
-    if not training:
+    if not training_identities:
         raise ConfigError("'dataset_reader' reads no instances, so no run could learn.")
-    if group_by is None and len(training) != len(evaluated):
+    if group_by is None and len(training_identities) != len(validation_identities):
         raise ConfigError(
-            f"'dataset_reader' reads {len(training)} instances and 'validation_dataset_reader' reads {len(evaluated)}, "
-            f"so a random split cannot match them. {MATCH_ADVICE}"
+            f"'dataset_reader' reads {len(training_identities)} instances and 'validation_dataset_reader' reads "
+            f"{len(validation_identities)}, so a random split cannot match them. {MATCH_ADVICE}"
         )
     key = "instance" if group_by is None else group_by
-    evaluated_labels = _labels_by_group(evaluated)
-    for group, labels in _labels_by_group(training).items():
+    evaluated_labels = _labels_by_group(validation_identities)
+    for group, labels in _labels_by_group(training_identities).items():
         their_labels = evaluated_labels.get(group)
         if their_labels is None:
             raise ConfigError(
@@ -56,8 +58,9 @@ def check_readers_match(training: Sequence[Identity], evaluated: Sequence[Identi
             )
         if labels != their_labels if group_by is None else labels and their_labels and labels.isdisjoint(their_labels):
             raise ConfigError(
-                f"{key} = {group!r} has the label {_text(labels)} in 'dataset_reader' but {_text(their_labels)} in "
-                f"'validation_dataset_reader', so a random split cannot match them. {MATCH_ADVICE}"
+                f"{key} = {group!r} has the label {_labels_text(labels)} in 'dataset_reader' but "
+                f"{_labels_text(their_labels)} in 'validation_dataset_reader', so a random split cannot match them. "
+                f"{MATCH_ADVICE}"
             )
 
 
@@ -68,13 +71,19 @@ def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple
     return by_group
 
 
-def _text(labels: Set[Tuple[Any, ...]]) -> str:
+def _labels_text(labels: Set[Tuple[Any, ...]]) -> str:
     return " or ".join(sorted(", ".join(map(repr, values)) for values in labels)) or "none"
 
 
-def check_same_fields(by_part: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
+def check_same_fields(
+    instances_by_set: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str
+) -> None:
     """Refuse instances with different fields: splits mix them, and no batch can hold both."""
-    numbered = [(part, number, item) for part, instances in by_part.items() for number, item in enumerate(instances, 1)]
+    numbered = [
+        (set_name, number, item)
+        for set_name, instances in instances_by_set.items()
+        for number, item in enumerate(instances, 1)
+    ]
     for entry in numbered[1:]:
         for has, lacks in ((numbered[0], entry), (entry, numbered[0])):
             missing = sorted(set(has[2].fields) - set(lacks[2].fields))
@@ -91,22 +100,29 @@ MAX_UNLAZY_INSTANCES = 10_000  # by a reader that is no generator and always rea
 
 
 def check_reader_is_deterministic(
-    reader: DatasetReader, paths: Mapping[str, Any], by_part: Dict[str, List[Instance]], *, key: str = "dataset_reader"
+    reader: DatasetReader,
+    paths: Mapping[str, Any],
+    instances_by_set: Dict[str, List[Instance]],
+    *,
+    key: str = "dataset_reader",
 ) -> None:
     """Read the first instances again with a fresh reader, and refuse other labels and spans, or other texts without
     them. A reader that only varies its texts, as for augmentation, passes. `reader` must be new, so that its own random
     generator starts as before."""
-    if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MAX_UNLAZY_INSTANCES:
+    if (
+        not inspect.isgeneratorfunction(reader._read)
+        and sum(map(len, instances_by_set.values())) > MAX_UNLAZY_INSTANCES
+    ):
         return
     num_left = MAX_REREAD_INSTANCES
-    for part in (part for part in SET_NAMES if part in by_part):
-        instances = by_part[part][:num_left]
-        most = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
-        reread = list(itertools.islice(reader._read(paths[part]), most))
+    for set_name in (set_name for set_name in SET_NAMES if set_name in instances_by_set):
+        instances = instances_by_set[set_name][:num_left]
+        max_instances = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
+        reread = list(itertools.islice(reader._read(paths[set_name]), max_instances))
         for number, (first, second) in enumerate(itertools.zip_longest(instances, reread), start=1):
             if first is None or second is None or _labels_or_texts(first) != _labels_or_texts(second):
                 raise ConfigError(
-                    f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[part]} "
+                    f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[set_name]} "
                     "differs when read again, so every run would be tested on different data. Fix the reader, or use "
                     "a generator with a fixed seed, such as random.Random(0)."
                 )
@@ -147,13 +163,16 @@ def split_by_task(
     """Return the reader of each task with its data paths by part, or any other reader with its paths."""
     if not isinstance(reader, MultiTaskDatasetReader):
         return [(reader, dict(paths))]
-    for part, path in paths.items():
+    for set_name, path in paths.items():
         if not isinstance(path, Mapping) or set(path) != set(reader.readers):
             raise ConfigError(
-                f"'{part}_data_path' must be an object with a path for each task of '{key}', "
+                f"'{set_name}_data_path' must be an object with a path for each task of '{key}', "
                 f"{', '.join(reader.readers)}, but is {json.dumps(path)}."
             )
-    return [(shim.inner, {part: path[task] for part, path in paths.items()}) for task, shim in reader.readers.items()]
+    return [
+        (shim.inner, {set_name: path[task] for set_name, path in paths.items()})
+        for task, shim in reader.readers.items()
+    ]
 
 
 def first_batches(loader: DataLoader) -> Iterator[Any]:
@@ -187,12 +206,12 @@ def read_pool(
     key = None
     if division.is_official:
         first, last = next(iter(readers)), next(reversed(readers))
-        evaluated = {part: path for part, path in paths.items() if part != "train"}
-        trained = split_by_task(first, readers[first], {"train": paths["train"]})
-        views = [_PoolView(trained + split_by_task(last, readers[last], evaluated))]
-        for part, size in views[0].sizes.items():
+        evaluated_paths = {set_name: path for set_name, path in paths.items() if set_name != "train"}
+        training_sources = split_by_task(first, readers[first], {"train": paths["train"]})
+        views = [_PoolView(training_sources + split_by_task(last, readers[last], evaluated_paths))]
+        for set_name, size in views[0].sizes.items():
             if not size:
-                raise DataError(f"'{part}_data_path': {paths[part]} contains no instances.")
+                raise DataError(f"'{set_name}_data_path': {paths[set_name]} contains no instances.")
     else:
         key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
         views = [_random_view(config, name, reader, paths, key) for name, reader in readers.items()]
@@ -237,8 +256,8 @@ def _random_view(
         )
     view = _PoolView([(reader, paths)])
     if config.get("data_loader", {}).get("batch_size") != 1:
-        check_same_fields(view.by_part, paths, key=key)
-    check_reader_is_deterministic(_build_reader(config, key), paths, view.by_part, key=key)
+        check_same_fields(view.instances_by_set, paths, key=key)
+    check_reader_is_deterministic(_build_reader(config, key), paths, view.instances_by_set, key=key)
     try:
         view.groups = groups_of(view.pool, group_by)
     except DataError as error:
@@ -251,16 +270,16 @@ class _PoolView:
     `groups` are set."""
 
     def __init__(self, sources: List[Tuple[DatasetReader, Dict[str, Any]]]) -> None:
-        self.by_part: DefaultDict[str, List[Instance]] = defaultdict(list)
+        self.instances_by_set: DefaultDict[str, List[Instance]] = defaultdict(list)
         counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
         for reader, paths in sources:
-            for part, instances in read_official_sets(reader, paths).items():
-                self.by_part[part] += instances
+            for set_name, instances in read_official_sets(reader, paths).items():
+                self.instances_by_set[set_name] += instances
                 for instance in instances:
                     reader.apply_token_indexers(instance)
                     instance.count_vocab_items(counter)
-        self.pool = list(itertools.chain.from_iterable(self.by_part.values()))
-        self.sizes = {part: len(instances) for part, instances in self.by_part.items()}
+        self.pool = list(itertools.chain.from_iterable(self.instances_by_set.values()))
+        self.sizes = {set_name: len(instances) for set_name, instances in self.instances_by_set.items()}
         self.groups: List[Hashable] = list(range(len(self.pool)))
         self.counts = {namespace: dict(words) for namespace, words in counter.items()}
 

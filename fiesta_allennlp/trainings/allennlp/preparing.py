@@ -53,24 +53,24 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
 
 def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     num_rows = 0
-    lines: List[str] = []
+    matching_rows: List[str] = []
     try:
         with EmbeddingsTextFile(uri) as rows:
             for row in rows:
                 num_rows += 1
                 if row.split(" ", 1)[0] in words:
-                    lines.append(row if row.endswith("\n") else row + "\n")
+                    matching_rows.append(row if row.endswith("\n") else row + "\n")
     except StopIteration:
         raise DataError(f"{uri}: the file of word vectors is empty.") from None
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
-    if not lines:
+    if not matching_rows:
         raise DataError(
             f"{uri}: none of its {num_rows} rows matches a word of the data. Check that each line contains a word and "
             "its numbers, and that the words have the same case as the data."
         )
-    with atomic_replacement(target) as part:
-        part.write_text("".join(lines), encoding="utf-8", newline="\n")
+    with atomic_replacement(target) as temporary_path:
+        temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
@@ -110,15 +110,15 @@ def prepare_candidate(
     vectors, coverage = {}, {}
     for holder, key in vector_references(config):
         uri = holder[key]
-        filtered = filtered_vectors(uri, pool.words, vectors_directory)
-        rows = filtered.read_text(encoding="utf-8").splitlines()
+        vectors_file = filtered_vectors(uri, pool.words, vectors_directory)
+        rows = vectors_file.read_text(encoding="utf-8").splitlines()
         width = width_of(rows)
         if holder.get("embedding_dim", width) != width:  # of which AllenNLP would skip every row
             raise ConfigError(
                 f"'embedding_dim' is {holder['embedding_dim']} but the rows of {uri} have {width} numbers. Set it to "
                 f"{width}, or use a different file."
             )
-        vectors[uri] = str(filtered.resolve())
+        vectors[uri] = str(vectors_file.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
     num_parameters, metrics = build_and_try(config, pool, vectors, division)

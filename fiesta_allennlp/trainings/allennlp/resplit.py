@@ -63,36 +63,38 @@ class ResplitReader(DatasetReader):
             raise ConfigurationError("resplit: 'split_reader' needs 'group_by'.")
         self._reader = reader
         self._split_reader = split_reader
-        self._paths = {part: path for part, path in paths.items() if path is not None}
+        self._paths = {set_name: path for set_name, path in paths.items() if path is not None}
         self._split_seed = split_seed
         self._group_by = group_by
-        self._parts: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
+        self._set_names: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
         self._ratios = tuple(ratios or ())
         if self._ratios:
-            check_ratios(self._ratios, self._parts)
+            check_ratios(self._ratios, self._set_names)
         self._sets: Optional[Dict[str, List[Instance]]] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
-        if file_path not in self._parts:
-            raise ConfigurationError(f"resplit: data paths must be one of {self._parts} but got '{file_path}'.")
+        if file_path not in self._set_names:
+            raise ConfigurationError(f"resplit: data paths must be one of {self._set_names} but got '{file_path}'.")
         if self._sets is None:
             self._sets = self._draw_sets()
         yield from self._sets[file_path]
 
     def _draw_sets(self) -> Dict[str, List[Instance]]:
-        by_part = read_official_sets(self._reader, self._paths)
-        split_by = by_part if self._split_reader is None else read_official_sets(self._split_reader, self._paths)
-        sizes = {part: len(instances) for part, instances in split_by.items()}
-        targets = target_sizes(sizes, ratios=self._ratios, set_names=self._parts)
-        groups = groups_of(list(itertools.chain.from_iterable(split_by.values())), self._group_by)
+        instances_by_set = read_official_sets(self._reader, self._paths)
+        split_instances = (
+            instances_by_set if self._split_reader is None else read_official_sets(self._split_reader, self._paths)
+        )
+        sizes = {set_name: len(instances) for set_name, instances in split_instances.items()}
+        targets = target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
+        groups = groups_of(list(itertools.chain.from_iterable(split_instances.values())), self._group_by)
         split = split_pool(groups, targets, seed=self._split_seed)
-        part_by_group = {groups[index]: part for part in self._parts for index in split.indices_of(part)}
-        pool = list(itertools.chain.from_iterable(by_part.values()))
-        sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
+        set_by_group = {groups[index]: set_name for set_name in self._set_names for index in split.indices_of(set_name)}
+        pool = list(itertools.chain.from_iterable(instances_by_set.values()))
+        sets: Dict[str, List[Instance]] = {set_name: [] for set_name in self._set_names}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
-            if group not in part_by_group:
+            if group not in set_by_group:
                 raise DataError(f"resplit: 'split_reader' yields no instances with {self._group_by} = {group!r}.")
-            sets[part_by_group[group]].append(instance)
+            sets[set_by_group[group]].append(instance)
         if not sets["train"]:
             raise DataError("resplit: the reader yields no instances for the training set of this split.")
         return sets
@@ -114,7 +116,9 @@ def read_official_sets(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {part: _read_instances(reader, paths[part]) for part in SET_NAMES if paths.get(part) is not None}
+    return {
+        set_name: _read_instances(reader, paths[set_name]) for set_name in SET_NAMES if paths.get(set_name) is not None
+    }
 
 
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:

@@ -48,8 +48,10 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
     """Return the division for a program: one that names neither {validation} nor a file of it has no validation set,
     unless ratios give it one."""
     data = config.get("data")
-    needs_none = data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
-    if needs_none and division.scored == "test" and not division.ratios:
+    lacks_validation = (
+        data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
+    )
+    if lacks_validation and division.scored == "test" and not division.ratios:
         return replace(division, has_validation=False)
     return division
 
@@ -72,10 +74,10 @@ def check_keys(config: Mapping[str, Any]) -> None:
         return
     _check_type("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
     _check_names(data, DATA_KEYS, "'data' of a program")
-    for part in SET_NAMES:
-        path = data.get(part)
+    for set_name in SET_NAMES:
+        path = data.get(set_name)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
-        _check_type(f"data.{part}", path, is_file, "the path to a single file")
+        _check_type(f"data.{set_name}", path, is_file, "the path to a single file")
     data_format = data.get("format")
     hint = did_you_mean(str(data_format), FORMATS)
     _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
@@ -95,7 +97,7 @@ def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str =
 
 
 def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) and "\0" not in part for part in value)
+    return isinstance(value, list) and all(isinstance(item, str) and "\0" not in item for item in value)
 
 
 # Placeholders.
@@ -103,7 +105,7 @@ def _is_list_of_texts(value: Any) -> bool:
 
 def _placeholder_texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     """Yield the texts of a config that may have placeholders, by key."""
-    yield from ((f"command.{number}", part) for number, part in enumerate(config["command"]))
+    yield from ((f"command.{number}", word) for number, word in enumerate(config["command"]))
     yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
     yield "metrics", config.get("metrics", "")
 
@@ -121,18 +123,18 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
 
 def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
     """Return the program and its arguments. A plain `python` is this interpreter."""
-    first, *arguments = config["command"]
-    return [fill_placeholders(part, values) for part in ("{python}" if first == PYTHON else first, *arguments)]
+    program, *arguments = config["command"]
+    return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
     """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
     data = config.get("data") or {}
-    sets = {part: data.get(part, "") for part in SET_NAMES}
+    sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
     if data and not division.is_official:
         sets = {
-            part: f"{directory}/{DATA_DIRECTORY}/{set_file_name(part, data['train'], FORMATS[data['format']])}"
-            for part in SET_NAMES
+            set_name: f"{directory}/{DATA_DIRECTORY}/{set_file_name(set_name, data['train'], FORMATS[data['format']])}"
+            for set_name in SET_NAMES
         }
     return shlex.join(
         fill_command(config, {**sets, "directory": f"{directory}/{OUTPUT_DIRECTORY}", "seed": "1", "split_seed": "2"})
@@ -166,7 +168,7 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
 
 
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
-    missing = [part for part in division.set_names if part not in placeholders]
+    missing = [set_name for set_name in division.set_names if set_name not in placeholders]
     if missing:
         remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
         if division.scored == "validation" and "test" in placeholders:
@@ -175,20 +177,22 @@ def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
             share = "its share from --split-ratios" if division.ratios else "'data.validation'"
             remedy = f"to run without a validation set, remove {share}"
         raise ConfigError(
-            f"'command' does not use {', '.join(f'{{{part}}}' for part in missing)}, so the program would not read "
-            f"all of its data. Add the missing placeholders; or, {remedy}."
+            f"'command' does not use {', '.join(f'{{{set_name}}}' for set_name in missing)}, so the program would not "
+            f"read all of its data. Add the missing placeholders; or, {remedy}."
         )
-    for part in SET_NAMES:
-        if part in placeholders and part not in division.set_names:
-            why = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
-            raise ConfigError(f"'command' uses {{{part}}}, but with {why} there is no {part} set. Remove it.")
+    for set_name in SET_NAMES:
+        if set_name in placeholders and set_name not in division.set_names:
+            reason = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
+            raise ConfigError(
+                f"'command' uses {{{set_name}}}, but with {reason} there is no {set_name} set. Remove it."
+            )
 
 
 def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
-    for part in SET_NAMES:
-        if part in placeholders:
+    for set_name in SET_NAMES:
+        if set_name in placeholders:
             raise ConfigError(
-                f"'command' uses {{{part}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
+                f"'command' uses {{{set_name}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
                 'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     check_no_split_options(group_by, division)
@@ -220,7 +224,7 @@ def _check_command_exists(command: Sequence[str]) -> None:
             f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. Correct it, "
             "use its full path, or make it executable with chmod +x."
         )
-    script = next((part for part in command[1:] if not part.startswith("-")), "")
+    script = next((word for word in command[1:] if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not Path(script).is_file():
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
@@ -236,4 +240,4 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
 
 def code_of(config: Mapping[str, Any]) -> List[str]:
     """Return the files that a command names, such as its script, as they are typed."""
-    return [part for part in config["command"] if not PLACEHOLDER_PATTERN.search(part) and Path(part).is_file()]
+    return [word for word in config["command"] if not PLACEHOLDER_PATTERN.search(word) and Path(word).is_file()]

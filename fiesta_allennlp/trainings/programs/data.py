@@ -100,7 +100,7 @@ class LinesFormat(DataFormat):
         self._fields_of = fields_of
 
     def read(self, content: bytes, path: str) -> DataFile:
-        lines = [line for line in _lines_of(content) if not _is_blank(line)]
+        lines = [line for line in _split_lines(content) if not _is_blank(line)]
         return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
 
     def find_doubts(self, file: DataFile) -> Iterator[str]:
@@ -150,9 +150,9 @@ class TableFormat(DataFormat):
         lines: List[Record] = []
 
         def texts() -> Iterator[str]:
-            for line in _lines_of(content):
+            for line in _split_lines(content):
                 lines.append(line)
-                yield _decoded(line, path)
+                yield _decode_line(line, path)
 
         csv.field_size_limit(sys.maxsize)
         quoting: Any = csv.QUOTE_MINIMAL if self._quotes else csv.QUOTE_NONE
@@ -175,7 +175,7 @@ class ConllFormat(DataFormat):
     def read(self, content: bytes, path: str) -> DataFile:
         records: List[Record] = []
         document, opening = "", b""
-        for is_break, block in groupby(_lines_of(content), key=_is_break):
+        for is_break, block in groupby(_split_lines(content), key=_is_separator):
             lines = list(block)
             if not is_break:
                 columns = zip(*(line.text.split() for line in lines), strict=False)  # those that every word has
@@ -214,9 +214,9 @@ class ConllFormat(DataFormat):
         return b"\n".join(pieces)
 
 
-def set_file_name(part: str, path: str, data_format: DataFormat) -> str:
+def set_file_name(set_name: str, path: str, data_format: DataFormat) -> str:
     """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
-    return f"{part}{Path(path).suffix or data_format.suffix}"
+    return f"{set_name}{Path(path).suffix or data_format.suffix}"
 
 
 def read_file(path: str, data_format: DataFormat) -> DataFile:
@@ -229,7 +229,7 @@ def read_file(path: str, data_format: DataFormat) -> DataFile:
     return file
 
 
-def _lines_of(content: bytes) -> Iterator[Record]:
+def _split_lines(content: bytes) -> Iterator[Record]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
         yield Record(line + b"\n", number)
@@ -244,7 +244,7 @@ def _is_blank(line: Record) -> bool:
     return not line.text.decode("utf-8", "replace").strip()
 
 
-def _is_break(line: Record) -> bool:
+def _is_separator(line: Record) -> bool:
     return line.text.startswith(DOCUMENT_START) or _is_blank(line)
 
 
@@ -256,10 +256,10 @@ MIN_BLOCKS = 3  # of several lines: fewer empty lines may be an accident
 def is_in_blocks(path: str) -> bool:
     """Return whether a file begins like CoNLL: with a document, or with blocks of lines of equally many columns."""
     with suppress(OSError), open(path, "rb") as file:
-        lines = list(_lines_of(file.read(MAX_BYTES_INSPECTED)))
+        lines = list(_split_lines(file.read(MAX_BYTES_INSPECTED)))
         if any(line.text.startswith(DOCUMENT_START) for line in lines):
             return True
-        blocks = [list(block) for is_break, block in groupby(lines, key=_is_break) if not is_break]
+        blocks = [list(block) for is_break, block in groupby(lines, key=_is_separator) if not is_break]
         separator = b"," if path.endswith(".csv") else None
         columns = Counter(len(line.text.split(separator)) for block in blocks for line in block)
         (width, number), *_ = columns.most_common(1) or [(0, 0)]
@@ -286,15 +286,15 @@ OBJECTS_ADVICE = "Write one object, with distinct keys, in each line."
 
 def _json_fields(record: Record, path: str) -> Dict[str, Hashable]:
     try:
-        parsed = json.loads(_decoded(record, path), object_pairs_hook=refuse_repeated_keys)
+        record_object = json.loads(_decode_line(record, path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS_ADVICE}") from error
-    if not isinstance(parsed, dict):
-        kind = type(parsed).__name__
+    if not isinstance(record_object, dict):
+        kind = type(record_object).__name__
         raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS_ADVICE}")
     return {
         name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
-        for name, value in parsed.items()
+        for name, value in record_object.items()
     }
 
 
@@ -303,7 +303,7 @@ def _edge_words(record: Record, path: str) -> Dict[str, Hashable]:
     return {"first word": words[0], "last word": words[-1]}
 
 
-def _decoded(line: Record, path: str) -> str:
+def _decode_line(line: Record, path: str) -> str:
     try:
         return line.text.decode("utf-8")
     except UnicodeDecodeError as error:

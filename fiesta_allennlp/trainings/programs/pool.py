@@ -56,7 +56,7 @@ class ProgramData:
 
     @property
     def sizes(self) -> Dict[str, int]:
-        return {part: len(file.records) for part, file in self.files.items()}
+        return {set_name: len(file.records) for set_name, file in self.files.items()}
 
     def groups(self) -> List[Hashable]:
         """Return the group of each record, or its position without groups. Shape: `(num_records,)`."""
@@ -75,13 +75,13 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     """Read the files of a program at `paths`, by part; `data` is the entry of its config. Raise a `DataError` if a file
     is wrong, or its columns differ from those of the first file."""
     data_format = FORMATS[data["format"]]
-    files = {part: read_file(paths[part], data_format) for part in SET_NAMES if part in paths}
-    first, *further = files.values()
+    files = {set_name: read_file(paths[set_name], data_format) for set_name in SET_NAMES if set_name in paths}
+    first_file, *further = files.values()
     for file in further:
-        if file.head.strip() != first.head.strip():
+        if file.head.strip() != first_file.head.strip():
             raise DataError(
-                f"{file.path}: the header differs from {first.path}. Both must begin with a line that names the same "
-                "columns in the same order."
+                f"{file.path}: the header differs from {first_file.path}. Both must begin with a line that names the "
+                "same columns in the same order."
             )
     return ProgramData(files, data_format, group_by)
 
@@ -121,22 +121,22 @@ def write_sets(
     records at even distances until that number is left in all sets together."""
     sets = _cut_sets(data, split_seed, division)
     share = min(1.0, (max_records or math.inf) / sum(map(len, sets.values())))
-    first = next(iter(data.files.values()))
+    first_file = next(iter(data.files.values()))
     directory.mkdir(parents=True)
     path_by_set: Dict[str, Path] = {}
-    for part, records in sets.items():
+    for set_name, records in sets.items():
         number = max(1, round(share * len(records)))
-        chosen = [records[index * len(records) // number] for index in range(number)]
-        path_by_set[part] = directory / set_file_name(part, first.path, data.format)
-        path_by_set[part].write_bytes(
-            data.format.format_records(first.head, chosen, by_document=data.group_by is not None)
+        chosen_records = [records[index * len(records) // number] for index in range(number)]
+        path_by_set[set_name] = directory / set_file_name(set_name, first_file.path, data.format)
+        path_by_set[set_name].write_bytes(
+            data.format.format_records(first_file.head, chosen_records, by_document=data.group_by is not None)
         )
     return path_by_set
 
 
 def _cut_sets(data: ProgramData, split_seed: int, division: Division) -> Dict[str, List[Record]]:
     if division.is_official:
-        return {part: list(file.records) for part, file in data.files.items()}
+        return {set_name: list(file.records) for set_name, file in data.files.items()}
     targets = target_sizes(data.sizes, ratios=division.ratios, set_names=division.set_names)
     split, records = split_pool(data.groups(), targets, seed=split_seed), data.records
-    return {part: [records[index] for index in split.indices_of(part)] for part in division.set_names}
+    return {set_name: [records[index] for index in split.indices_of(set_name)] for set_name in division.set_names}

@@ -17,19 +17,19 @@ from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.candidate_types import type_of
 
 
-def repeat_program(description: Path, directory: Path) -> Evaluation:
+def repeat_program(description_file: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
-    record = json.loads(description.read_text(encoding="utf-8"))
-    run, request = record["run"], Request(**record["run"]["seeds"])
+    description = json.loads(description_file.read_text(encoding="utf-8"))
+    run, request = description["run"], Request(**description["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
-    shared = {"metric": record["metric"], "group_by": run["group_by"], "division": Division(**division)}
+    options = {"metric": description["metric"], "group_by": run["group_by"], "division": Division(**division)}
     candidate = type_of(run["config"])
     directory = directory.absolute()
     directory.mkdir(parents=True)
-    if Path(record["working_directory"]).is_dir():
-        os.chdir(record["working_directory"])
-    candidate_run = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **shared)
-    return replace(candidate_run, config=run["config"], working_directory=record["working_directory"]).evaluate(
+    if Path(description["working_directory"]).is_dir():
+        os.chdir(description["working_directory"])
+    candidate_run = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **options)
+    return replace(candidate_run, config=run["config"], working_directory=description["working_directory"]).evaluate(
         request, directory
     )
 

@@ -58,14 +58,14 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     except OSError as error:
         raise ProgramError(f"the program {command[0]} cannot be started: {error.strerror or error}.") from error
     assert process.stdout is not None and process.stderr is not None
-    copiers = [_OutputCopier(process.stdout, to=1), _OutputCopier(process.stderr, to=2)]
+    copiers = [_OutputCopier(process.stdout, target_descriptor=1), _OutputCopier(process.stderr, target_descriptor=2)]
     for copier in copiers:
         copier.start()
     status = process.wait()
     end_below(os.getpid())
     for copier in copiers:
         copier.join(OUTPUT_TIMEOUT_SECONDS)
-    stdout, stderr = (copier.end() for copier in copiers)
+    stdout, stderr = (copier.output_end() for copier in copiers)
     if status != 0:
         raise _program_error(status, last_lines(stderr) or last_lines(stdout))
     return stdout
@@ -74,41 +74,41 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
 class _OutputCopier(threading.Thread):
     """Writes what a program writes to a file descriptor of this process, and keeps the end of it."""
 
-    def __init__(self, stream: IO[bytes], *, to: int) -> None:
+    def __init__(self, stream: IO[bytes], *, target_descriptor: int) -> None:
         super().__init__(daemon=True)
-        self._stream, self._to = stream, to
+        self._stream, self._target_descriptor = stream, target_descriptor
         self._tail = bytearray()
-        self._start = ""  # the text that takes the place of a beginning that was not kept
-        self._failed: Optional[OSError] = None
+        self._prefix = ""  # the text that takes the place of a beginning that was not kept
+        self._write_error: Optional[OSError] = None
 
     def run(self) -> None:
         while chunk := os.read(self._stream.fileno(), CHUNK_BYTES):
             self._tail += chunk
             if len(self._tail) > 2 * MAX_BYTES_KEPT:
                 del self._tail[:-MAX_BYTES_KEPT]
-                self._start = "... "
+                self._prefix = "... "
             try:
-                while chunk and self._failed is None:
-                    chunk = chunk[os.write(self._to, chunk) :]
+                while chunk and self._write_error is None:
+                    chunk = chunk[os.write(self._target_descriptor, chunk) :]
             except OSError as error:  # read on, because the program would wait forever
-                self._failed = error
+                self._write_error = error
 
-    def end(self) -> str:
+    def output_end(self) -> str:
         """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
-        if self._failed is not None:
-            raise self._failed
-        return self._start + self._tail.decode("utf-8", "replace").rstrip()
+        if self._write_error is not None:
+            raise self._write_error
+        return self._prefix + self._tail.decode("utf-8", "replace").rstrip()
 
 
 def _program_error(status: int, output: str) -> Exception:
-    end = f". Last output: {output}" if output else " and printed nothing."
+    ending = f". Last output: {output}" if output else " and printed nothing."
     number = -status if status < 0 else status - SHELL_STATUS_OFFSET
     if number not in signal.valid_signals():
-        return ProgramError(f"the program exited with status {status}{end}")
-    why = ", often for lack of memory" if number == signal.SIGKILL else ""
+        return ProgramError(f"the program exited with status {status}{ending}")
+    cause = ", often for lack of memory" if number == signal.SIGKILL else ""
     shell = f"; its shell exited with status {status}" if status > 0 else ""
     return ProgramKilledError(
-        f"the program was killed by signal {number} ({signal.strsignal(number)}{why}){shell}{end}"
+        f"the program was killed by signal {number} ({signal.strsignal(number)}{cause}){shell}{ending}"
     )
 
 
@@ -141,21 +141,23 @@ class ProgramRun(CandidateRun):
         output.mkdir()
         config = replace_paths(self.config, self.local_paths)
         try:
-            values = {
-                **self._sets(config, request, directory / DATA_DIRECTORY),
+            placeholder_values = {
+                **self._set_paths(config, request, directory / DATA_DIRECTORY),
                 "seed": str(request.random_seed),
                 "split_seed": str(request.split_seed),
                 "directory": str(output),
             }
-            metrics = _read_metrics(config, self._run(config, request, values, directory), values)
+            metrics = _read_metrics(
+                config, self._run_command(config, request, placeholder_values, directory), placeholder_values
+            )
         finally:
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
             delete(directory / MODEL_DIRECTORY)
         return metrics
 
-    def note_on_metric(self, reported: str) -> str:
-        if not reported.startswith("eval_") or not {"validation", "test"} <= placeholders_of(self.config):
+    def note_on_metric(self, reported_name: str) -> str:
+        if not reported_name.startswith("eval_") or not {"validation", "test"} <= placeholders_of(self.config):
             return ""
         return (
             " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
@@ -167,33 +169,42 @@ class ProgramRun(CandidateRun):
         paths = self.division.used_paths(program_paths(self.config))
         return [*paths.values(), *map(self._absolute, code_of(self.config))]
 
-    def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
+    def _set_paths(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used_paths(program_paths(config))
         if not paths or (self.division.is_official and self.max_records is None):
             return paths
         data = read_data(config["data"], paths, self.group_by)
-        seed, division, most = request.split_seed, self.division, self.max_records
-        written = write_sets(data, directory, split_seed=seed, division=division, max_records=most)
-        return {part: str(path) for part, path in written.items()}
+        split_seed, division, max_records = request.split_seed, self.division, self.max_records
+        path_by_set = write_sets(data, directory, split_seed=split_seed, division=division, max_records=max_records)
+        return {set_name: str(path) for set_name, path in path_by_set.items()}
 
-    def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> str:
-        command = [self.local_paths.get(self._absolute(part), part) for part in fill_command(config, values)]
+    def _run_command(
+        self, config: Config, request: Request, placeholder_values: Mapping[str, str], directory: Path
+    ) -> str:
+        command = [
+            self.local_paths.get(self._absolute(word), word) for word in fill_command(config, placeholder_values)
+        ]
         self.write_description(request, directory, command=command)
         return run_program(
             command,
-            environment={name: fill_placeholders(text, values) for name, text in config.get("environment", {}).items()},
+            environment={
+                name: fill_placeholders(text, placeholder_values)
+                for name, text in config.get("environment", {}).items()
+            },
             directory=self.working_directory if Path(self.working_directory).is_dir() else None,
         )
 
-    def _absolute(self, part: str) -> str:
-        return os.path.abspath(os.path.join(self.working_directory, part))
+    def _absolute(self, path: str) -> str:
+        return os.path.abspath(os.path.join(self.working_directory, path))
 
 
-def _read_metrics(config: Config, stdout: str, values: Mapping[str, str]) -> Dict[str, Any]:
+def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> Dict[str, Any]:
     path = config.get("metrics")
     if path is None:
-        return read_metrics_from_directory(Path(values["directory"]), stdout)
+        return read_metrics_from_directory(Path(placeholder_values["directory"]), stdout)
     return (
-        parse_metrics_line(stdout) if path == STDOUT else read_metrics_from_file(Path(fill_placeholders(path, values)))
+        parse_metrics_line(stdout)
+        if path == STDOUT
+        else read_metrics_from_file(Path(fill_placeholders(path, placeholder_values)))
     )
