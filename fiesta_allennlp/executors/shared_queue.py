@@ -60,8 +60,8 @@ class SharedQueueExecutor(QueueingExecutor):
         """Return the tickets of `active_runs` that no job or worker has any more, each with the end of a sentence about
         the loss, after which the run starts again; or with the `Failure` that it is.
 
-        Called several times a second while the executor waits, so submit jobs here that the queue needs. `taken` are
-        the claims of all runs that jobs have, `done` of those that have ended. Both were read before.
+        Called about twice a second while the executor waits, so submit the jobs that the queue needs here too. `taken`
+        are the claims of all runs that jobs have, `done` those of runs that have ended. Both were read just before.
         """
 
     @abstractmethod
@@ -106,7 +106,8 @@ class SharedQueueExecutor(QueueingExecutor):
         return self.open_jobs()
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self.queue  # noqa: B018, which finds what is under way
+        if self._open_queue is None:
+            self.resume()
         ticket = self._tickets_under_way.pop(request.name, None)
         if ticket is None:
             super().submit(evaluator, request)
