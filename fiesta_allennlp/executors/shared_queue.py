@@ -30,18 +30,19 @@ class SharedQueueExecutor(QueueingExecutor):
     that could be lost: `--recover` finds the queue, the outcomes that arrived since, and the runs that go on. If a run
     is lost with its job or worker, the executor starts it again, and that is not a failure.
 
-    A subclass has the methods `queue_terms`, `open_jobs`, `find_lost_runs` and `close_jobs`. It may use the property
-    `queue`. The handle of a run is its ticket in the queue.
+    A subclass sets `queue_directory`, and has the methods `queue_terms`, `open_jobs`, `find_lost_runs` and
+    `close_jobs`. It may use the property `queue`. The handle of a run is its ticket in the queue.
 
     Args:
         directory: the run directory, on the shared file system.
-        queue_directory: the directory of the queue.
         common: arguments of `QueueingExecutor`.
     """
 
-    def __init__(self, directory: RunDirectory, *, queue_directory: Path, **common: Any) -> None:
+    queue_directory: Path
+    """The directory of the queue. The constructor of a subclass sets it."""
+
+    def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
-        self._queue_directory = queue_directory
         self._open_queue: Optional[RunQueue] = None
         self._tickets_under_way: Dict[str, str] = {}
         self._losses: Dict[str, Union[str, Failure]] = {}
@@ -78,7 +79,7 @@ class SharedQueueExecutor(QueueingExecutor):
         return {
             "version": __version__,
             "format": QUEUE_FORMAT,
-            "place": str(self._queue_directory.absolute()),
+            "place": str(self.queue_directory.absolute()),
             "num_threads": self.num_threads,
             "packages": self.packages,
             "time_limit": self.time_limit,
@@ -96,7 +97,7 @@ class SharedQueueExecutor(QueueingExecutor):
     def resume(self) -> str:
         """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
         ended to where the selection looks for them. Return a sentence for the user."""
-        queue = RunQueue(self._queue_directory.absolute() / self.queue_name)
+        queue = RunQueue(self.queue_directory.absolute() / self.queue_name)
         queue.open(self._all_terms())
         queue.withdraw_waiting()
         claims = queue.taken_claims()  # read first: a run goes from taken to done

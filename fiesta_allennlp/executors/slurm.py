@@ -277,7 +277,8 @@ class SlurmExecutor(SharedQueueExecutor):
         slurm: Any = (),
         **common: Any,
     ) -> None:
-        super().__init__(directory, queue_directory=directory.slurm, **common)
+        super().__init__(directory, **common)
+        self.queue_directory = directory.slurm
         if not isinstance(self.workers, int):
             raise ConfigError("--workers auto cannot be combined with --executor slurm. Specify a number.")
         self.slots = self.workers

@@ -39,7 +39,8 @@ class WorkersExecutor(SharedQueueExecutor):
     def __init__(
         self, directory: RunDirectory, *, seconds_of_silence: float = MAX_SILENCE_SECONDS, **common: Any
     ) -> None:
-        super().__init__(directory, queue_directory=directory.queue, **common)
+        super().__init__(directory, **common)
+        self.queue_directory = directory.queue
         if not seconds_of_silence > 0:
             raise ConfigError(f"seconds_of_silence must be above 0 but got {seconds_of_silence}.")
         self.slots = self.workers if isinstance(self.workers, int) else 1

@@ -26,7 +26,7 @@ def work(console):
         time.sleep(SECONDS_TO_END)
     return 0
 
-run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
+run_and_exit(work, debug=False, interrupt_text=lambda: "ended in order")
 """
 
 
@@ -53,7 +53,7 @@ def work(console):
     Slow()
     time.sleep(60)
 
-run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
+run_and_exit(work, debug=False, interrupt_text=lambda: "ended in order")
 """
 
 

@@ -35,8 +35,8 @@ sys.meta_path.insert(0, Slow())
 """
 
 START = """
-from fiesta_allennlp.isolation.fork_server import in_process, start_fork_server
-in_process(print, start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]))()
+from fiesta_allennlp.isolation.fork_server import as_process_call, start_fork_server
+as_process_call(print, start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]))()
 """
 
 
@@ -121,12 +121,12 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     (work / "fiesta_allennlp" / "__init__.py").write_text("raise ImportError('another copy')")
     script.write_text(
         "import os\n"
-        "from fiesta_allennlp.isolation.fork_server import in_process, start_fork_server\n"
+        "from fiesta_allennlp.isolation.fork_server import as_process_call, start_fork_server\n"
         "def found():\n"
         "    import random\n"
         "    return random.__file__, os.environ.get('PYTHONSAFEPATH')\n"
         "if __name__ == '__main__':\n"
-        "    print(in_process(found, start_fork_server(1))().result())\n"
+        "    print(as_process_call(found, start_fork_server(1))().result())\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, script], cwd=work, env=environment, capture_output=True, text=True)

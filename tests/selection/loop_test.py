@@ -414,7 +414,7 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simu
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
     assert executor.idle < RETRY_PAUSES[0]
-    told = [names for names, later in pairwise(run.listener.waiting_requests) if names != later]
+    told = [names for names, later in pairwise(run.listener.waiting) if names != later]
     assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
     assert run.scores() == run.undisturbed().scores()
 

@@ -552,11 +552,11 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     path = tmp_path / "table.csv"
     path.write_text(text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
-    assert reported.metric_text == metric.text and f"by {metric.text}" in reported.title
-    assert f"in terms of {metric.text}." in paragraph(reported)
+    assert reported.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
+    assert f"in terms of {metric.display_name}." in paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
-    assert report(tmp_path / "report" / "scores.csv").metric_text == metric.text
+    assert report(tmp_path / "report" / "scores.csv").metric_text == metric.display_name
 
 
 def test_a_candidate_that_may_lack_a_name_is_noted(tmp_path: Path) -> None:
