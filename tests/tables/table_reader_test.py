@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
-from fiesta_allennlp.reports.pages import paragraph
+from fiesta_allennlp.reports.pages import compose_paragraph
 from fiesta_allennlp.selection.metrics import Metric, check_sign, scale_notes
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -593,7 +593,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     path.write_text(text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
     assert reported.metric_text == metric.text and f"by {metric.text}" in reported.title
-    assert f"in terms of {metric.text}." in paragraph(reported)
+    assert f"in terms of {metric.text}." in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.typed
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").metric_text == metric.text
