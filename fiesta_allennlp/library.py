@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import check_main_guard
-from fiesta_allennlp.reports.plan import PlanResult, ShownNextRuns
+from fiesta_allennlp.reports.plan import PlanResult, PrintableNextRuns
 from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
@@ -203,7 +203,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     option_values, content = table_settings(settings, scores, "scores")
-    return ShownNextRuns(**vars(ask(NextSettings.from_layers(option_values), content)))
+    return PrintableNextRuns(**vars(ask(NextSettings.from_layers(option_values), content)))
 
 
 def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:

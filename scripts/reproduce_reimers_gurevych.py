@@ -19,7 +19,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.reports.candidates import spearman
+from fiesta_allennlp.reports.candidates import spearman_rho
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -192,7 +192,7 @@ def development(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
         everything = np.array([(run.dev, run.test) for run in single]).reshape(-1, 2)
         groups = [np.array([(run.dev, run.test) for run in group]) for group in repeated(single)]
         within = np.concatenate([np.empty((0, 2)), *(group - group.mean(axis=0) for group in groups)])
-        rho, rho_of_seeds = spearman(everything), spearman(within)
+        rho, rho_of_seeds = spearman_rho(everything), spearman_rho(within)
         yield task, len(everything), _rho(rho), len(within), _rho(rho_of_seeds)
 
 

@@ -29,10 +29,10 @@ changes nothing in the directory."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.status import status_of
+        from fiesta_allennlp.reports.status import read_status
 
         while True:
-            status = status_of(settings.directory)
+            status = read_status(settings.directory)
             console.print(status.table, *status.sentences)
             if not settings.follow or not status.running:
                 return 0
@@ -136,19 +136,19 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 1 if too many runs failed."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
+        from fiesta_allennlp.reports.plan import next_runs_data, next_runs_in_words, next_runs_table
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
         if args.format == "json":
-            console.print(json.dumps(next_content(answer), indent=2))
+            console.print(json.dumps(next_runs_data(answer), indent=2))
         elif args.format == "csv":
             rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not answer.runs:
-                print(next_in_words(answer)[-1], file=sys.stderr)
+                print(next_runs_in_words(answer)[-1], file=sys.stderr)
         else:
-            console.print(next_table(answer), *next_in_words(answer))
+            console.print(next_runs_table(answer), *next_runs_in_words(answer))
         return EXIT_NO_DECISION if answer.decision.stopped_by == "failures" else 0
 
 

@@ -153,7 +153,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
-    plan_view_path = "fiesta_allennlp.reports.words.plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -229,7 +229,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.select.select_system"
     plan_path = "fiesta_allennlp.documents.select.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.words.documents_plan_shown"
+    plan_view_path = "fiesta_allennlp.reports.words.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"

@@ -13,14 +13,14 @@ from scipy.special import stdtrit
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.result import SystemResult
 from fiesta_allennlp.probability.student_t import correlated_t
-from fiesta_allennlp.reports.formats import LEVEL, Interval
+from fiesta_allennlp.reports.formats import INTERVAL_LEVEL, Interval
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.summary import differences_on_shared_splits
 
-MIN_SCORES = 3
+MIN_NUM_SCORES = 3
 """With fewer scores or pairs, an interval or a rank correlation is meaningless."""
 
-MIN_COMMON_SPLITS = 5
+MIN_NUM_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
 
 
@@ -52,48 +52,49 @@ class CandidateReport(SystemResult):
     num_parameters: Optional[int] = None
 
     @classmethod
-    def with_scores(
+    def from_result(
         cls,
         history: History,
         result: CandidateResult,
         *,
-        development: Optional[str],
+        development_metric: Optional[str],
         num_parameters: Optional[int] = None,
-        interval: Optional[Interval] = None,
+        measure_interval: Optional[Interval] = None,
     ) -> "CandidateReport":
-        """Build the report of one candidate. `development` names its development score; `interval` is a system's."""
+        """Build the report of one candidate. `measure_interval` is the interval of a system."""
         evaluations = sorted(history.evaluations_of(result.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
-        has_any = len(scores) > 0
-        development_scores = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
+        has_scores = len(scores) > 0
+        metric_values = [] if development_metric is None else [e.metrics.get(development_metric) for e in evaluations]
         return cls(
             **vars(result),
             scores=tuple(scores.tolist()),
             split_seeds=tuple(e.request.split_seed for e in evaluations),
             replicates=tuple(e.request.replicate for e in evaluations),
-            development_scores=tuple(development_scores),
-            median=float(np.median(scores)) if has_any else None,
-            min=float(scores.min()) if has_any else None,
-            max=float(scores.max()) if has_any else None,
-            interval=interval if isinstance(result, SystemResult) else mean_interval(scores),
+            development_scores=tuple(map(_finite_or_none, metric_values)),
+            median=float(np.median(scores)) if has_scores else None,
+            min=float(scores.min()) if has_scores else None,
+            max=float(scores.max()) if has_scores else None,
+            interval=measure_interval if isinstance(result, SystemResult) else compute_mean_interval(scores),
             num_parameters=num_parameters,
         )
 
 
-def _finite(value: Optional[float]) -> Optional[float]:
+def _finite_or_none(value: Optional[float]) -> Optional[float]:
     return value if value is not None and np.isfinite(value) else None
 
 
-def mean_interval(values: np.ndarray) -> Optional[Interval]:
+def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:
     """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
-    if len(values) < MIN_SCORES:
+    if len(values) < MIN_NUM_SCORES:
         return None
-    half_width = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
-    return float(np.mean(values)) - half_width, float(np.mean(values)) + half_width
+    mean, standard_error = float(np.mean(values)), np.std(values, ddof=1) / np.sqrt(len(values))
+    half_width = float(stdtrit(len(values) - 1, (1 + INTERVAL_LEVEL) / 2) * standard_error)
+    return mean - half_width, mean + half_width
 
 
 @dataclass(frozen=True)
-class Development:
+class DevelopmentCorrelation:
     """Spearman's rank correlation of development and test scores.
 
     `metric` names the development score. `overall` covers the evaluations of all candidates. `by_candidate` has one
@@ -106,36 +107,39 @@ class Development:
     by_candidate: Mapping[str, float] = field(default_factory=dict)
 
 
-def report_development(candidates: Sequence[CandidateReport], metric: str) -> Optional[Development]:
-    pairs_by_candidate = {candidate.name: _pairs(candidate) for candidate in candidates}
+def correlate_development(
+    candidates: Sequence[CandidateReport], metric: Optional[str]
+) -> Optional[DevelopmentCorrelation]:
+    """Return None if there is no such metric, or no candidate has a score of it."""
+    pairs_by_candidate = {candidate.name: _pair_development_scores(candidate) for candidate in candidates}
     all_pairs = np.concatenate([*pairs_by_candidate.values(), np.empty((0, 2))])
-    if not len(all_pairs):
+    if metric is None or not len(all_pairs):
         return None
-    by_candidate = {name: rho for name, pairs in pairs_by_candidate.items() if (rho := spearman(pairs)) is not None}
-    return Development(metric, spearman(all_pairs), len(all_pairs), by_candidate)
+    rhos = {name: rho for name, pairs in pairs_by_candidate.items() if (rho := spearman_rho(pairs)) is not None}
+    return DevelopmentCorrelation(metric, spearman_rho(all_pairs), len(all_pairs), rhos)
 
 
-def _pairs(candidate: CandidateReport) -> np.ndarray:
+def _pair_development_scores(candidate: CandidateReport) -> np.ndarray:
     """Development and test scores. Shape: `(num_evaluations, 2)`."""
-    rows = zip(candidate.development_scores, candidate.scores, strict=bool(candidate.development_scores))
-    return np.array([row for row in rows if row[0] is not None], dtype=float).reshape(-1, 2)
+    score_pairs = zip(candidate.development_scores, candidate.scores, strict=bool(candidate.development_scores))
+    return np.array([row for row in score_pairs if row[0] is not None], dtype=float).reshape(-1, 2)
 
 
-def spearman(pairs: np.ndarray) -> Optional[float]:
+def spearman_rho(pairs: np.ndarray) -> Optional[float]:
     """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
-    if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
+    if len(pairs) < MIN_NUM_SCORES or (np.ptp(pairs, axis=0) == 0).any():
         return None
-    return float(np.corrcoef(*map(ranks, pairs.T))[0, 1])
+    return float(np.corrcoef(*map(rank_values, pairs.T))[0, 1])
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
+def rank_values(values: np.ndarray) -> np.ndarray:
     """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
     _, value_indices, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[value_indices]
 
 
 @dataclass(frozen=True)
-class SingleScore:
+class SingleScoreRisk:
     """The probability that a comparison of single scores names another candidate than `best`.
 
     The probability is exact, over all ways to draw from the recorded scores. It excludes candidates that failed or that
@@ -157,36 +161,38 @@ class SingleScore:
     wrong_best_of_3: Optional[float] = None
 
 
-NUM_RUNS = 3
+NUM_COMPARED_RUNS = 3
 
 
-Drawn = Tuple[np.ndarray, np.ndarray]
+ScoreDistribution = Tuple[np.ndarray, np.ndarray]
 """Scores and their probabilities of being drawn, both of shape `(num_scores,)`."""
 
 
-def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
+def compute_single_score_risk(
+    candidates: Sequence[CandidateReport], best_name: Optional[str], *, minimise: bool = False
+) -> Optional[SingleScoreRisk]:
     """Compute what comparisons of single runs would have named, among candidates that were not withdrawn. None where
-    fewer than two have scores, or `best` has none."""
-    scored = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
-    rivals = [candidate for candidate in scored if candidate.name != best]
-    if not rivals or len(rivals) == len(scored):
+    fewer than two have scores, or `best_name` has none."""
+    contenders = [_negate_scores(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
+    rivals = [candidate for candidate in contenders if candidate.name != best_name]
+    if best_name is None or not rivals or len(rivals) == len(contenders):
         return None
-    scored = [next(candidate for candidate in scored if candidate.name == best), *rivals]
-    by_split = [_by_split(candidate) for candidate in scored]
-    common = sorted(set.intersection(*map(set, by_split)))
-    prob_wrong = [1 - prob_first_wins([_evenly(np.array(scores[split])) for scores in by_split]) for split in common]
-    best_runs = [_best_of_runs(candidate) for candidate in scored]
-    reported = [pair for pair in best_runs if pair is not None]
-    return SingleScore(
-        best=best,
-        wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in scored]),
-        wrong_same_split=float(np.mean(prob_wrong)) if len(common) >= MIN_COMMON_SPLITS else None,
-        num_common_splits=len(common),
-        wrong_best_of_3=1 - prob_first_wins(reported) if len(reported) == len(scored) else None,
+    contenders = [next(candidate for candidate in contenders if candidate.name == best_name), *rivals]
+    scores_by_split = [_group_by_split(candidate) for candidate in contenders]
+    common_splits = sorted(set.intersection(*map(set, scores_by_split)))
+    by_split = ([_spread_evenly(scores[split]) for scores in scores_by_split] for split in common_splits)
+    prob_wrong = [1 - prob_first_wins(distributions) for distributions in by_split]
+    has_development = all(c.development_scores and None not in c.development_scores for c in contenders)
+    return SingleScoreRisk(
+        best=best_name,
+        wrong_single=1 - prob_first_wins([_spread_evenly(candidate.scores) for candidate in contenders]),
+        wrong_same_split=float(np.mean(prob_wrong)) if len(common_splits) >= MIN_NUM_SPLITS else None,
+        num_common_splits=len(common_splits),
+        wrong_best_of_3=1 - prob_first_wins(list(map(_weigh_best_runs, contenders))) if has_development else None,
     )
 
 
-def _turned(candidate: CandidateReport) -> CandidateReport:
+def _negate_scores(candidate: CandidateReport) -> CandidateReport:
     development_scores = tuple(None if score is None else -score for score in candidate.development_scores)
     return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development_scores)
 
@@ -195,12 +201,12 @@ gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 """Nodes and weights in [-1, 1]; the splits of a report all need the same ones."""
 
 
-def prob_first_wins(drawn: Sequence[Drawn]) -> float:
+def prob_first_wins(distributions: Sequence[ScoreDistribution]) -> float:
     """Compute the probability that the first score is the highest of independent draws. A tie of k counts 1 / k.
 
     For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
     or equal to it. Gauss and Legendre's rule gives it exactly."""
-    (scores, weights), *rivals = drawn
+    (scores, weights), *rivals = distributions
     nodes, node_weights = gauss_legendre(len(rivals) // 2 + 1)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
     # Shape: (num_scores, num_nodes)
@@ -213,29 +219,28 @@ def prob_first_wins(drawn: Sequence[Drawn]) -> float:
     return float(np.clip(weights @ prob_rivals_lower @ node_weights, 0, 1))
 
 
-def _evenly(scores: np.ndarray) -> Drawn:
-    return scores, np.full(len(scores), 1 / len(scores))
+def _spread_evenly(scores: Sequence[float]) -> ScoreDistribution:
+    return np.array(scores), np.full(len(scores), 1 / len(scores))
 
 
-def _by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
-    scores: Dict[int, List[float]] = {}
+def _group_by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
+    scores_by_split: Dict[int, List[float]] = {}
     for split, score in zip(candidate.split_seeds, candidate.scores, strict=True):
-        scores.setdefault(split, []).append(score)
-    return scores
+        scores_by_split.setdefault(split, []).append(score)
+    return scores_by_split
 
 
-def _best_of_runs(candidate: CandidateReport) -> Optional[Drawn]:
-    """Return test scores with the probability that theirs is the best of `NUM_RUNS` development scores; equal ones
-    share it."""
-    reported: List[float] = [score for score in candidate.development_scores if score is not None]
-    if not reported or len(reported) < len(candidate.scores):
-        return None
-    development = np.array(reported)
-    ordered = np.sort(development)
-    below, up_to = (np.searchsorted(ordered, development, side=side) / len(reported) for side in ("left", "right"))
+def _weigh_best_runs(candidate: CandidateReport) -> ScoreDistribution:
+    """Return test scores with the probability that theirs is the best of `NUM_COMPARED_RUNS` development scores; equal
+    ones share it."""
+    development_scores = np.array(candidate.development_scores)
+    sorted_scores, num_scores = np.sort(development_scores), len(development_scores)
+    share_below, share_up_to = (
+        np.searchsorted(sorted_scores, development_scores, side=side) / num_scores for side in ("left", "right")
+    )
     # of the runs that share a score, each is as likely to be taken
-    num_equal = (up_to - below) * len(reported)
-    return np.array(candidate.scores), (up_to**NUM_RUNS - below**NUM_RUNS) / num_equal
+    num_equal = (share_up_to - share_below) * num_scores
+    return np.array(candidate.scores), (share_up_to**NUM_COMPARED_RUNS - share_below**NUM_COMPARED_RUNS) / num_equal
 
 
 @dataclass(frozen=True)
@@ -276,38 +281,43 @@ class Comparison:
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
-def compare(
+def compare_scores(
     first: CandidateReport, second: CandidateReport, *, minimise: bool = False, test_share: Optional[float] = None
 ) -> Comparison:
     """Compare two candidates. `test_share` is the share of the data that a random split tests on."""
-    x, y = np.array(first.scores), np.array(second.scores)
+    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
     differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
-    paired, has_both = len(differences) > 1, bool(first.scores and second.scores)
-    unpaired = float(np.mean(x) - np.mean(y)) if has_both else None
+    is_paired, have_scores = len(differences) > 1, bool(first.scores and second.scores)
+    unpaired_difference = float(np.mean(first_scores) - np.mean(second_scores)) if have_scores else None
     return Comparison(
         first=first.name,
         second=second.name,
         minimise=minimise,
         paired_differences=tuple(differences.tolist()),
-        mean_difference=float(np.mean(differences)) if paired else unpaired,
-        interval=mean_interval(differences) if paired else welch_interval(x, y),
-        cliffs_delta=float(np.sign(x[:, None] - y).mean()) if has_both else None,
+        mean_difference=float(np.mean(differences)) if is_paired else unpaired_difference,
+        interval=compute_mean_interval(differences)
+        if is_paired
+        else compute_welch_interval(first_scores, second_scores),
+        cliffs_delta=float(np.sign(first_scores[:, None] - second_scores).mean()) if have_scores else None,
         prob_new_data=(
             correlated_t(-differences if minimise else differences, test_share).prob_above_0()
-            if test_share is not None and len(differences) >= MIN_SCORES
+            if test_share is not None and len(differences) >= MIN_NUM_SCORES
             else None
         ),
     )
 
 
-def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
+def compute_welch_interval(first_scores: np.ndarray, second_scores: np.ndarray) -> Optional[Interval]:
     """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
-    if min(len(x), len(y)) < MIN_SCORES:
+    if min(len(first_scores), len(second_scores)) < MIN_NUM_SCORES:
         return None
-    variance_of_mean_x, variance_of_mean_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
-    difference, variance = float(np.mean(x) - np.mean(y)), variance_of_mean_x + variance_of_mean_y
+    first_variance, second_variance = (
+        np.var(first_scores, ddof=1) / len(first_scores),
+        np.var(second_scores, ddof=1) / len(second_scores),
+    )
+    difference, variance = float(np.mean(first_scores) - np.mean(second_scores)), first_variance + second_variance
     if variance == 0:
         return difference, difference
-    df = variance**2 / (variance_of_mean_x**2 / (len(x) - 1) + variance_of_mean_y**2 / (len(y) - 1))
-    half_width = float(stdtrit(df, (1 + LEVEL) / 2) * np.sqrt(variance))
+    squares = first_variance**2 / (len(first_scores) - 1) + second_variance**2 / (len(second_scores) - 1)
+    half_width = float(stdtrit(variance**2 / squares, (1 + INTERVAL_LEVEL) / 2) * np.sqrt(variance))
     return difference - half_width, difference + half_width

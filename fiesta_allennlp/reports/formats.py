@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 Interval = Tuple[float, float]
 """Lower and upper end."""
 
-LEVEL = 0.95
+INTERVAL_LEVEL = 0.95
 """The probability of every interval in a report."""
 
-MISSING = "-"
+MISSING_TEXT = "-"
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES_DIRECTORY = Path(__file__).parent / "templates"
 
-WIDTH = 100
+TEXT_WIDTH = 100
 """Characters in a line of a result's text."""
 
 SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
@@ -58,84 +58,84 @@ SPECIAL_IN_LATEX = {
 
 
 def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
-    return MISSING if interval is None else " to ".join(number_text(end, digits) for end in interval)
+    return MISSING_TEXT if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
 
 def share_text(value: Optional[float]) -> str:
-    return MISSING if value is None else f"{value:.1%}"
+    return MISSING_TEXT if value is None else f"{value:.1%}"
 
 
 def join_pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
-def shown_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
+def shorten_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
     """Return names cut in the middle to `length` characters. Those that would look the same get their place in front,
     and characters that cannot be drawn become a box."""
-    drawable = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
-    shown_by_name = {name: _cut(text, length) for name, text in drawable.items()}
-    num_uses = Counter(shown_by_name.values())
+    drawable_names = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
+    short_names = {name: _cut_middle(text, length) for name, text in drawable_names.items()}
+    num_uses = Counter(short_names.values())
     for position, name in enumerate(names, start=1):
-        if num_uses[shown_by_name[name]] > 1:
+        if num_uses[short_names[name]] > 1:
             position_prefix = f"#{position} "
-            shown_by_name[name] = position_prefix + _cut(drawable[name], length - len(position_prefix))
-    return shown_by_name
+            short_names[name] = position_prefix + _cut_middle(drawable_names[name], length - len(position_prefix))
+    return short_names
 
 
-def _cut(text: str, length: int) -> str:
+def _cut_middle(text: str, length: int) -> str:
     if len(text) <= length:
         return text
-    num_tail = (length - 1) // 2
-    return text[: length - 1 - num_tail] + "…" + text[len(text) - num_tail :]
+    tail_length = (length - 1) // 2
+    return text[: length - 1 - tail_length] + "…" + text[len(text) - tail_length :]
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return text without line ends, with its other invisible characters written as escapes."""
     return escape_invisible(" ".join(text.split()))
 
 
 def escape_markdown(text: str) -> str:
-    return SPECIAL_IN_MARKDOWN.sub(r"\\\1", one_line(text))
+    return SPECIAL_IN_MARKDOWN.sub(r"\\\1", join_lines(text))
 
 
 def escape_latex(text: str) -> str:
-    return "".join(SPECIAL_IN_LATEX.get(character, character) for character in one_line(text))
+    return "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
 
 
-Lines = Sequence[Union[Table, str]]
+TerminalLines = Sequence[Union[Table, str]]
 """Tables and sentences, in the order in which they are shown."""
 
 
-class Shown:
+class Printable:
     """A result that shows itself as text, on a terminal and in a notebook."""
 
-    def shown(self) -> Lines:
+    def shown(self) -> TerminalLines:
         """Return its table and the sentences below it."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        text = StringIO()
-        console = PipeSafeConsole(file=text, width=WIDTH, color_system=None, force_jupyter=False)
+        buffer = StringIO()
+        console = PipeSafeConsole(file=buffer, width=TEXT_WIDTH, color_system=None, force_jupyter=False)
         console.print(*self.shown())
-        return text.getvalue().strip("\n")
+        return buffer.getvalue().strip("\n")
 
 
-def render(template: str, **values: Any) -> str:
+def render_file(template: str, **values: Any) -> str:
     """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
-    return escape_invisible(_environment().get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
+    return escape_invisible(_template_environment().get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
 
 
-def prose(name: str, *args: Any, **values: Any) -> str:
+def render_prose(macro_name: str, *args: Any, **values: Any) -> str:
     """Return a paragraph of `prose.j2`, by the name of its macro, as one line."""
-    macro = getattr(_environment().get_template("prose.j2").module, name)
-    return one_line(macro(*args, **values))
+    macro = getattr(_template_environment().get_template("prose.j2").module, macro_name)
+    return join_lines(macro(*args, **values))
 
 
 def render_paragraphs(template: str, **values: Any) -> List[str]:
     """Fill in a file of `templates`, and return each paragraph as one line. Invisible characters in values become
     escapes."""
-    plain = _environment().overlay(finalize=lambda value: escape_invisible(str(value)))
-    paragraphs = re.split(r"\n{2,}", plain.get_template(template).render(**values).strip())
+    environment = _template_environment().overlay(finalize=lambda value: escape_invisible(str(value)))
+    paragraphs = re.split(r"\n{2,}", environment.get_template(template).render(**values).strip())
     return [" ".join(paragraph.split("\n")) for paragraph in paragraphs]
 
 
@@ -151,18 +151,18 @@ def render_rows(template: str, **values: Any) -> Tuple[Tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> "Environment":
+def _template_environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES_DIRECTORY),
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(prose=prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line, decimals=num_decimals)
+    environment.globals.update(prose=render_prose, join=join_pairs)
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines, decimals=num_decimals)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda margin: Margin.of(margin).text.replace("=", " = "))

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
-from fiesta_allennlp.reports.formats import MISSING, Lines, Shown, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines, render_paragraphs
 from fiesta_allennlp.selection.progress import Columns, build_table, number_table, remaining_text, repetition_bar
 from fiesta_allennlp.selection.result import CandidateResult, num_decimals
 from fiesta_allennlp.selection.summary import loss_text, number_text
@@ -18,15 +18,15 @@ from fiesta_allennlp.tables.settings import PlanSettings
 
 
 @dataclass(frozen=True, repr=False)
-class PlanResult(Shown, Forecast):
+class PlanResult(Printable, Forecast):
     """A `Forecast` that prints as a table, on a terminal and in a notebook. `summary` is the content of
     `fiesta plan --output`."""
 
     @classmethod
     def of(cls, settings: PlanSettings, console: Console) -> "PlanResult":
         """Make the forecast, with a bar on a terminal."""
-        with repetition_bar(console, FEWEST) as on_repetitions:
-            return cls(**vars(forecast(settings, on_repetitions=on_repetitions)))
+        with repetition_bar(console, FEWEST) as advance:
+            return cls(**vars(forecast(settings, on_repetitions=advance)))
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -52,7 +52,7 @@ class PlanResult(Shown, Forecast):
             "seconds": self.seconds,
         }
 
-    def shown(self) -> Lines:
+    def shown(self) -> TerminalLines:
         return [outlook_table(self), *render_paragraphs("plan.j2", forecast=self)]
 
 
@@ -62,10 +62,10 @@ def outlook_table(forecast: Forecast) -> Table:
     share_headings = ("picked\nbest", "wrong\nwinner", "no\nwinner")
     table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours_columns, *share_headings))
     params = forecast.problem.choice.strategy_params()
-    margin_setting = Margin.of(params.get("margin", 0.0))
-    margin = f", margin {margin_setting.text}" if margin_setting.is_above_0 else ""
-    rows: List[Tuple[str, float, Optional[Outlook]]] = [(params["type"] + margin, forecast.margin, forecast.default)]
-    rows += [(f"  margin {value:g}", value, outlook) for value, outlook in forecast.margins.items()]
+    strategy_margin = Margin.of(params.get("margin", 0.0))
+    strategy_name = params["type"] + (f", margin {strategy_margin.text}" if strategy_margin.is_above_0 else "")
+    rows: List[Tuple[str, float, Optional[Outlook]]] = [(strategy_name, forecast.margin, forecast.default)]
+    rows += [(f"  margin {margin:g}", margin, outlook) for margin, outlook in forecast.margins.items()]
     rows += [
         ("equal allocation", forecast.margin, forecast.equal),
         (f"budget of {forecast.budget}", forecast.margin, forecast.halving),
@@ -79,21 +79,21 @@ def outlook_table(forecast: Forecast) -> Table:
                 f"{outlook.runs.median:.0f}",
                 f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",
                 *((f"{outlook.mean_seconds / 3600:.1f}",) if hours_columns else ()),
-                *(f"{share:.0%}" if has_shares else MISSING for share in (outlook.picked, outlook.wrong)),
+                *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
                 f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
             )
     return table
 
 
 @dataclass(frozen=True, repr=False)
-class ShownNextRuns(Shown, NextRuns):
+class PrintableNextRuns(Printable, NextRuns):
     """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
 
-    def shown(self) -> Lines:
-        return [next_table(self), *next_in_words(self)]
+    def shown(self) -> TerminalLines:
+        return [next_runs_table(self), *next_runs_in_words(self)]
 
 
-def next_content(next_runs: NextRuns) -> Dict[str, Any]:
+def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
     result, remaining = next_runs.result, next_runs.remaining
     return {
@@ -114,7 +114,7 @@ def next_content(next_runs: NextRuns) -> Dict[str, Any]:
     }
 
 
-def next_table(next_runs: NextRuns) -> Table:
+def next_runs_table(next_runs: NextRuns) -> Table:
     candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
     digits = num_decimals(candidates)
     columns: Columns[CandidateResult] = (
@@ -129,9 +129,10 @@ def next_table(next_runs: NextRuns) -> Table:
     return build_table(columns, candidates, title=next_runs.metric.display_name)
 
 
-def next_in_words(next_runs: NextRuns) -> List[str]:
+def next_runs_in_words(next_runs: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
     result = next_runs.result
-    loss = loss_text(result.leading, result.expected_loss) if result.stopped_by in (None, *INCONCLUSIVE_REASONS) else ""
-    template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss}
+    is_final = result.stopped_by not in (None, *INCONCLUSIVE_REASONS)
+    loss_note = "" if is_final else loss_text(result.leading, result.expected_loss)
+    template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss_note}
     return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

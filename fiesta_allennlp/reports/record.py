@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -13,22 +13,20 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.reports.candidates import (
     CandidateReport,
     Comparison,
-    Development,
-    SingleScore,
-    compare,
-    report_development,
-    single_score,
+    DevelopmentCorrelation,
+    SingleScoreRisk,
+    compare_scores,
+    compute_single_score_risk,
+    correlate_development,
 )
-from fiesta_allennlp.reports.formats import LEVEL, Interval, Lines, Shown, join_pairs, render_rows
-from fiesta_allennlp.reports.reading import Origin, Reading
-from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
-from fiesta_allennlp.reports.stored import Stored
+from fiesta_allennlp.reports.formats import INTERVAL_LEVEL, Interval, Printable, TerminalLines, join_pairs, render_rows
+from fiesta_allennlp.reports.source_data import SourceData, SourceFacts
+from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import (
-    changes,
+    changes_in_words,
     collapsed_in_words,
     limit_in_words,
     scope_in_words,
@@ -46,76 +44,88 @@ from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.settings import Settings
 
+if TYPE_CHECKING:
+    from fiesta_allennlp.documents.settings import DocumentSettings
+    from fiesta_allennlp.reports.screening import ScreeningReport
+
 Checklist = Tuple[Tuple[str, str], ...]
+Comparisons = Tuple[Comparison, ...]
 
 
-def checklist_of(reading: Reading) -> Checklist:
+def build_checklist(source: SourceData) -> Checklist:
     """Return what you need to repeat what was read, as pairs of key and value."""
-    if reading.compared:
-        return tuple((f"{name}: {key}", value) for name, side in reading.compared for key, value in checklist_of(side))
-    if reading.table is not None:
-        file_digests = (f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in reading.table_files)
-        values: Dict[str, Any] = {"result": reading.result, "environments": [describe_environment()]}
-        values["source"] = "; ".join(file_digests) or "rows from Python"
-        return render_rows("checklist.j2", reading=reading, table=reading.table, config_text=_as_text, **values)
-    return () if reading.stored is None else _selection_checklist(reading, reading.stored, reading.settings)
+    if source.compared:
+        rows_by_name = ((name, build_checklist(side)) for name, side in source.compared)
+        return tuple((f"{name}: {key}", value) for name, rows in rows_by_name for key, value in rows)
+    if source.table is not None:
+        file_digests = (f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in source.table_files)
+        return render_rows(
+            "checklist.j2",
+            source=source,
+            result=source.result,
+            table=source.table,
+            environments=[describe_environment()],
+            files_text="; ".join(file_digests) or "rows from Python",
+        )
+    return () if source.selection is None else _build_selection_checklist(source, source.selection, source.settings)
 
 
-def _selection_checklist(reading: Reading, stored: Stored, settings: Any) -> Checklist:
-    by_runs = not reading.by_documents
-    run_candidates = stored.candidates if by_runs else []
-    programs = [candidate.name for candidate in run_candidates if not stored_type_of(candidate.config).builds_model]
-    with translated_store_errors(stored.directory.store):
+def _build_selection_checklist(source: SourceData, selection: StoredSelection, settings: Any) -> Checklist:
+    is_of_runs = not source.by_documents
+    run_candidates = selection.candidates if is_of_runs else []
+    program_names = [c.name for c in run_candidates if not stored_type_of(c.config).builds_model]
+    with translated_store_errors(selection.directory.store):
         rows = render_rows(
             "checklist.j2",
-            reading=reading,
-            result=reading.result,
+            source=source,
+            result=source.result,
             table=None,
-            meta=stored.meta,
-            environments=stored.meta.environments,
-            candidates=stored.candidates,
+            meta=selection.meta,
+            environments=selection.meta.environments,
+            candidates=selection.candidates,
             settings=settings,
-            facts=reading.documents and reading.documents.documents,
-            programs=programs,
-            doing="runs" if by_runs else "queries",
+            document_facts=source.documents_result and source.documents_result.documents,
+            program_names=program_names,
+            work_noun="runs" if is_of_runs else "queries",
             unknown="not recorded: the selection began with an older version",
-            config_text=_as_text,
+            config_text=_describe_config,
         )
-    repeat_all = ("command to repeat it all", repeat_command(settings, stored.meta.seed))
-    return (*rows, repeat_all, *(_repeat_one(stored, settings, programs) if by_runs else ()))
+    repeat_all = ("command to repeat it all", build_repeat_command(settings, selection.meta.seed))
+    return (*rows, repeat_all, *(_list_run_commands(selection, settings, program_names) if is_of_runs else ()))
 
 
-def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
+def build_repeat_command(settings: "Union[Settings, DocumentSettings]", seed: Optional[str]) -> str:
     """Return the command that makes the same selection: options that are not defaults, and the seed."""
-    command, positional = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
-    words = command_words(settings, positional=positional, seed=seed)
-    num_names = len(getattr(settings, positional))
-    return shlex.join(["python", "-m", "fiesta_allennlp", command, *words[:num_names], "-s", "NEW", *words[num_names:]])
+    command_name, positional = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
+    arguments = command_words(settings, positional=positional, seed=seed)
+    num_positional = len(getattr(settings, positional))
+    arguments[num_positional:num_positional] = ["-s", "NEW"]
+    return shlex.join(["python", "-m", "fiesta_allennlp", command_name, *arguments])
 
 
-def _as_text(params: Mapping[str, Any], without: str = "") -> str:
+def _describe_config(params: Mapping[str, Any], omitted_key: str = "") -> str:
     """Describe a config with a `type`."""
-    options = {key: value for key, value in params.items() if key not in ("type", without)}
-    listed = join_pairs({key: _as_text(value) if isinstance(value, dict) else value for key, value in options.items()})
-    return f"{params['type']} ({listed or 'defaults'})"
+    options = {key: value for key, value in params.items() if key not in ("type", omitted_key)}
+    texts = {key: _describe_config(value) if isinstance(value, dict) else value for key, value in options.items()}
+    return f"{params['type']} ({join_pairs(texts) or 'defaults'})"
 
 
-def _repeat_one(stored: Stored, settings: Settings, programs: List[str]) -> Checklist:
+def _list_run_commands(selection: StoredSelection, settings: Settings, program_names: List[str]) -> Checklist:
     """Return the commands that make one run again, AllenNLP's first."""
-    commands: Dict[str, List[str]] = {}
-    for candidate in sorted(stored.candidates, key=lambda candidate: candidate.name in programs):
+    names_by_command: Dict[str, List[str]] = {}
+    for candidate in sorted(selection.candidates, key=lambda candidate: candidate.name in program_names):
         command = stored_type_of(candidate.config).repeat_command(settings.include_package)
-        commands.setdefault(command, []).append(candidate.name)
+        names_by_command.setdefault(command, []).append(candidate.name)
     return tuple(
-        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in programs else ""), command)
-        for command, names in commands.items()
+        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in program_names else ""), command)
+        for command, names in names_by_command.items()
     )
 
 
-MOST_POINTS = 120
+MAX_PATH_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
 
-SHARED_SPLITS = (
+SHARED_SPLITS_NOTE = (
     "Several scores of a candidate share a split, so they are not independent: the intervals of the means are too "
     "narrow. P(best) and the paired differences take the splits into account."
 )
@@ -130,7 +140,7 @@ class PathPoint:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Report(Shown, Origin, Standings):
+class Report(Printable, SourceFacts, Standings):
     """The full content of a report on a selection, on a table of scores, or on two candidates.
 
     `decision` is about two sentences, each an element. `leading` leads or has won; it is None if nothing is known yet.
@@ -156,56 +166,60 @@ class Report(Shown, Origin, Standings):
     belief: str = ""
     path: Tuple[PathPoint, ...] = ()
     order: Tuple[str, ...] = ()
-    comparisons: Tuple[Comparison, ...] = ()
-    single_score: Optional[SingleScore] = None
-    development: Optional[Development] = None
+    comparisons: Comparisons = ()
+    single_score: Optional[SingleScoreRisk] = None
+    development: Optional[DevelopmentCorrelation] = None
     minimise: bool = False
     checklist: Checklist = ()
-    screening: Optional[ScreeningReport] = None
+    screening: "Optional[ScreeningReport]" = None
     missed_target: Optional[float] = None
     is_pair: bool = False
     collapsed: Tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, reading: Reading, *, pair: bool = False) -> "Report":
-        """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
-        history, result = reading.history, reading.result
-        intervals = _intervals(reading)
+    def of(cls, source: SourceData, *, is_pair: bool = False) -> "Report":
+        """Build the report of a selection or a table; with `is_pair`, on its two candidates alone."""
+        history, result = source.history, source.result
+        measure_intervals = _measure_intervals(source)
         candidates = tuple(
-            CandidateReport.with_scores(
+            CandidateReport.from_result(
                 history,
                 candidate,
-                development=reading.development,
-                num_parameters=reading.num_parameters.get(candidate.name),
-                interval=intervals.get(candidate.name),
+                development_metric=source.development_metric,
+                num_parameters=source.num_parameters.get(candidate.name),
+                measure_interval=measure_intervals.get(candidate.name),
             )
             for candidate in result.candidates
         )
-        run_fields = {} if reading.by_documents else _run_fields(reading, candidates, pair=pair)
-        comparisons = run_fields.get("comparisons", ())
-        origin_fields = {f.name: getattr(reading, f.name) for f in fields(Origin)}
-        has_shared = not reading.by_documents and any(len(set(c.split_seeds)) < c.num_evaluations for c in candidates)
-        notes = (*changes(reading.changes, reading.words), *reading.notes, *((SHARED_SPLITS,) if has_shared else ()))
+        run_candidates = () if source.by_documents else candidates
+        active_candidates = [candidate for candidate in run_candidates if not candidate.withdrawn]
+        comparisons = _compare_candidates(source, run_candidates, is_pair=is_pair)
+        source_facts = {f.name: getattr(source, f.name) for f in fields(SourceFacts)}
+        notes = (*changes_in_words(source.changes, source.words), *source.notes)
+        if any(len(set(c.split_seeds)) < c.num_evaluations for c in run_candidates):
+            notes = (*notes, SHARED_SPLITS_NOTE)
         return cls(
-            title=_title(reading, pair=pair),
-            source=reading.name,
-            decision=tuple(filter(None, _decision(reading, result, comparisons if pair else ()))),
-            metric=reading.metric.name,
-            minimise=reading.metric.minimise,
+            title=_compose_title(source, is_pair=is_pair),
+            source=source.name,
+            decision=tuple(filter(None, _compose_decision(source, result, comparisons if is_pair else ()))),
+            metric=source.metric.name,
+            minimise=source.metric.minimise,
             leading=result.leading,
             candidates=candidates,
             margin=result.margin,
             stopped_by=result.stopped_by,
-            belief=reading.belief_name,
-            path=belief_path(reading.directed(history), reading.belief),
-            order=tuple(e.request.candidate for e in history.evaluations) if reading.is_selection else (),
-            checklist=checklist_of(reading.unrestricted or reading),
-            screening=_screening(reading.unrestricted or reading),
-            missed_target=reading.table_target,
+            belief=source.belief_name,
+            path=compute_belief_path(source.history_for_belief(history), source.belief),
+            order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
+            checklist=build_checklist(source.full_source or source),
+            screening=_report_screening(source.full_source or source),
+            missed_target=source.table_target,
             collapsed=tuple(result.collapsed),
-            is_pair=pair,
-            **{**origin_fields, "notes": notes},
-            **run_fields,
+            is_pair=is_pair,
+            **{**source_facts, "notes": notes},
+            comparisons=comparisons,
+            single_score=compute_single_score_risk(active_candidates, result.leading, minimise=source.metric.minimise),
+            development=correlate_development(active_candidates, source.development_metric),
         )
 
     @property
@@ -228,12 +242,12 @@ class Report(Shown, Origin, Standings):
         """The candidates by the better mean; `leading` comes first, and those that are out come last."""
 
         def rank_key(candidate: CandidateReport) -> Tuple[bool, bool, float]:
-            return candidate.name != self.leading, candidate.withdrawn, -self._directed_mean(candidate)
+            return candidate.name != self.leading, candidate.withdrawn, -self._mean_for_ranking(candidate)
 
         return tuple(sorted(self.candidates, key=rank_key))
 
     @property
-    def ranked_comparisons(self) -> Tuple[Comparison, ...]:
+    def ranked_comparisons(self) -> Comparisons:
         """The comparisons in the order of `ranked`."""
         ranks = {candidate.name: rank for rank, candidate in enumerate(self.ranked)}
         return tuple(sorted(self.comparisons, key=lambda comparison: ranks[comparison.second]))
@@ -244,7 +258,7 @@ class Report(Shown, Origin, Standings):
         rivals = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
         return next(rivals, None)
 
-    def _directed_mean(self, candidate: CandidateReport) -> float:
+    def _mean_for_ranking(self, candidate: CandidateReport) -> float:
         mean = candidate.measure if self.by_documents else candidate.mean
         return float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
 
@@ -259,86 +273,85 @@ class Report(Shown, Origin, Standings):
             raise ConfigError(f"the report has no candidate '{name}'; its candidates: {', '.join(candidates_by_name)}.")
         return candidates_by_name[name]
 
-    def shown(self) -> Lines:
-        numbers: Columns[CandidateReport] = (
+    def shown(self) -> TerminalLines:
+        score_columns: Columns[CandidateReport] = (
             ("scores", lambda c: str(c.num_evaluations)),
             ("mean", lambda c: number_text(c.mean, self.decimals)),
             ("sd", lambda c: number_text(c.sd, self.decimals)),
         )
         if self.by_documents:
-            numbers = (
+            score_columns = (
                 ("documents", lambda c: str(c.num_documents)),
                 (self.metric, lambda c: number_text(c.measure)),
             )
-        columns = ((self.words.candidate, lambda c: c.name), *numbers, ("P(best)", lambda c: c.standing))
+        columns = ((self.words.candidate, lambda c: c.name), *score_columns, ("P(best)", lambda c: c.standing))
         return [build_table(columns, self.ranked), *self.decision]
 
 
-def _screening(reading: Reading) -> Optional[ScreeningReport]:
-    if reading.stored is None or not reading.stored.directory.screening.store.is_file():
+def _report_screening(source: SourceData) -> "Optional[ScreeningReport]":
+    if source.selection is None or not source.selection.directory.screening.store.is_file():
         return None
-    return screening_report(reading.stored.directory, reading.stored.meta.seed, reading.result.candidates)
+    from fiesta_allennlp.reports.screening import read_screening  # only the report of a search has one
+
+    return read_screening(source.selection.directory, source.selection.meta.seed, source.result.candidates)
 
 
-def _intervals(reading: Reading) -> Dict[str, Interval]:
+def _measure_intervals(source: SourceData) -> Dict[str, Interval]:
     """Return the interval of every system's measure, where the posterior is about measures."""
-    posterior = believed(reading.history, reading.belief).posterior if reading.by_documents else None
-    ends = None if posterior is None else posterior.interval(LEVEL)
-    return {} if ends is None else dict(zip(reading.history.active, map(tuple, ends.tolist()), strict=True))
+    posterior = believed(source.history, source.belief).posterior if source.by_documents else None
+    interval_ends = None if posterior is None else posterior.interval(INTERVAL_LEVEL)
+    if interval_ends is None:
+        return {}
+    return dict(zip(source.history.active, map(tuple, interval_ends.tolist()), strict=True))
 
 
-def _run_fields(reading: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
-    leading, development = reading.result.leading, reading.development
-    active = [candidate for candidate in candidates if not candidate.withdrawn]
-    return {
-        "comparisons": _comparisons(reading, candidates, pair=pair),
-        "single_score": None if leading is None else single_score(active, leading, minimise=reading.metric.minimise),
-        "development": None if development is None else report_development(active, development),
-    }
-
-
-def _comparisons(reading: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
+def _compare_candidates(source: SourceData, candidates: Sequence[CandidateReport], *, is_pair: bool) -> Comparisons:
     """Compare the leading candidate with every other that has a score, or the two that were asked for."""
-    first_name = candidates[0].name if pair else reading.result.leading
+    first_name = source.history.candidates[0] if is_pair else source.result.leading
     return tuple(
-        compare(first, second, minimise=reading.metric.minimise, test_share=reading.test_share)
+        compare_scores(first, second, minimise=source.metric.minimise, test_share=source.test_share)
         for first in candidates
         for second in candidates
-        if first.name == first_name != second.name and (pair or second.scores)
+        if first.name == first_name != second.name and (is_pair or second.scores)
     )
 
 
-def _title(reading: Reading, *, pair: bool) -> str:
-    if pair:
-        return " against ".join(reading.history.candidates)
-    kind = "Selection" if reading.is_selection else "Scores"
-    return f"{kind} among {len(reading.history.candidates)} {reading.words.candidates} by {reading.metric.display_name}"
+def _compose_title(source: SourceData, *, is_pair: bool) -> str:
+    if is_pair:
+        return " against ".join(source.history.candidates)
+    subject = "Selection" if source.is_selection else "Scores"
+    return f"{subject} among {len(source.history.candidates)} {source.words.candidates} by {source.metric.display_name}"
 
 
-def _decision(reading: Reading, result: Result, pair: Sequence[Comparison]) -> Tuple[str, ...]:
-    more = (limit_in_words(result, reading), *reading.table_notes)
-    if reading.is_selection and not pair:
-        return (*selection_in_words(result, running=reading.running), *more)
+def _compose_decision(source: SourceData, result: Result, pair_comparisons: Sequence[Comparison]) -> Tuple[str, ...]:
+    closing_sentences = (limit_in_words(result, source), *source.table_notes)
+    if source.is_selection and not pair_comparisons:
+        return (*selection_in_words(result, running=source.running), *closing_sentences)
     template_values = {
-        "pair": pair[0] if pair else None,
-        "belief": reading.belief_name,
-        "min_evaluations": reading.belief.min_evaluations,
-        "target": reading.table_target,
+        "pair": pair_comparisons[0] if pair_comparisons else None,
+        "belief": source.belief_name,
+        "min_evaluations": source.belief.min_evaluations,
+        "target": source.table_target,
     }
-    scope = scope_in_words(result) if pair and not reading.table_notes else ""
-    return (*scores_in_words(result, **template_values), *collapsed_in_words(result), scope, *more)
+    scope_sentence = scope_in_words(result) if pair_comparisons and not source.table_notes else ""
+    return (
+        *scores_in_words(result, **template_values),
+        *collapsed_in_words(result),
+        scope_sentence,
+        *closing_sentences,
+    )
 
 
-def belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after each evaluation, at most `MOST_POINTS` times, as in figure 2 of the FIESTA paper. A
+def compute_belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:
+    """Compute P(best) after each evaluation, at most `MAX_PATH_POINTS` times, as in figure 2 of the FIESTA paper. A
     point has the candidates that are active at the end and had begun by then."""
     num_runs = len(history.evaluations)
-    point_sizes = np.unique(np.linspace(num_runs, 1, num=min(num_runs, MOST_POINTS), dtype=int)) if num_runs else []
-    prob_best_path: List[PathPoint] = []
+    run_counts = np.unique(np.linspace(num_runs, 1, num=min(num_runs, MAX_PATH_POINTS), dtype=int)) if num_runs else []
+    points: List[PathPoint] = []
     prefix = history.first_evaluations(0)
-    for size in map(int, point_sizes):
-        prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : size])
-        begun = tuple(name for name in prefix.active if prefix.num_finished(name))
-        begun_history = prefix if begun == prefix.active else replace(prefix, candidates=begun, withdrawn=frozenset())
-        prob_best_path.append(PathPoint(size, believed(begun_history, belief).decision.prob_best))
-    return tuple(point for point in prob_best_path if point.prob_best)
+    for num_evaluations in map(int, run_counts):
+        prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : num_evaluations])
+        names = tuple(name for name in prefix.active if prefix.num_finished(name))
+        active_history = prefix if names == prefix.active else replace(prefix, candidates=names, withdrawn=frozenset())
+        points.append(PathPoint(num_evaluations, believed(active_history, belief).decision.prob_best))
+    return tuple(point for point in points if point.prob_best)

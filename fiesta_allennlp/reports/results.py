@@ -9,7 +9,7 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import from_csv_cell
 from fiesta_allennlp.documents.result import DocumentsResult
-from fiesta_allennlp.reports.formats import Lines, Shown
+from fiesta_allennlp.reports.formats import Printable, TerminalLines
 from fiesta_allennlp.reports.words import replay_in_words, replay_table, selection_in_words, selection_table
 from fiesta_allennlp.selection.progress import repetition_bar
 from fiesta_allennlp.selection.result import Result
@@ -19,7 +19,7 @@ from fiesta_allennlp.tables.sources import ScoreSource
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionResult(Shown, Result):
+class SelectionResult(Printable, Result):
     """The content of `selection.json`, together with the directory of the selection.
 
     `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
@@ -30,13 +30,13 @@ class SelectionResult(Shown, Result):
     def scores(self) -> Dict[str, List[float]]:
         """Return the scores of every candidate, in the order in which they arrived."""
         scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
-        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as rows:
-            for row in csv.DictReader(rows):
+        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as csv_file:
+            for row in csv.DictReader(csv_file):
                 if row["status"] == "finished":
                     scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
         return scores
 
-    def shown(self) -> Lines:
+    def shown(self) -> TerminalLines:
         return [selection_table(self), *selection_in_words(self), f"Everything is in {self.directory}."]
 
 
@@ -50,7 +50,7 @@ class SystemsResult(SelectionResult, DocumentsResult):
 
 
 @dataclass(frozen=True, repr=False)
-class SearchResult(Shown):
+class SearchResult(Printable):
     """The result of a search.
 
     `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
@@ -63,7 +63,7 @@ class SearchResult(Shown):
     selection: Optional[SelectionResult]
     sentences: Tuple[str, ...] = ()
 
-    def shown(self) -> Lines:
+    def shown(self) -> TerminalLines:
         return [*(() if self.selection is None else self.selection.shown()), *self.sentences]
 
 
@@ -77,7 +77,7 @@ class ReplayedCandidate:
 
 
 @dataclass(frozen=True, repr=False)
-class ReplayResult(Shown):
+class ReplayResult(Printable):
     """The result of all repetitions of a replay.
 
     `best` has the highest true mean. `picked`, `wrong` and `undecided` are shares of the repetitions that add up to 1.
@@ -118,5 +118,5 @@ class ReplayResult(Shown):
         }
         return cls(**{**{f.name: summary[f.name] for f in fields(cls) if f.name in summary}, **computed_fields})
 
-    def shown(self) -> Lines:
+    def shown(self) -> TerminalLines:
         return [replay_table(self.summary), *replay_in_words(self.summary)]

@@ -62,7 +62,7 @@ class ScreeningReport:
         return tuple(render_paragraphs("search.j2", report=self, finalists=self.finalists, values=()))
 
     @property
-    def front(self) -> Tuple[int, ...]:
+    def pareto_front_rows(self) -> Tuple[int, ...]:
         """Places in `scores` of configs that no other config beats in score and in seconds, if both are objectives."""
         if self.second_objective is None:
             return ()
@@ -70,34 +70,34 @@ class ScreeningReport:
         return tuple(np.flatnonzero(pareto_front(np.column_stack([scores, -seconds]))).tolist())
 
 
-def finalists_of(
-    screened: Mapping[str, float], selected: Sequence[CandidateResult], metric: Metric
+def compare_finalists(
+    screening_scores: Mapping[str, float], fresh_results: Sequence[CandidateResult], metric: Metric
 ) -> Tuple[Finalist, ...]:
-    """Return the finalists in both stages. `screened` has the scores of the first stage by name, and `selected` has the
-    finalists in that order."""
-    means = {c.name: metric.sign * c.mean for c in selected if c.mean is not None}
-    by_mean = sorted(means, key=lambda name: -means[name])
+    """Return the finalists in both stages. `screening_scores` are by name, and `fresh_results` in the order
+    of the screening."""
+    means = {c.name: metric.sign * c.mean for c in fresh_results if c.mean is not None}
+    names_by_mean = sorted(means, key=lambda name: -means[name])
     return tuple(
         Finalist(
             name=candidate.name,
             place_before=place_before,
-            score_before=screened[candidate.name],
-            place_after=by_mean.index(candidate.name) + 1 if candidate.name in means else None,
+            score_before=screening_scores[candidate.name],
+            place_after=names_by_mean.index(candidate.name) + 1 if candidate.name in means else None,
             mean_after=candidate.mean,
             num_runs=candidate.num_evaluations,
         )
-        for place_before, candidate in enumerate((c for c in selected if c.name in screened), start=1)
+        for place_before, candidate in enumerate((c for c in fresh_results if c.name in screening_scores), start=1)
     )
 
 
-def screening_report(
-    directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateResult]
+def read_screening(
+    directory: RunDirectory, selection_seed: Optional[str], fresh_results: Sequence[CandidateResult]
 ) -> Optional[ScreeningReport]:
     """Report on the first stage of a search whose second stage has this master seed. None if the selection in the
     directory is not that second stage."""
     with open_for_reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
-        if meta.seed is None or str(second_stage_seed(int(meta.seed))) != seed:
+        if meta.seed is None or str(second_stage_seed(int(meta.seed))) != selection_seed:
             return None
         settings = stored_search(meta)
         history = store.history(max_failures=settings.max_failures)
@@ -108,7 +108,7 @@ def screening_report(
         searcher=settings.searcher_params()["type"],
         metric=metric,
         seconds=sum(evaluation.seconds for evaluation in history.evaluations),
-        finalists=finalists_of({e.request.candidate: e.score for e in history.evaluations}, selected, metric),
+        finalists=compare_finalists({e.request.candidate: e.score for e in history.evaluations}, fresh_results, metric),
         scores=tuple(evaluation.score for evaluation in history.evaluations),
         run_seconds=tuple(evaluation.seconds for evaluation in history.evaluations),
         second_objective=settings.second_objective,
@@ -117,19 +117,18 @@ def screening_report(
 
 def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
     """Describe how the screening ended and how the fresh runs changed its order."""
-    screened, selected = summary.screening, summary.selection
-    candidates: Sequence[CandidateResult] = () if selected is None else selected.candidates
-    scores = {config.name: config.score for config in screened.candidates if config.score is not None}
-    names = {screened.leading} if selected is None else {candidate.name for candidate in candidates}
+    screening, selection = summary.screening, summary.selection
+    candidates: Sequence[CandidateResult] = () if selection is None else selection.candidates
+    scores = {config.name: config.score for config in screening.candidates if config.score is not None}
+    shown_names = {screening.leading} if selection is None else {candidate.name for candidate in candidates}
+    shown_values = {config.name: config.values for config in screening.candidates if config.name in shown_names}
     template_values = {
         "report": None,
-        "screened": screened,
-        "is_over": selected is None,
-        "num_failed": len(screened.candidates) - len(scores),
-        "finalists": finalists_of(scores, candidates, Metric.parse(screened.metric)),
-        "values": numbered_legend(
-            {config.name: config.values for config in screened.candidates if config.name in names}
-        ),
+        "screened": screening,
+        "is_over": selection is None,
+        "num_failed": len(screening.candidates) - len(scores),
+        "finalists": compare_finalists(scores, candidates, Metric.parse(screening.metric)),
+        "values": numbered_legend(shown_values),
     }
     return tuple(render_paragraphs("search.j2", **template_values))
 

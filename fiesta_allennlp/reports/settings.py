@@ -10,11 +10,11 @@ from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.selection.settings import CONFIG_METAVAR, splits_option
 from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
 
-FOLLOWING = "Following"
-REPORT = "Report"
-_report_option = partial(option, group=REPORT)
+FOLLOW_GROUP = "Following"
+REPORT_GROUP = "Report"
+_report_option = partial(option, group=REPORT_GROUP)
 
-TABLE_OPTIONS = (*OF_TABLES, "done", "splits", "belief", "max_failures")
+UNRECORDED_OPTIONS = (*OF_TABLES, "done", "splits", "belief", "max_failures")
 """The settings of a report that a selection has recorded."""
 
 
@@ -22,13 +22,13 @@ TABLE_OPTIONS = (*OF_TABLES, "done", "splits", "belief", "max_failures")
 class StatusSettings:
     """The settings of `fiesta status`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOWING,)
+    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
 
     directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
     follow: bool = option(
-        False, "print the table repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False
+        False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
     )
-    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOWING, metavar="SECONDS", above=0)
+    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -38,7 +38,7 @@ class StatusSettings:
 class ReportSettings(TableSettings):
     """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT, SCORES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, SCORES)
 
     source: Optional[str] = option(
         None, "the directory of a selection, or a table of scores", metavar="DIR|SCORES.json|SCORES.csv"
@@ -46,7 +46,7 @@ class ReportSettings(TableSettings):
     output: Optional[Path] = option(
         None,
         "directory of the report (default: DIR/report, NAME-report next to a table, or compare-A-B)",
-        group=REPORT,
+        group=REPORT_GROUP,
         metavar="DIR",
         parse=Path,
     )

@@ -14,8 +14,8 @@ from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
-from fiesta_allennlp.reports.reading import Reading, read_directory
-from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.reports.source_data import SourceData, read_directory
+from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,
@@ -27,7 +27,7 @@ from fiesta_allennlp.reports.words import (
 from fiesta_allennlp.selection.progress import number_table
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
-MOST_SHOWN = 5
+MAX_CONFIGS_SHOWN = 5
 """The number of best configs of a screening to show."""
 
 
@@ -40,72 +40,73 @@ class Status:
     running: bool
 
 
-def status_of(root: Path) -> Status:
+def read_status(root: Path) -> Status:
     """Return the state of the selection in a directory, or of the latest stage of a search."""
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():
-        with opened(directory.screening.root) as stored:
-            status, directory = _screening_status(stored), directory.screening
+        with open_selection(directory.screening.root) as screening:
+            status, directory = _make_screening_status(screening), directory.screening
     else:
-        status = _selection_status(read_directory(root))
-    return replace(status, sentences=(*status.sentences, *_worker_lines(directory, root)))
+        status = _make_selection_status(read_directory(root))
+    return replace(status, sentences=(*status.sentences, *_describe_workers(directory, root)))
 
 
-def _worker_lines(directory: RunDirectory, root: Path) -> Iterator[str]:
+def _describe_workers(directory: RunDirectory, root: Path) -> Iterator[str]:
     """List the workers of a selection, if it has a queue that this user can read."""
     with suppress(OSError):
         for queue in RunQueue.open_queues(directory.queue):
-            runs = {claim.job: claim.run for claim in queue.taken_claims().values()}
-            silence = queue.seconds_since_heartbeat()
-            for name, seconds in silence.items():
+            run_by_worker = {claim.job: claim.run for claim in queue.taken_claims().values()}
+            silent_seconds = queue.seconds_since_heartbeat()
+            for name, seconds in silent_seconds.items():
                 worker = Worker.from_name(name)
-                on_gpu = f", GPU {worker.device}" if worker.device else ""
-                life = f"last sign of life {duration_text(round(seconds))} ago"
-                yield f"Worker on {worker.host} (process {worker.pid}{on_gpu}): {runs.get(name, 'no run')}, {life}."
-            if not silence:
+                gpu_text = f", GPU {worker.device}" if worker.device else ""
+                silence_text = f"last sign of life {duration_text(round(seconds))} ago"
+                run = run_by_worker.get(name, "no run")
+                yield f"Worker on {worker.host} (process {worker.pid}{gpu_text}): {run}, {silence_text}."
+            if not silent_seconds:
                 yield f"No worker is there. Start one: {full_command('worker')} {root}"
 
 
-def _selection_status(reading: Reading) -> Status:
-    result, history = reading.result, reading.history
-    decision = running_in_words(result) if reading.running else ended_in_words(result)
+def _make_selection_status(source: SourceData) -> Status:
+    result, history = source.result, source.history
+    decision_text = running_in_words(result) if source.running else ended_in_words(result)
     score_sentences = (result.scored_on, scope_in_words(result))
-    run_sentences = (*failures_in_words(result), decision, *collapsed_in_words(result), *score_sentences)
-    sentences = tuple(filter(None, (*run_sentences, *reading.legend, _last_finished(history))))
-    pending = Counter(request.candidate for request in history.pending)
-    table = selection_table(result, pending, heading="running" if reading.running else "pending")
-    return Status(table, sentences, reading.running)
+    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), *score_sentences)
+    sentences = tuple(filter(None, (*run_sentences, *source.legend, _last_finish_text(history))))
+    pending_counts = Counter(request.candidate for request in history.pending)
+    table = selection_table(result, pending_counts, heading="running" if source.running else "pending")
+    return Status(table, sentences, source.running)
 
 
-def _screening_status(stored: Stored) -> Status:
+def _make_screening_status(screening: StoredSelection) -> Status:
     from fiesta_allennlp.searches.screener import failed_configs
     from fiesta_allennlp.searches.search_settings import stored_search
 
-    settings = stored_search(stored.meta)
-    history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
+    settings = stored_search(screening.meta)
+    history, metric = screening.read_history(max_failures=settings.max_failures), settings.scored_by
     table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.display_name}")
-    best = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)[:MOST_SHOWN]
-    for evaluation in best:
+    ranked_evaluations = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)
+    best_evaluations = ranked_evaluations[:MAX_CONFIGS_SHOWN]
+    for evaluation in best_evaluations:
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
-    configs = settings.num_configs or len(stored.candidates)
-    state, pending_word = ("running", "running") if stored.running else ("interrupted", "pending")
-    num_runs_text = (
-        f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed_configs(history))} failed"
-    )
-    sentences = (f"The screening is {state}.", f"{num_runs_text}, {len(history.pending)} {pending_word}.")
-    values = numbered_legend(stored.values(evaluation.request.candidate for evaluation in best))
-    return Status(table, tuple(filter(None, (*sentences, *values, _last_finished(history)))), stored.running)
+    num_configs = settings.num_configs or len(screening.candidates)
+    state, pending_word = ("running", "running") if screening.is_running else ("interrupted", "pending")
+    finished_text = f"{len(history.evaluations)} of {count_text(num_configs, 'config')} finished"
+    counts_text = f"{len(failed_configs(history))} failed, {len(history.pending)} {pending_word}"
+    value_lines = numbered_legend(screening.candidate_values(run.request.candidate for run in best_evaluations))
+    sentences = (f"The screening is {state}.", f"{finished_text}, {counts_text}.", *value_lines)
+    return Status(table, tuple(filter(None, (*sentences, _last_finish_text(history)))), screening.is_running)
 
 
-def _last_finished(history: History) -> Optional[str]:
+def _last_finish_text(history: History) -> Optional[str]:
     """State how long ago a run last finished; None if that is unknown."""
-    ends = [
+    end_times = [
         datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc)
         + timedelta(seconds=evaluation.seconds)
         for evaluation in history.evaluations
         if evaluation.started_at
     ]
-    if not ends:
+    if not end_times:
         return None
-    ago = max(0.0, (datetime.now(timezone.utc) - max(ends)).total_seconds())
-    return f"The last run finished {duration_text(round(ago))} ago."
+    seconds_ago = max(0.0, (datetime.now(timezone.utc) - max(end_times)).total_seconds())
+    return f"The last run finished {duration_text(round(seconds_ago))} ago."

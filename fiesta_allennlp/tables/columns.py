@@ -32,8 +32,8 @@ NUMBERING = re.compile(
 MISSING = {"nan", "na", "n/a", "#n/a", "<na>", "nat", "-", "--", "?"}
 """The texts, in lower case, that pandas, R and spreadsheets write for a missing name."""
 
-NO_SCORES = re.compile(rf"{NUMBERING.pattern}|.* - .*__(min|max)")
-"""The names, in lower case, of columns without scores: those that number rows, and bounds of Weights & Biases."""
+NO_SCORES = re.compile(rf"{NUMBERING.pattern}|.* - .*__(min|max)|ranks?|(num_|n_|#)?param(eter)?s")
+"""The names, in lower case, of columns without scores: numbers of rows, bounds of Weights & Biases, ranks and sizes."""
 
 
 @dataclass(frozen=True)

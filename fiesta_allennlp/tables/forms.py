@@ -14,6 +14,7 @@ from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeate
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 SEPARATORS = (",", ";", "\t")
+ROWS = 'a list of rows such as {"candidate": "a", "seed": 1, "score": 0.8}'
 FORM = ("candidate", "split", "seed", "score")
 """The columns of lists of scores, and of rows of which there are none yet."""
 
@@ -85,10 +86,7 @@ def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) ->
         return _from_lists(name, content, scores_per_split)
     if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
         return _from_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
-    raise DataError(
-        f'{name}: expected {{"candidate": [scores], ...}} or a list of rows such as {{"candidate": "a", "seed": 1, '
-        f'"score": 0.8}} but got {shorten(content)}.'
-    )
+    raise DataError(f'{name}: expected {{"candidate": [scores], ...}} or {ROWS} but got {shorten(content)}.')
 
 
 def _separated(path: Path) -> Sheet:
@@ -140,11 +138,13 @@ def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[
         scores = scores.tolist() if hasattr(scores, "tolist") else scores
         if str(candidate).casefold() in (*FORM, "metric"):
             raise DataError(
-                f"{where}: each list has the scores of the candidate in its name, so '{candidate}' would be "
-                'a candidate. Remove it, or pass rows such as {"candidate": "a", "seed": 1, "score": 0.8}.'
+                f"{where}: each list has the scores of the candidate in its name, so '{candidate}' would be a "
+                f"candidate. Remove it, or pass {ROWS}."
             )
         if not isinstance(scores, (list, tuple)) or not scores:
-            raise DataError(f"{where}: must have a list of scores but has {shorten(scores)}.")
+            raise DataError(
+                f"{where}: must have a list of scores but has {shorten(scores)}. Correct it, or pass {ROWS}."
+            )
         if len(scores) % (scores_per_split or 1):
             raise DataError(
                 f"{where}: the number of scores, {len(scores)}, is not a multiple of --evaluations-per-split "

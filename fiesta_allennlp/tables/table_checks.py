@@ -16,10 +16,13 @@ from fiesta_allennlp.tables.settings import COLUMNS
 SETS = re.compile("(train|dev|val|test|eval|valid|holdout)(ing|ation|uation|elopment)?([ _-]?set)?")
 """The names of sets, as `comparison_key` gives them. Scores on different sets are not scores on random splits."""
 
+SET_WORDS = re.compile(rf"(?<![a-z]){SETS.pattern.partition(')')[0]})")
+"""The words in the names of splits that name a set."""
+
 SUMMARY = {"mean", "avg", "average", "median", "std", "stdev", "sd", "sem"}
 """Words in the name of a row or column that summarizes others."""
 
-SUMMARIES = {*SUMMARY, "all", "total", "overall", "count", "min", "max", "best"}
+SUMMARIES = {*SUMMARY, "all", "total", "overall", "count", "min", "max", "best", "mittelwert", "moyenne", "promedio"}
 """The names of rows or columns that summarize others."""
 
 _DATA = (
@@ -31,7 +34,7 @@ DATA = re.compile(rf"((eval|test|params?|config)[\W_])?{_DATA}")
 
 MIXED = re.compile(
     rf"(.*[\W_])?{_DATA}|lr|learning_rate|(.*_)?batch_size|optimi[sz]er|dropout|weight_decay|n_?shots?|num_fewshot|"
-    r"num_layers|hidden_(size|dim)|(max|num_train)_epochs|"
+    r"num_layers|hidden_(size|dim)|(max|num_train)_epochs|.*parentrunid|"
     r"(params?|config|hparams?|args)[\W_](?!(.*[\W_])?(seed|random_state|dir|path|name|id)([\W_].*)?$).*"
 )
 """The names, in lower case, of columns in which the runs of a candidate should be equal: data, metrics and settings."""
@@ -121,13 +124,15 @@ def drop_set(all_columns: Sequence[Columns]) -> None:
             if (name := name_of_cell(cells[position])) not in first:
                 first[name] = columns.sheet.where(number)
     sets = [name for name in first if SETS.fullmatch(comparison_key(name))]
-    if sets and len(first) > 1:
-        other = next(name for name in first if name != sets[0])
+    words = {name: set(SET_WORDS.findall(comparison_key(name))) for name in first}
+    named = sets or [name for name in first if words[name]]
+    others = [name for name in first if named and name != named[0] and (sets or words[name] - words[named[0]])]
+    if others:
         called = next(columns.called("split") for columns in all_columns if columns.at["split"] is not None)
         raise DataError(
-            f"{first[other]}: the split is '{other}', but in {first[sets[0]]} it is '{sets[0]}', the name of a set. "
-            f"Scores on different sets are not scores on random splits. Choose one, for example with --where "
-            f"'{called}={sets[-1]}'."
+            f"{first[others[0]]}: the split is '{others[0]}', but in {first[named[0]]} it is '{named[0]}', which names "
+            "a set. Scores on different sets are not scores on random splits. Choose one, for example with --where "
+            f"'{called}={named[-1]}', or list the columns of a wide table: --wide split=COLUMN,..."
         )
     for columns in all_columns if sets else ():
         columns.at["split"] = None
@@ -156,22 +161,22 @@ def refuse_steps(sheet: Sheet, candidate: Optional[int], score: Optional[int]) -
 def notes_on_mixed_runs(
     all_columns: Sequence[Columns], rows: Sequence[Row], is_filtered: Callable[[str], bool], *, has_splits: bool
 ) -> List[str]:
-    """Return a note if all runs differ in their data or metric, or those of a candidate in their settings.
+    """Return a note if all runs differ in their data or metric, or those of a candidate in their settings or length.
 
     On official splits, a column is a setting, whatever its name, if each value has equally many rows of each candidate.
     """
-    kept = {(id(row.sheet), row.number) for row in rows}
+    kept = {(id(row.sheet), row.number) for row in rows if row.outcome is not None}
     counts: Dict[str, DefaultDict[str, "Counter[str]"]] = {}
     for columns in all_columns:
         sheet, used = columns.sheet, {*columns.at.values(), *columns.last}
         candidates = Named(sheet, columns.at["candidate"], text_in_csv if sheet.is_text else text_in)
         keys = {p: comparison_key(name) for p, name in enumerate(sheet.columns) if p not in used}
-        free = {p for p, key in keys.items() if key and not NUMBERING.fullmatch(key) and not is_filtered(key)}
+        free = {p for p, key in keys.items() if key and not is_filtered(key)}
         data = {p for p in free if columns.last and DATA.fullmatch(keys[p])}
         for number, cells in sheet.lines():
             candidate = candidates.name(cells)
             for position in tuple(free if (id(sheet), number) in kept else data):
-                if value := name_of_cell(cells[position]):
+                if (value := name_of_cell(cells[position])) or keys[position].endswith("parentrunid"):
                     by_candidate = counts.setdefault(sheet.columns[position], defaultdict(Counter))
                     by_candidate[candidate][value] += 1
                     if len(by_candidate[candidate]) > MAX_VALUES:
@@ -180,7 +185,9 @@ def notes_on_mixed_runs(
     for called, by_candidate in counts.items():
         key, first, mixed = comparison_key(called), next(iter(by_candidate.values())), list(by_candidate)
         is_crossed = not has_splits and len(mixed) > 1 and 1 < len(first) <= MAX_VALUES and min(first.values()) >= least
-        if not DATA.fullmatch(key) and not (is_crossed and all(first == other for other in by_candidate.values())):
+        if NUMBERING.fullmatch(key):
+            mixed = [name for name, values in by_candidate.items() if STEPS.fullmatch(key) and _are_far_apart(values)]
+        elif not DATA.fullmatch(key) and not (is_crossed and all(first == other for other in by_candidate.values())):
             mixed = [name for name, values in by_candidate.items() if MIXED.fullmatch(key) and len(values) > 1]
         texts = list(dict.fromkeys(chain.from_iterable(by_candidate[name] for name in mixed)))
         if len(texts) > 1:
@@ -190,3 +197,9 @@ def notes_on_mixed_runs(
                 f"runs of one kind: add --where '{called}={texts[0]}'.{mapping}"
             ]
     return []
+
+
+def _are_far_apart(steps: Iterable[str]) -> bool:
+    """Return whether the last steps of some runs are at least twice as large as those of others."""
+    numbers = [float(step) for step in steps if NUMBER.fullmatch(step)]
+    return bool(numbers) and 0 < 2 * min(numbers) <= max(numbers)

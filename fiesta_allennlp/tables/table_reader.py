@@ -273,8 +273,9 @@ class _Reader:
         """Return a row for each run. A score replaces other rows of its run; otherwise the later row counts."""
         runs: Dict[Run, Row] = {}
         steps: Dict[Run, Tuple[float, ...]] = {}
+        scored_steps: Set[Tuple[Run, Tuple[float, ...]]] = set()
         num_rows: Dict[str, int] = defaultdict(int)
-        nameless = 0
+        nameless, repeated = 0, ""
         for columns in all_columns:
             read_name = text_in_csv if columns.sheet.is_text else text_in
             candidates = Named(columns.sheet, columns.at["candidate"], read_name)
@@ -298,8 +299,12 @@ class _Reader:
                 row = Row(candidate, split, seed, outcome, metrics.name(cells), columns.sheet, number)
                 earlier = runs.pop(run, None)
                 if columns.last:
-                    steps_of_row = (_step(columns.sheet, number, cells[position]) for position in columns.last)
+                    steps_of_row = [_step(columns.sheet, number, cells[position]) for position in columns.last]
                     step = (outcome is not None, *steps_of_row)  # a step without a score says nothing
+                    if row.is_scored and (run, step) in scored_steps:
+                        called = columns.sheet.columns[columns.last[0]]
+                        repeated = repeated or f"The rows of {candidate} have '{called}' {steps_of_row[0]:g} twice"
+                    scored_steps.add((run, step))
                     if earlier is not None and step != steps[run]:
                         row, earlier = (row if step > steps[run] else earlier), None
                     steps[run] = max(step, steps.get(run, step))
@@ -308,6 +313,10 @@ class _Reader:
                         refuse_twice(columns, row, earlier)
                     row = earlier
                 runs[run] = row
+        if repeated:
+            notes[f"{repeated}, and only the last step counts. If several runs have it, add --columns seed=NAME."] = (
+                None
+            )
         if nameless:
             notes[f"Ignored {count_text(nameless, 'run')} without a score, candidate, split or seed."] = None
         return list(runs.values())

@@ -20,7 +20,7 @@ from calibration import FINAL_RULE, ROOT, append, rule_commit
 from common import make_parser, print_table, share, show, with_tables
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.reports.candidates import mean_interval, welch_interval
+from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import side_by_side
@@ -56,10 +56,10 @@ def steps(replayer: Replayer, repetition: int) -> Generator[History, None, Histo
 def interval_of(first: np.ndarray, second: np.ndarray, *, shared: bool) -> Tuple[float, Optional[Any]]:
     """Return the mean difference and the interval that a report prints, on shared splits of the runs that both have."""
     if not shared:
-        return float(first.mean() - second.mean()), welch_interval(first, second)
+        return float(first.mean() - second.mean()), compute_welch_interval(first, second)
     both = min(len(first), len(second))
     differences = first[:both] - second[:both]
-    return float(differences.mean()), mean_interval(differences)
+    return float(differences.mean()), compute_mean_interval(differences)
 
 
 def counts(stop: str, gap: float, splits: str, repetitions: int, seed: int) -> Dict[str, Any]:

@@ -13,7 +13,7 @@ import fiesta_allennlp
 from fiesta_allennlp.commands.command import EXIT_NO_DECISION
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.reports.status import status_of
+from fiesta_allennlp.reports.status import read_status
 from tests.commands.conftest import Call, history_of
 from tests.conftest import HAS_ALLENNLP, until
 from tests.programs import program_config
@@ -108,7 +108,7 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
     page = (tmp_path / "report" / "report.html").read_text()
     assert [line.partition(": ")[0] for line in made.legend] == [finalist.name for finalist in found.finalists]
     assert all(line in page and f"% {line}" in (tmp_path / "report" / "table.tex").read_text() for line in made.legend)
-    assert set(made.legend) <= set(status_of(undisturbed).sentences)
+    assert set(made.legend) <= set(read_status(undisturbed).sentences)
     assert (tmp_path / "report" / "figures" / "best_so_far.png").is_file()
     with pytest.raises(ConfigError, match="first stage"):
         report(undisturbed / "screening")
@@ -137,7 +137,7 @@ def test_a_search_that_is_stopped_goes_on_to_the_same_runs(
         assert command.returncode == 130, output
         assert f"search -s {run} --recover" in output
         assert not (run / "store.sqlite").exists()
-        status = status_of(run)
+        status = read_status(run)
         assert "interrupted" in status.sentences[0] and not status.running
         with pytest.raises(StoreError, match="still screening"):
             report(run)

@@ -155,7 +155,7 @@ def test_a_full_disk_is_told_whichever_it_is(make: Make, monkeypatch: pytest.Mon
     executor = make()
     failure = failure_of(executor, Light("fill the disk"))
     assert failure.kind == "disk" and socket.gethostname() in failure.error
-    monkeypatch.setattr(executor, "_write", Mock(side_effect=full))
+    monkeypatch.setattr(executor, "_write_files", Mock(side_effect=full))
     failure = failure_of(executor, Light("score"))
     assert failure.kind == "disk" and "No space left on device" in failure.error
 

@@ -11,15 +11,15 @@ from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports.candidates import (
     CandidateReport,
     Comparison,
-    Development,
-    compare,
-    mean_interval,
+    DevelopmentCorrelation,
+    compare_scores,
+    compute_mean_interval,
+    compute_single_score_risk,
+    compute_welch_interval,
+    correlate_development,
     prob_first_wins,
-    report_development,
-    single_score,
-    welch_interval,
 )
-from fiesta_allennlp.reports.screening import finalists_of
+from fiesta_allennlp.reports.screening import compare_finalists
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult
 from tests.reports.made_up import candidate
@@ -52,7 +52,9 @@ def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     ],
 )
 def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: Any) -> None:
-    found = single_score([candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a")
+    found = compute_single_score_risk(
+        [candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a"
+    )
     assert found.wrong_single == pytest.approx(expected[0])
     assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(expected[1]), expected[2])
     assert found.wrong_best_of_3 is None
@@ -60,16 +62,16 @@ def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: 
 
 def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_them() -> None:
     a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
-    assert single_score([a, candidate("c", [])], "a") is None
-    assert single_score([a, b], "c") is None
+    assert compute_single_score_risk([a, candidate("c", [])], "a") is None
+    assert compute_single_score_risk([a, b], "c") is None
     some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))
-    found = single_score([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
+    found = compute_single_score_risk([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
     assert found is not None and found.wrong_best_of_3 is None
 
 
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
-    found = single_score([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
+    found = compute_single_score_risk([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
     chosen = {}
     for name in "ab":
         chosen[name] = []
@@ -85,24 +87,24 @@ def test_the_best_of_three_development_runs() -> None:
 def test_ranks_are_correlated_overall_and_within_candidates() -> None:
     a = CandidateReport("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
     b = CandidateReport("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
-    found = report_development([a, b], "best_validation_f1")
+    found = correlate_development([a, b], "best_validation_f1")
     # ranks 1 2 3 4 and 1 3 2 4: rho = 1 - 6 (1 + 1) / (4 * 15)
     assert found.by_candidate == {"a": pytest.approx(0.8)}
     ranks = [stats.rankdata(x) for x in ([0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0.5, 0.7, 0.6, 0.9, 0.2, 0.4])]
     assert found.overall == pytest.approx(stats.pearsonr(*ranks).statistic)
     assert (found.num_evaluations, found.metric) == (6, "best_validation_f1")
     constant = CandidateReport("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
-    assert report_development([constant], "m") == Development("m", None, 3)
-    assert report_development([CandidateReport("a", scores=(0.1, 0.2, 0.3))], "m") is None
+    assert correlate_development([constant], "m") == DevelopmentCorrelation("m", None, 3)
+    assert correlate_development([CandidateReport("a", scores=(0.1, 0.2, 0.3))], "m") is None
 
 
 def test_a_finalist_has_its_place_in_both_stages_and_none_without_a_fresh_score() -> None:
     screened = {"#1": 0.4, "#2": 0.5, "#3": 0.6, "#4": 0.7}
     selected = [CandidateResult("#1", 4, mean=0.9), CandidateResult("#2", 5, mean=0.8), CandidateResult("#3", 0)]
-    found = finalists_of(screened, selected, Metric("error", minimise=True))
+    found = compare_finalists(screened, selected, Metric("error", minimise=True))
     places = [(each.name, each.place_before, each.place_after, each.optimism) for each in found]
     assert places == [("#1", 1, 2, 0.4 - 0.9), ("#2", 2, 1, 0.5 - 0.8), ("#3", 3, None, None)]
-    assert [each.place_after for each in finalists_of(screened, selected, Metric("f1"))] == [1, 2, None]
+    assert [each.place_after for each in compare_finalists(screened, selected, Metric("f1"))] == [1, 2, None]
 
 
 RNG = np.random.default_rng(5)
@@ -112,7 +114,7 @@ EIGHTHS = some.lists(some.integers(0, 8).map(lambda number: number / 8), max_siz
 
 
 def compared(first: Sequence[float] = FIRST, second: Sequence[float] = SECOND) -> Comparison:
-    return compare(candidate("a", first), candidate("b", second))
+    return compare_scores(candidate("a", first), candidate("b", second))
 
 
 def test_intervals_are_those_of_scipy() -> None:
@@ -122,14 +124,14 @@ def test_intervals_are_those_of_scipy() -> None:
     assert paired.paired_differences == pytest.approx(tuple(differences))
     assert paired.mean_difference == pytest.approx(differences.mean())
     assert paired.interval == pytest.approx(stats.ttest_1samp(differences, 0).confidence_interval())
-    apart = compare(candidate("a", FIRST), candidate("b", SECOND, range(100, 109)))
+    apart = compare_scores(candidate("a", FIRST), candidate("b", SECOND, range(100, 109)))
     assert (apart.paired, apart.num_pairs) == (False, 0)
     assert apart.mean_difference == pytest.approx(FIRST.mean() - SECOND.mean())
     expected = stats.ttest_ind(FIRST, SECOND, equal_var=False).confidence_interval()
     assert apart.interval == pytest.approx(expected)
-    assert mean_interval(FIRST) == pytest.approx(stats.ttest_1samp(FIRST, 0).confidence_interval())
-    assert welch_interval(np.full(3, 2.0), np.ones(3)) == (1.0, 1.0)
-    assert mean_interval(FIRST[:2]) is None and welch_interval(FIRST, FIRST[:2]) is None
+    assert compute_mean_interval(FIRST) == pytest.approx(stats.ttest_1samp(FIRST, 0).confidence_interval())
+    assert compute_welch_interval(np.full(3, 2.0), np.ones(3)) == (1.0, 1.0)
+    assert compute_mean_interval(FIRST[:2]) is None and compute_welch_interval(FIRST, FIRST[:2]) is None
 
 
 def test_cliffs_delta_and_the_interval_of_equal_scores_by_hand() -> None:
@@ -141,15 +143,17 @@ def test_cliffs_delta_and_the_interval_of_equal_scores_by_hand() -> None:
 def test_pairs_are_of_means_on_splits_that_both_have() -> None:
     first = candidate("a", [0.5, 0.7, 0.9, 0.1], [11, 11, 12, 13])
     second = candidate("b", [0.2, 0.4, 0.3], [12, 11, 14])
-    assert compare(first, second).paired_differences == pytest.approx((0.2, 0.7))
+    assert compare_scores(first, second).paired_differences == pytest.approx((0.2, 0.7))
 
 
 def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
     first, second, two = candidate("a", (3, 5, 7)), candidate("b", (1, 4, 4)), candidate("b", (1, 4))
-    found = compare(first, second, test_share=0.2).prob_new_data
+    found = compare_scores(first, second, test_share=0.2).prob_new_data
     assert found == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
-    assert compare(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - (found or 0))
-    assert compare(first, second).prob_new_data is compare(first, two, test_share=0.2).prob_new_data is None
+    assert compare_scores(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - (found or 0))
+    assert (
+        compare_scores(first, second).prob_new_data is compare_scores(first, two, test_share=0.2).prob_new_data is None
+    )
 
 
 @settings(deadline=None, max_examples=40)

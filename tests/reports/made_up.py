@@ -6,10 +6,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore, compare
-from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
+from fiesta_allennlp.reports.candidates import CandidateReport, DevelopmentCorrelation, SingleScoreRisk, compare_scores
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
+from fiesta_allennlp.reports.source_data import DOCUMENT_WORDS
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun
 
@@ -36,8 +36,8 @@ def made_up(
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
     results = [CandidateResult.from_history(history, decision, name) for name in shown]
-    facts: Dict[str, Any] = {"development": "validation_macro_f1", "num_parameters": 123456}
-    candidates = tuple(CandidateReport.with_scores(history, result, **facts) for result in results)
+    facts: Dict[str, Any] = {"development_metric": "validation_macro_f1", "num_parameters": 123456}
+    candidates = tuple(CandidateReport.from_result(history, result, **facts) for result in results)
     return Report(
         title="Selection of models",
         source="runs/made up",
@@ -58,9 +58,9 @@ def made_up(
         sets=("train", "validation", "test"),
         path=path,
         order=tuple(evaluation.request.candidate for evaluation in done),
-        comparisons=tuple(compare(candidates[0], rival) for rival in candidates[1:]),
-        single_score=SingleScore(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
-        development=Development("validation_macro_f1", 0.61, len(done), {best: 0.4}),
+        comparisons=tuple(compare_scores(candidates[0], rival) for rival in candidates[1:]),
+        single_score=SingleScoreRisk(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
+        development=DevelopmentCorrelation("validation_macro_f1", 0.61, len(done), {best: 0.4}),
         checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
         notes=("The scores are invented.",),
     )
@@ -142,7 +142,7 @@ def of_table() -> Report:
     report = made_up(3, num_evaluations=30)
     first, second, third = (replace(c, seconds=0.0) for c in report.candidates)
     alone = replace(third, split_seeds=tuple(100 + seed for seed in third.split_seeds))
-    compared = (report.comparisons[0], compare(first, alone))
+    compared = (report.comparisons[0], compare_scores(first, alone))
     table = replace(report, candidates=(first, second, alone), comparisons=compared, order=(), path=())
     about: Dict[str, Any] = {"strategy": "", "stop": "", "splits": "", "scored": "", "sets": ()}
     return replace(table, stopped_by=None, adaptive=False, **about)

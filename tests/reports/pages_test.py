@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 
-from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shown_names
+from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shorten_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import by_documents, made_up, with_failures
@@ -72,7 +72,7 @@ def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
 
 
 def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
-    shown = partial(shown_names, has_glyph=str.isprintable)
+    shown = partial(shorten_names, has_glyph=str.isprintable)
     assert shown(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
     assert shown(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
     names = ["model-with-dropout-0.1-large", "other", "model-with-dropout-0.2-large"]

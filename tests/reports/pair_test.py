@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.reports.reading import Reading
-from fiesta_allennlp.reports.record import checklist_of
-from fiesta_allennlp.reports.report import read_pair, read_source, report
+from fiesta_allennlp.reports.record import build_checklist
+from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
+from fiesta_allennlp.reports.source_data import SourceData, read_source
+from fiesta_allennlp.reports.tables_and_pairs import read_pair
 from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 
@@ -25,13 +26,13 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(f"{name}.csv").write_text("\n".join(["candidate,split,seed,score", *lines]))
 
 
-def pair(first: str, second: str, source: Optional[str] = None, **options: Any) -> Reading:
+def pair(first: str, second: str, source: Optional[str] = None, **options: Any) -> SourceData:
     settings = ReportSettings(**options)
     opened = None if source is None else read_source(Path(source), settings)
     return read_pair((first, second), opened, settings)
 
 
-def scores(source: Reading) -> List[Tuple[str, List[float], List[int]]]:
+def scores(source: SourceData) -> List[Tuple[str, List[float], List[int]]]:
     history = source.history
     return [(n, history.scores(n).tolist(), history.split_seeds(n).tolist()) for n in history.candidates]
 
@@ -49,7 +50,7 @@ def test_two_of_one_source_keep_their_splits_and_those_of_two_tables_are_differe
     assert scores(apart) == [new, ("mine", [0.1, 0.2, 0.3], [4, 5, 6])]
     assert (apart.name, apart.adaptive) == ("two.json and one.json", False)
     assert apart.notes == ("It is unknown whether the two were scored on the same data.",)
-    assert [key.partition(":")[0] for key, _ in checklist_of(apart)][::4] == ["two.json", "one.json"]
+    assert [key.partition(":")[0] for key, _ in build_checklist(apart)][::4] == ["two.json", "one.json"]
     left, right = scores(pair("left.csv", "right.csv", paired=True))
     assert (left, right) == (("left", [0.1, 0.2, 0.3], [0, 1, 2]), ("right", [0.1, 0.2, 0.3], [2, 1, 3]))
     assert scores(pair("two.json:old", "one.json", paired=True))[1] == ("mine", [0.1, 0.2, 0.3], [0, 1, 2])

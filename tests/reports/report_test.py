@@ -13,10 +13,11 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
-from fiesta_allennlp.reports.record import belief_path
-from fiesta_allennlp.reports.report import read_source, report
+from fiesta_allennlp.reports.pages import compose_paragraph, render_csv, render_markdown
+from fiesta_allennlp.reports.record import compute_belief_path
+from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
+from fiesta_allennlp.reports.source_data import read_source
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import table_from
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -101,7 +102,7 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
     assert (made.running, made.stopped_by) == (True, None)
     assert made.decision[0].startswith("The selection is running. After 18 runs of 3 candidates, good leads with")
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
-    assert made.notes == (told,) and told in paragraph(report(tmp_path))
+    assert made.notes == (told,) and told in compose_paragraph(report(tmp_path))
     assert made.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
     assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)
 
@@ -177,7 +178,7 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
     made = report(tmp_path / "run")
     assert (made.candidate("few").prob_best or 0) > (made.candidate("near").prob_best or 0)
     assert [c.name for c in made.ranked] == ["best", "near", "few"]
-    assert "The runner-up was near (mean 0.6" in paragraph(made)
+    assert "The runner-up was near (mean 0.6" in compose_paragraph(made)
 
 
 @pytest.mark.parametrize(
@@ -211,21 +212,21 @@ HISTORY = history({name: NOISE.normal(ord(name) / 50, 0.01, 6).tolist() for name
 def test_every_point_is_the_belief_of_that_moment(
     belief: SplitPaired, begin: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = belief_path(HISTORY, belief)
+    path = compute_belief_path(HISTORY, belief)
     assert [point.num_evaluations for point in path] == list(range(begin, 19))
     for point in path:
         expected = belief.posterior(HISTORY.first_evaluations(point.num_evaluations)).prob_best()
         assert list(point.prob_best.values()) == pytest.approx(expected)
-    monkeypatch.setattr(record, "MOST_POINTS", 5)
-    fewer = belief_path(HISTORY, belief)
+    monkeypatch.setattr(record, "MAX_PATH_POINTS", 5)
+    fewer = compute_belief_path(HISTORY, belief)
     assert len(fewer) <= 5 and fewer[-1] == path[-1]
 
 
 def test_one_that_joined_late_is_there_from_then_on_and_a_withdrawn_one_has_no_part() -> None:
     late = sorted(HISTORY.evaluations, key=lambda evaluation: evaluation.request.candidate == "c")
-    path = belief_path(replace(HISTORY, evaluations=tuple(late)), SplitPaired())
+    path = compute_belief_path(replace(HISTORY, evaluations=tuple(late)), SplitPaired())
     numbers = {point.num_evaluations: len(point.prob_best) for point in path if point.num_evaluations > 10}
     assert numbers == {11: 2, 12: 2, 14: 3, 15: 3, 16: 3, 17: 3, 18: 3}
-    without = belief_path(replace(HISTORY, withdrawn=frozenset("b")), SplitPaired())
+    without = compute_belief_path(replace(HISTORY, withdrawn=frozenset("b")), SplitPaired())
     assert set(without[-1].prob_best) == {"a", "c"}
-    assert belief_path(History(("a", "b")), SplitPaired()) == ()
+    assert compute_belief_path(History(("a", "b")), SplitPaired()) == ()

@@ -11,10 +11,10 @@ from fiesta_allennlp import report
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.candidates import Comparison
-from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
-from fiesta_allennlp.reports.reading import DOCUMENT_WORDS
+from fiesta_allennlp.reports.pages import collect_bibtex, compose_paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.status import status_of
+from fiesta_allennlp.reports.source_data import DOCUMENT_WORDS
+from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.reports.words import ended_in_words, replay_in_words, selection_in_words
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.tables.replay import summarise_replay
@@ -80,7 +80,7 @@ def selection() -> Report:
 
 
 def test_the_paragraph_of_a_decision(selection: Report) -> None:
-    text = paragraph(selection)
+    text = compose_paragraph(selection)
     for fact in (
         "After 16 runs, model_0 was selected with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs)",
         "model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits",
@@ -92,14 +92,14 @@ def test_the_paragraph_of_a_decision(selection: Report) -> None:
 def test_new_data_are_told_beside_p_best(selection: Report) -> None:
     known = replace(selection, comparisons=(replace(selection.comparisons[0], prob_new_data=0.91),))
     said = "On new data of the same kind and size, model_0 is better than model_1 with probability 0.910"
-    assert said in paragraph(known)
-    assert "corani-benavoli-2015" in bibtex(known) and "corani" not in bibtex(selection)
+    assert said in compose_paragraph(known)
+    assert "corani-benavoli-2015" in collect_bibtex(known) and "corani" not in collect_bibtex(selection)
     third = replace(selection.candidates[1], name="model_2", mean=0.5)
     further = replace(known.comparisons[0], second="model_2")
     beyond = replace(
         selection, candidates=(*selection.candidates, third), comparisons=(*selection.comparisons, further)
     )
-    assert said.split(",")[0] not in paragraph(beyond) and "corani" not in bibtex(beyond)
+    assert said.split(",")[0] not in compose_paragraph(beyond) and "corani" not in collect_bibtex(beyond)
     assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
 
 
@@ -110,7 +110,7 @@ TABLE = {"strategy": "", "stop": "", "splits": "", "sets": (), "scored": "", "st
     "change", [{"running": True}, {"stopped_by": "failures"}, {"leading": None}, {**TABLE, "is_pair": True}]
 )
 def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
-    assert paragraph(replace(selection, **change)) == ""
+    assert compose_paragraph(replace(selection, **change)) == ""
 
 
 COLLAPSED = {"candidate": "model_0", "num_runs": 9, "scores": {"model_0-3": 0.1, "model_0-5": 0.1}}
@@ -226,7 +226,7 @@ HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_
 def test_the_paragraph_describes_what_was_run(
     selection: Report, change: Dict[str, Any], facts: Tuple[str, ...], absent: Tuple[str, ...]
 ) -> None:
-    text = paragraph(replace(selection, **change))
+    text = compose_paragraph(replace(selection, **change))
     assert all(fact in text for fact in facts), text
     assert not any(fact in text for fact in absent), text
 
@@ -237,10 +237,10 @@ def test_a_table_with_collapsed_runs_names_them_and_the_score_that_was_set_after
     rows = [f"{name},{k},{score}" for name, scores in (("a", good), ("b", worse)) for k, score in enumerate(scores)]
     path = tmp_path / "scores.csv"
     path.write_text("candidate,seed,score\n" + "\n".join(rows) + "\n")
-    text = paragraph(report(path))
+    text = compose_paragraph(report(path))
     assert "once a run has collapsed, both need 12 runs" in text
     assert "2 of 10 runs of b collapsed, with a score far below its others." in text
-    judged = paragraph(report(path, min_score=0.5))
+    judged = compose_paragraph(report(path, min_score=0.5))
     assert "below 0.5 count as failed and are in no mean: 2 of 10 (20%) of b (b-8, b-9)" in judged
     assert "[Say whether this limit was set before or after the runs.]" in judged
     assert "collapsed, with" not in judged
@@ -251,12 +251,12 @@ def test_a_limit_that_is_set_for_the_report_names_its_runs_and_the_decision_with
     write_selection(tmp_path, scores, confidence=0.9, stop="bayesian", max_evaluations=40, min_score=0.2).close()
     own, late = (report(tmp_path, min_score=least) for least in (0.2, 0.695))
     assert "(set after the runs) removes 2 of 5 (40%) runs of b (b-2, b-3)." in " ".join(late.decision)
-    assert "2 of 5 (40%) of b (b-2, b-3); P(best)" in paragraph(
+    assert "2 of 5 (40%) of b (b-2, b-3); P(best)" in compose_paragraph(
         late
-    ) and "We set this limit after the runs." in paragraph(late)
+    ) and "We set this limit after the runs." in compose_paragraph(late)
     without = "With the selection's own --min-score 0.2, a leads with P(best)"
-    assert without in " ".join(late.decision) and without in paragraph(late)
-    assert "1 of 5 (20%) of b; P(best)" in paragraph(own) and "after the runs" not in paragraph(own)
+    assert without in " ".join(late.decision) and without in compose_paragraph(late)
+    assert "1 of 5 (20%) of b; P(best)" in compose_paragraph(own) and "after the runs" not in compose_paragraph(own)
     assert "--min-score" not in " ".join(own.decision)
     assert "--min-score 0.05 (set after the runs) removes no run." in " ".join(
         report(tmp_path, min_score=0.05).decision
@@ -273,9 +273,11 @@ def test_a_margin_that_an_inconclusive_selection_names_is_too_late() -> None:
 def test_those_that_left_are_named(selection: Report) -> None:
     first, second = selection.candidates
     removed = replace(selection, candidates=(first, replace(second, state="removed", prob_best=None)))
-    assert "model_1 left before the end, removed by us." in paragraph(removed)
+    assert "model_1 left before the end, removed by us." in compose_paragraph(removed)
     failed = replace(selection, candidates=(first, replace(second, state="failed", prob_best=None)))
-    assert "model_1 dropped out after failed runs." in paragraph(failed) and "runner-up" not in paragraph(failed)
+    assert "model_1 dropped out after failed runs." in compose_paragraph(
+        failed
+    ) and "runner-up" not in compose_paragraph(failed)
 
 
 def test_every_cited_work_has_its_entry_and_every_entry_is_cited(selection: Report) -> None:
@@ -284,8 +286,8 @@ def test_every_cited_work_has_its_entry_and_every_entry_is_cited(selection: Repo
     documents = {"words": DOCUMENT_WORDS, "belief": "dirichlet_f_measure", "stop": "enough_documents"}
     for change in ({}, {"strategy": "ttts", "belief": "student_t", "stop": "bayesian"}, HALVING, documents, TABLE):
         made = replace(selection, **change)
-        keys = {key.split("-")[0] for key in re.findall(r"^@\w+\{([^,]+)", bibtex(made), re.MULTILINE)}
-        assert keys == {key for key, text in years.items() if text in paragraph(made)}
+        keys = {key.split("-")[0] for key in re.findall(r"^@\w+\{([^,]+)", collect_bibtex(made), re.MULTILINE)}
+        assert keys == {key for key, text in years.items() if text in compose_paragraph(made)}
 
 
 def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
@@ -313,7 +315,7 @@ def test_a_budget_on_official_splits_says_what_it_left_and_who_is_ahead(tmp_path
     write_selection(tmp_path, scores, splits="official", budget=14, **choice).close()
     told = " ".join(report(tmp_path).decision)
     assert "Its mean is 0.2 ahead of b. 2 runs of the budget were left" in told
-    assert " ".join(report(tmp_path).decision[1:3]) in " ".join(status_of(tmp_path).sentences)
+    assert " ".join(report(tmp_path).decision[1:3]) in " ".join(read_status(tmp_path).sentences)
     assert [candidate.name for candidate in report(tmp_path).ranked] == ["a", "b", "c"]
 
 
@@ -343,11 +345,11 @@ def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None
 
 def test_rank_correlations_have_their_number_of_runs(selection: Report) -> None:
     assert selection.development is not None
-    (name, number, rho), (best, of_best, _) = cells.development(selection, selection.development).rows
+    (name, number, rho), (best, of_best, _) = cells.tabulate_development(selection, selection.development).rows
     assert (name, number, rho, best) == ("all", "16", "0.610", "model_0")
     assert of_best == str(len(selection.candidate("model_0").scores))
 
 
 def test_a_selection_by_documents_has_its_own_words() -> None:
-    text = paragraph(report(RUNS / "documents"))
+    text = compose_paragraph(report(RUNS / "documents"))
     assert "systems (a, c, b)" in text and "Haffari et al. (2017)" in text and "on 48 documents" in text

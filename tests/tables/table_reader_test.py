@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
-from fiesta_allennlp.reports.pages import paragraph
+from fiesta_allennlp.reports.pages import compose_paragraph
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign, scale_notes
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -258,6 +258,11 @@ HEADER = "candidate,seed,score\n"
         (HEADER + "2,0,.5\n2.0,1,.6\n", {}, "line 3: candidate '2.0' and candidate '2' in .*one number"),
         (HEADER + "a,0,.5\na,mean,.5\n", {}, "line 3: the seed 'mean' looks like a summary"),
         ("candidate,split,score\na,0,.5\na,All,.5\n", {}, "line 3: the split 'All' looks like a summary"),
+        (
+            "model,s0_test_acc,s1_test_acc,s0_train_acc\na,.5,.5,.9\nb,.6,.6,.8\n",
+            {"wide": "split", "columns": {"candidate": "model"}},
+            "the split is 's0_train_acc', but in .* it is 's0_test_acc', which names a set.* --wide split=COLUMN",
+        ),
         ("candidate,score,iter\na,.5,1\na,.6,2\n", {}, "line 3: 'iter' is 2, but in .*line 2 .* --where iter=last"),
         ("model,s0,acc_std\na,.5,.1\n", {"wide": "split", "columns": {"candidate": "model"}}, "split 'acc_std' looks"),
         (
@@ -385,6 +390,41 @@ def test_candidates_on_different_data_are_noted(tmp_path: Path, column: str, is_
     for table in (rows, files):
         notes = next_runs(table).notes
         assert any(f"The runs of a, b differ in '{column}': val, test." in note for note in notes) == is_noted
+
+
+def test_runs_of_other_lengths_are_noted() -> None:
+    ends = {"a": (1, 10), "b": (10, 9)}
+    rows = [
+        {"candidate": name, "seed": seed, "score": 0.5, "epoch": epoch}
+        for name, epochs in ends.items()
+        for seed, epoch in enumerate(epochs)
+    ]
+    assert any("The runs of a differ in 'epoch': 1, 10. " in note for note in next_runs(rows).notes)
+    assert not any("differ in" in note for note in next_runs(rows[1:]).notes)
+
+
+def test_parents_among_their_runs_are_noted() -> None:
+    column = "tags.mlflow.parentRunId"
+    rows: List[Dict[str, Any]] = [
+        {"candidate": name, "seed": f"{name}{run}", "score": 0.5, column: parent}
+        for name in "ab"
+        for run, parent in enumerate((None, f"{name}0", f"{name}0"))
+    ]
+    assert any(f"differ in '{column}'" in note for note in next_runs(rows).notes)
+    assert not any("differ in" in note for note in next_runs([row for row in rows if row[column]]).notes)
+
+
+def test_a_step_that_comes_twice_is_noted() -> None:
+    """Longer runs hide shorter ones where nothing tells runs apart."""
+    rows = [
+        {"candidate": name, "step": step, "score": step / 10}
+        for name in "ab"
+        for last in (4, 3)
+        for step in range(1, last)
+    ]
+    doubt = "The rows of a have 'step' 1 twice, and only the last step counts. "
+    assert any(note.startswith(doubt) for note in next_runs(rows, where={"step": "last"}).notes)
+    assert not any("twice" in note for note in next_runs(rows[:3] + rows[5:8], where={"step": "last"}).notes)
 
 
 def test_a_last_step_on_another_set_is_noted() -> None:
@@ -553,7 +593,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     path.write_text(text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
     assert reported.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
-    assert f"in terms of {metric.display_name}." in paragraph(reported)
+    assert f"in terms of {metric.display_name}." in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").metric_text == metric.display_name

@@ -19,10 +19,10 @@ from fiesta_allennlp.reports.record import Report
 FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
 """The endings of a figure's files, each with what is written into the file. No file has a date."""
 
-MOST_CANDIDATES, NUM_SHOWN = 40, 30
+MAX_CANDIDATES, NUM_CANDIDATES_SHOWN = 40, 30
 """Of more candidates than the first number, a figure shows as many as the second."""
 
-STYLE = {
+FIGURE_STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": FONT_SIZE,
     "axes.spines.top": False,
@@ -48,43 +48,43 @@ class Picture:
     caption: str
 
 
-def styled() -> ContextManager[None]:
+def figure_style() -> ContextManager[None]:
     """Set the look of all figures that are made and saved within; a user's own settings play no part."""
-    return style.context(["default", STYLE])
+    return style.context(["default", FIGURE_STYLE])
 
 
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
     """Draw every figure that has something to show, by name in the order of registration, and as PNG and PDF into a
     directory."""
-    shown_report = best_candidates(report)
-    with styled():
+    shown_report = restrict_to_best(report)
+    with figure_style():
         drawings = ((name, figure, figure.draw(shown_report)) for name, figure in registered_figures().items())
         return {
-            name: _picture(drawing, directory / name, figure.section, caption(figure, report))
+            name: _save_picture(drawing, directory / name, figure.section, full_caption(figure, report))
             for name, figure, drawing in drawings
             if drawing is not None
         }
 
 
-def best_candidates(report: Report) -> Report:
+def restrict_to_best(report: Report) -> Report:
     """Return the report of the best 30 of more than 40 candidates, with the comparisons among them."""
-    if len(report.candidates) <= MOST_CANDIDATES:
+    if len(report.candidates) <= MAX_CANDIDATES:
         return report
-    best = report.ranked[:NUM_SHOWN]
-    names = {candidate.name for candidate in best}
-    return replace(report, candidates=best, comparisons=tuple(c for c in report.comparisons if c.second in names))
+    candidates = report.ranked[:NUM_CANDIDATES_SHOWN]
+    names = {candidate.name for candidate in candidates}
+    return replace(report, candidates=candidates, comparisons=tuple(c for c in report.comparisons if c.second in names))
 
 
-def caption(figure: ReportFigure, report: Report) -> str:
+def full_caption(figure: ReportFigure, report: Report) -> str:
     """Return the caption of a figure, and how many candidates it leaves out."""
-    best, num_candidates = best_candidates(report), len(report.candidates)
-    text = figure.caption(best)
-    if figure.of_candidates and num_candidates > len(best.candidates):
-        text += f" The figure shows the best {len(best.candidates)} of {num_candidates} {report.words.candidates}."
-    return text
+    shown_report, num_candidates = restrict_to_best(report), len(report.candidates)
+    caption, num_shown = figure.caption(shown_report), len(shown_report.candidates)
+    if figure.of_candidates and num_candidates > num_shown:
+        caption += f" The figure shows the best {num_shown} of {num_candidates} {report.words.candidates}."
+    return caption
 
 
-def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
+def _save_picture(drawing: Figure, path: Path, section: str, caption: str) -> Picture:
     if not isinstance(drawing, Figure):
         raise ConfigError(f"figure '{path.name}': draw must return a matplotlib Figure or None but got {drawing!r}.")
     svg = io.BytesIO()
@@ -96,4 +96,4 @@ def _picture(drawing: Figure, path: Path, section: str, text: str) -> Picture:
             drawing.savefig(temporary_path, format=ending[1:], dpi=200, metadata=metadata)
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
-    return Picture(uri, section, round(width), round(height), text)
+    return Picture(uri, section, round(width), round(height), caption)

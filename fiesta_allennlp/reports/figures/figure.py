@@ -10,65 +10,65 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.ticker import MaxNLocator
 
-from fiesta_allennlp.reports.formats import Interval, shown_names
+from fiesta_allennlp.reports.formats import Interval, shorten_names
 from fiesta_allennlp.reports.record import Report
 
-Marks = List[Tuple[str, Line2D]]
+LegendMarks = List[Tuple[str, Line2D]]
 
-BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
+BEST_COLOUR, OTHER_COLOUR, WITHDRAWN_COLOUR = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
 
 LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 """Colours that colour-blind readers can tell apart (Okabe and Ito 2008), without the yellow, which is too pale."""
 
-WIDTH = 5.2
+FIGURE_WIDTH = 5.2
 """Inches. A page scales a figure to the screen: this width can still be read at 390 pixels, and fits a paper's text."""
 
 FONT_SIZE = 9.0
 """Points."""
 
-NAME_LENGTH = 20
+MAX_NAME_LENGTH = 20
 """Characters of the name of a candidate."""
 
-MEAN: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
+MEAN_MARKER: Dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
 """The look of the diamond of a mean."""
 
 
 def new_axes(height: float) -> Tuple[Figure, Axes]:
-    figure = new_drawing(height)
+    figure = new_figure(height)
     return figure, figure.add_subplot()
 
 
-def new_drawing(height: float) -> Figure:
-    return Figure(figsize=(WIDTH, height), layout="constrained")
+def new_figure(height: float) -> Figure:
+    return Figure(figsize=(FIGURE_WIDTH, height), layout="constrained")
 
 
 def labels(report: Report) -> Dict[str, str]:
     """Return the name of every candidate as a figure shows it."""
     font = get_font(findfont("DejaVu Sans"))
     names = [candidate.name for candidate in report.ranked]
-    return shown_names(names, NAME_LENGTH, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
+    return shorten_names(names, MAX_NAME_LENGTH, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
 
 
 def colour_of(report: Report, name: str) -> str:
     if name == report.leading:
-        return BEST
-    return WITHDRAWN if report.candidate(name).withdrawn else OTHER
+        return BEST_COLOUR
+    return WITHDRAWN_COLOUR if report.candidate(name).withdrawn else OTHER_COLOUR
 
 
-def height_of(num_rows: int) -> float:
+def figure_height(num_rows: int) -> float:
     return 0.95 + num_rows * (0.5 if num_rows <= 4 else 0.38 if num_rows <= 12 else 0.28)
 
 
-def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = "") -> None:
+def add_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = "") -> None:
     """Make one row for each candidate: its name on the left, and on the right a note, below `heading`."""
-    shown_names = labels(report)
-    axes.set_yticks(range(len(names)), [shown_names[name] for name in names])
+    short_names = labels(report)
+    axes.set_yticks(range(len(names)), [short_names[name] for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
         if name == report.leading:
-            text.set_color(BEST)
+            text.set_color(BEST_COLOUR)
         elif report.candidate(name).withdrawn:
             text.set_color("0.45")
     for row, note in enumerate(notes):
@@ -77,13 +77,13 @@ def set_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
     axes.grid(color="0.92", linewidth=0.6)
 
 
-def set_scores(axes: Axes, limits: Interval, label: str) -> None:
+def set_score_axis(axes: Axes, limits: Interval, label: str) -> None:
     axes.set(xlim=limits, xlabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
-def set_whole_numbers(axes: Axes, most: int) -> None:
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=most))
+def set_integer_ticks(axes: Axes, max_ticks: int) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=max_ticks))
 
 
 def draw_points(axes: Axes, values: Sequence[float], heights: np.ndarray, *, colour: str) -> None:
@@ -102,7 +102,7 @@ def draw_interval(axes: Axes, interval: Optional[Interval], row: int) -> None:
             axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
 
 
-def limits_of(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[Interval]]]) -> Interval:
+def find_axis_limits(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[Interval]]]) -> Interval:
     """Return the ends of an axis with room for all `values`, and for intervals that come from at least 4 scores."""
     interval_ends = [end for n, interval in intervals if n >= 4 and interval is not None for end in interval]
     positions = np.array([*values, *interval_ends])
@@ -111,19 +111,19 @@ def limits_of(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[I
     return low - padding, high + padding
 
 
-def spread(num_points: int) -> np.ndarray:
+def spread_points(num_points: int) -> np.ndarray:
     """Return steps to the side, from -1 to 1, that keep neighbouring points apart. Shape: `(number,)`."""
     return (np.arange(num_points) * 0.6180339887 % 1) * 2 - 1
 
 
-def add_legend(figure: Figure, marks: Marks) -> None:
+def add_legend(figure: Figure, marks: LegendMarks) -> None:
     texts, lines = [text for text, _ in marks], [line for _, line in marks]
     figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), fontsize="small", columnspacing=1.2)
 
 
-def mark(text: str, marker: str, **properties: Any) -> Tuple[str, Line2D]:
+def legend_mark(text: str, marker: str, **properties: Any) -> Tuple[str, Line2D]:
     return text, Line2D([], [], marker=marker, linestyle="", **properties)
 
 
-def marks_of_mean(interval: str) -> Marks:
-    return [mark("mean", "D", **MEAN), mark(interval, "_", color="black", markersize=9)]
+def mean_legend_marks(interval: str) -> LegendMarks:
+    return [legend_mark("mean", "D", **MEAN_MARKER), legend_mark(interval, "_", color="black", markersize=9)]

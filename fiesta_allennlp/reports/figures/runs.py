@@ -4,7 +4,7 @@ Of a search also the first stage: the best score over its runs, and score agains
 """
 
 from itertools import takewhile
-from typing import List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,13 +16,13 @@ from fiesta_allennlp.reports.record import CandidateReport, PathPoint, Report
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
-LEADER_LINE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
+LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
 """The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
 
 TEXT_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
 """The background of a text that lines may cross."""
 
-HEIGHT = 3.4
+PATH_HEIGHT = 3.4
 """Inches."""
 
 
@@ -36,30 +36,31 @@ class ProbabilityPath(ReportFigure):
         path = report.path
         if not path:
             return None
-        figure, axes = shared.new_axes(HEIGHT)
-        counts = [point.num_evaluations for point in path]
-        labelled, unnamed = split_names(report)
-        for name in unnamed:
-            axes.plot(counts, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
-        ends: List[Tuple[float, str, str]] = []
-        shown_names = shared.labels(report)
-        for name, colour, style in zip(labelled, shared.LINE_COLOURS, LINE_STYLES, strict=False):
-            prob_best = _line(path, name)
-            axes.plot(counts, prob_best, color=colour, linestyle=style, linewidth=1.6)
-            axes.plot(counts[-1], prob_best[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
-            ends.append((prob_best[-1], shown_names[name], colour))
-        if unnamed:
-            ends.append((max(path[-1].prob_best[name] for name in unnamed), count_text(len(unnamed), "other"), "0.6"))
-        _label_ends(axes, ends)
-        _set_axes(axes, report, counts)
+        figure, axes = shared.new_axes(PATH_HEIGHT)
+        run_counts = [point.num_evaluations for point in path]
+        labelled_names, unlabelled_names = split_by_label(report)
+        for name in unlabelled_names:
+            axes.plot(run_counts, _prob_best_line(path, name), color="0.75", linewidth=0.7, zorder=1)
+        line_ends: List[Tuple[float, str, str]] = []
+        short_names = shared.labels(report)
+        for name, colour, style in zip(labelled_names, shared.LINE_COLOURS, LINE_STYLES, strict=False):
+            prob_best = _prob_best_line(path, name)
+            axes.plot(run_counts, prob_best, color=colour, linestyle=style, linewidth=1.6)
+            axes.plot(run_counts[-1], prob_best[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
+            line_ends.append((prob_best[-1], short_names[name], colour))
+        if unlabelled_names:
+            highest = max(path[-1].prob_best[name] for name in unlabelled_names)
+            line_ends.append((highest, count_text(len(unlabelled_names), "other"), "0.6"))
+        _label_line_ends(axes, line_ends)
+        _set_path_axes(axes, report, run_counts)
         return figure
 
     def caption(self, report: Report) -> str:
         words, last_prob_best = report.words, report.path[-1].prob_best
-        leader, num_others = max(last_prob_best, key=last_prob_best.__getitem__), len(split_names(report)[1])
+        leader, num_others = max(last_prob_best, key=last_prob_best.__getitem__), len(split_by_label(report)[1])
         text = (
             f"P(best) of each {words.candidate} after each of the {words.finished}. {leader} has led since "
-            f"{words.evaluation} {led_since(report.path, leader)}."
+            f"{words.evaluation} {find_start_of_lead(report.path, leader)}."
         )
         if not report.adaptive:
             text += (
@@ -72,20 +73,21 @@ class ProbabilityPath(ReportFigure):
         return text
 
 
-def split_names(report: Report) -> Tuple[List[str], List[str]]:
+def split_by_label(report: Report) -> Tuple[List[str], List[str]]:
     """Return the candidates whose lines have a name, the best ones, and the others."""
     names = [candidate.name for candidate in report.ranked if candidate.name in report.path[-1].prob_best]
     return names[: len(shared.LINE_COLOURS)], names[len(shared.LINE_COLOURS) :]
 
 
-def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
+def _prob_best_line(path: Sequence[PathPoint], name: str) -> np.ndarray:
     return np.array([point.prob_best.get(name, np.nan) for point in path])
 
 
-def _label_ends(axes: Axes, ends: Sequence[Tuple[float, str, str]]) -> None:
-    min_distance = shared.FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
-    ordered = sorted(reversed(ends), key=lambda end: end[0])
-    for (y, name, colour), label_height in zip(ordered, spaced([y for y, _, _ in ordered], min_distance), strict=True):
+def _label_line_ends(axes: Axes, line_ends: Sequence[Tuple[float, str, str]]) -> None:
+    min_distance = shared.FONT_SIZE * 1.25 / 72 / (PATH_HEIGHT - 0.75)
+    sorted_ends = sorted(reversed(line_ends), key=lambda end: end[0])
+    label_heights = space_out([y for y, _, _ in sorted_ends], min_distance)
+    for (y, name, colour), label_height in zip(sorted_ends, label_heights, strict=True):
         axes.annotate(
             name,
             xy=(1.0, y),
@@ -93,18 +95,18 @@ def _label_ends(axes: Axes, ends: Sequence[Tuple[float, str, str]]) -> None:
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
-            arrowprops={**LEADER_LINE, "color": colour},
+            arrowprops={**LEADER_STYLE, "color": colour},
         )
 
 
-def spaced(heights: Sequence[float], min_distance: float) -> List[float]:
+def space_out(heights: Sequence[float], min_distance: float) -> List[float]:
     """Return rising `heights`, moved until they are `min_distance` apart and at most 1."""
     offsets = min_distance * np.arange(len(heights))
-    moved: List[float] = (np.minimum(np.maximum.accumulate(heights - offsets), 1 - offsets[-1]) + offsets).tolist()
-    return moved
+    spaced: List[float] = (np.minimum(np.maximum.accumulate(heights - offsets), 1 - offsets[-1]) + offsets).tolist()
+    return spaced
 
 
-def _set_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
+def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
     target_confidence = report.asked_confidence
     if target_confidence is not None:
         axes.axhline(target_confidence, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
@@ -121,16 +123,16 @@ def _set_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
     axes.set_ylim(0, 1)
     if len(run_counts) > 1:
         axes.set_xlim(run_counts[0], run_counts[-1])
-    shared.set_whole_numbers(axes, 6)
+    shared.set_integer_ticks(axes, 6)
     axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
 
 
-def led_since(path: Sequence[PathPoint], leader: str) -> int:
+def find_start_of_lead(path: Sequence[PathPoint], leader: str) -> int:
     """Return the number of the run since which a candidate has led."""
-    led = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(path))
-    return min(point.num_evaluations for point in led)
+    points = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(path))
+    return min(point.num_evaluations for point in points)
 
 
 @ReportFigure.register("allocation")
@@ -143,22 +145,22 @@ class Allocation(ReportFigure):
         candidates = report.ranked
         if not report.num_evaluations:
             return None
-        figure = shared.new_drawing(shared.height_of(len(candidates)))
+        figure = shared.new_figure(shared.figure_height(len(candidates)))
         names = [candidate.name for candidate in candidates]
         ratios = [2, 1] if report.order else [1]
         grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
-        bars = figure.add_subplot(grid[-1])
+        bar_axes = figure.add_subplot(grid[-1])
         colours = [shared.colour_of(report, name) for name in names]
-        bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
-        bars.set_xlabel(report.words.evaluations if report.order else "scores")
-        shared.set_whole_numbers(bars, 3)
-        shared.set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
+        bar_axes.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
+        bar_axes.set_xlabel(report.words.evaluations if report.order else "scores")
+        shared.set_integer_ticks(bar_axes, 3)
+        shared.add_rows(bar_axes, report, names, notes=[_run_count_note(candidate) for candidate in candidates])
         if report.order:
-            bars.tick_params(labelleft=False)
-            strokes = figure.add_subplot(grid[0])
-            _draw_order(strokes, report.order, names, colours=colours)
-            shared.set_rows(strokes, report, names)
-            shared.set_whole_numbers(strokes, 3)
+            bar_axes.tick_params(labelleft=False)
+            stroke_axes = figure.add_subplot(grid[0])
+            _draw_order(stroke_axes, report.order, names, colours=colours)
+            shared.add_rows(stroke_axes, report, names)
+            shared.set_integer_ticks(stroke_axes, 3)
         return figure
 
     def caption(self, report: Report) -> str:
@@ -179,7 +181,7 @@ def _draw_order(axes: Axes, order: Sequence[str], names: Sequence[str], *, colou
     axes.set_xlabel("order of finishing")
 
 
-def _note(candidate: CandidateReport) -> str:
+def _run_count_note(candidate: CandidateReport) -> str:
     text = str(candidate.num_evaluations)
     if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"
@@ -200,18 +202,19 @@ class BestSoFar(ReportFigure):
             return None
         figure, axes = shared.new_axes(SCREENING_HEIGHT)
         runs = np.arange(1, len(screening.scores) + 1)
-        axes.plot(runs, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
-        axes.step(runs, screening.best_so_far, where="post", color=shared.BEST, linewidth=1.6, label="best so far")
-        shared.set_whole_numbers(axes, 6)
+        axes.plot(runs, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config")
+        best_line: Dict[str, Any] = {"color": shared.BEST_COLOUR, "linewidth": 1.6, "label": "best so far"}
+        axes.step(runs, screening.best_so_far, where="post", **best_line)
+        shared.set_integer_ticks(axes, 6)
         _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.display_name}")
         return figure
 
     def caption(self, report: Report) -> str:
-        best = report.screening.best_so_far if report.screening else ()
+        best_scores = report.screening.best_so_far if report.screening else ()
         return (
-            f"The best validation score after each run of the screening. Run {1 + best.index(best[-1])} reached the "
-            "best score. One run of a config includes its luck, so the best of many scores is higher than the mean of "
-            "that config."
+            f"The best validation score after each run of the screening. Run {1 + best_scores.index(best_scores[-1])} "
+            "reached the best score. One run of a config includes its luck, so the best of many scores is higher than "
+            "the mean of that config."
         )
 
 
@@ -230,19 +233,28 @@ class ParetoFront(ReportFigure):
 
     def draw(self, report: Report) -> Optional[Figure]:
         screening = report.screening
-        if screening is None or not screening.front:
+        if screening is None or not screening.pareto_front_rows:
             return None
         figure, axes = shared.new_axes(SCREENING_HEIGHT)
-        front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
-        axes.plot(screening.run_seconds, screening.scores, "o", color=shared.OTHER, markersize=3, label="one config")
-        line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
-        axes.step(*zip(*line, strict=True), "o-", where="post", color=shared.BEST, markersize=5, label="Pareto front")
+        front_rows = sorted(screening.pareto_front_rows, key=lambda row: screening.run_seconds[row])
+        axes.plot(
+            screening.run_seconds, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config"
+        )
+        front_points = [(screening.run_seconds[row], screening.scores[row]) for row in front_rows]
+        axes.step(
+            *zip(*front_points, strict=True),
+            "o-",
+            where="post",
+            color=shared.BEST_COLOUR,
+            markersize=5,
+            label="Pareto front",
+        )
         _label_axes(axes, "seconds of the run", f"validation {screening.metric.display_name}")
         return figure
 
     def caption(self, report: Report) -> str:
-        front = report.screening.front if report.screening else ()
+        front_rows = report.screening.pareto_front_rows if report.screening else ()
         return (
             "Validation score and seconds of every screened config. No config beats a config on the front in both; "
-            f"{len(front)} are on it."
+            f"{len(front_rows)} are on it."
         )

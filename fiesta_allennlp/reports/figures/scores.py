@@ -11,8 +11,8 @@ from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import CandidateReport, Report
 
-LEAST_FOR_VIOLIN = 3
-HALF_WIDTH = 0.36
+MIN_SCORES_FOR_VIOLIN = 3
+VIOLIN_HALF_WIDTH = 0.36
 """Of a violin, in rows."""
 
 
@@ -27,19 +27,19 @@ class Distributions(ReportFigure):
         scores = [score for candidate in candidates for score in candidate.scores]
         if not scores or report.by_documents:
             return None
-        figure, axes = shared.new_axes(shared.height_of(len(candidates)))
-        limits = shared.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
-        shared.set_scores(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
+        figure, axes = shared.new_axes(shared.figure_height(len(candidates)))
+        limits = shared.find_axis_limits(scores, [(c.num_evaluations, c.interval) for c in candidates])
+        shared.set_score_axis(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
         for row, candidate in enumerate(candidates):
             _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
                 axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
                 shared.draw_interval(axes, candidate.interval, row)
-                axes.plot(candidate.mean, row, "D", **shared.MEAN)
-        shared.set_rows(axes, report, [c.name for c in candidates], notes=[_num_scores_note(c) for c in candidates])
-        score_mark = shared.mark("one score", "o", color="0.4", markersize=3)
-        median_mark = shared.mark("median", "|", color="black")
-        shared.add_legend(figure, [score_mark, *shared.marks_of_mean("95% interval of the mean"), median_mark])
+                axes.plot(candidate.mean, row, "D", **shared.MEAN_MARKER)
+        shared.add_rows(axes, report, [c.name for c in candidates], notes=[_num_scores_note(c) for c in candidates])
+        score_mark = shared.legend_mark("one score", "o", color="0.4", markersize=3)
+        median_mark = shared.legend_mark("median", "|", color="black")
+        shared.add_legend(figure, [score_mark, *shared.mean_legend_marks("95% interval of the mean"), median_mark])
         return figure
 
     def caption(self, report: Report) -> str:
@@ -58,19 +58,19 @@ def _num_scores_note(candidate: CandidateReport) -> str:
 def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
     scores = np.array(candidate.scores)
     half_widths = np.zeros(len(scores))
-    if len(scores) >= LEAST_FOR_VIOLIN and np.ptp(scores) > 0:
-        grid, grid_half_widths = _density(scores)
+    if len(scores) >= MIN_SCORES_FOR_VIOLIN and np.ptp(scores) > 0:
+        grid, grid_half_widths = _violin_outline(scores)
         axes.fill_between(grid, row - grid_half_widths, row + grid_half_widths, color=colour, alpha=0.25, linewidth=0.5)
         half_widths = np.interp(scores, grid, grid_half_widths)
-    heights = row + 0.85 * half_widths * shared.spread(len(scores))
+    heights = row + 0.85 * half_widths * shared.spread_points(len(scores))
     shared.draw_points(axes, candidate.scores, heights, colour=colour)
 
 
-def _density(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def _violin_outline(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
     grid = np.linspace(scores.min(), scores.max(), 80)
     densities = GaussianKDE(scores)(grid)
-    return grid, HALF_WIDTH * densities / densities.max()
+    return grid, VIOLIN_HALF_WIDTH * densities / densities.max()
 
 
 @ReportFigure.register("differences")
@@ -83,29 +83,31 @@ class Differences(ReportFigure):
         comparisons = [c for c in report.ranked_comparisons if c.mean_difference is not None]
         if not comparisons:
             return None
-        figure, axes = shared.new_axes(shared.height_of(len(comparisons)))
+        figure, axes = shared.new_axes(shared.figure_height(len(comparisons)))
         paired_differences = [difference for comparison in comparisons for difference in comparison.paired_differences]
         means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
-        limits = shared.limits_of([0.0, *paired_differences, *means], [(c.num_pairs, c.interval) for c in comparisons])
-        name = shared.labels(report)[comparisons[0].first]
-        shared.set_scores(axes, limits, f"{name} minus the rival, {report.scored} {report.metric}".replace(",  ", ", "))
+        intervals = [(c.num_pairs, c.interval) for c in comparisons]
+        limits = shared.find_axis_limits([0.0, *paired_differences, *means], intervals)
+        first_name = shared.labels(report)[comparisons[0].first]
+        label = f"{first_name} minus the rival, {report.scored} {report.metric}".replace(",  ", ", ")
+        shared.set_score_axis(axes, limits, label)
         axes.axvline(0, color="black", linewidth=0.8, zorder=1)
         if report.margin:
             axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
         for row, comparison in enumerate(comparisons):
             colour = shared.colour_of(report, comparison.second)
             num_pairs = comparison.num_pairs
-            heights = row + 0.22 * shared.spread(num_pairs) * (num_pairs > 2)  # a band tells equal ones apart
+            heights = row + 0.22 * shared.spread_points(num_pairs) * (num_pairs > 2)  # a band tells equal ones apart
             shared.draw_points(axes, comparison.paired_differences, heights, colour=colour)
             shared.draw_interval(axes, comparison.interval, row)
             if num_pairs != 1:
-                axes.plot(means[row], row, "D", **shared.MEAN)
+                axes.plot(means[row], row, "D", **shared.MEAN_MARKER)
         notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
-        shared.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
-        marks = [shared.mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
-        marks += shared.marks_of_mean("95% interval")
+        shared.add_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+        marks = [shared.legend_mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
+        marks += shared.mean_legend_marks("95% interval")
         if report.margin:
-            marks.append(shared.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+            marks.append(shared.legend_mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
         shared.add_legend(figure, marks)
         return figure
 

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import best_candidates, draw_all, registered_figures, styled
-from fiesta_allennlp.reports.figures.runs import spaced
-from fiesta_allennlp.reports.figures.scores import _density
+from fiesta_allennlp.reports.figures.drawing import draw_all, figure_style, registered_figures, restrict_to_best
+from fiesta_allennlp.reports.figures.runs import space_out
+from fiesta_allennlp.reports.figures.scores import _violin_outline
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
 
@@ -24,12 +24,12 @@ REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
 
 
 def drawn(report: Report, name: str) -> Any:
-    with styled():
-        return registered_figures()[name].draw(best_candidates(report))
+    with figure_style():
+        return registered_figures()[name].draw(restrict_to_best(report))
 
 
 def caption(name: str, report: Report) -> str:
-    return drawing.caption(registered_figures()[name], report)
+    return drawing.full_caption(registered_figures()[name], report)
 
 
 def points(figure: Figure) -> List[float]:
@@ -49,7 +49,7 @@ def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
     scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
-    at, density = _density(scores)
+    at, density = _violin_outline(scores)
     expected = gaussian_kde(scores)(at)
     assert density == pytest.approx(0.36 * expected / expected.max())
 
@@ -90,7 +90,7 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
 
 
 def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
-    assert spaced([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
+    assert space_out([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
@@ -104,7 +104,7 @@ def test_strokes_and_bars_count_the_trainings() -> None:
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
     for figure in filter(None, (drawn(REPORTS[name], kind) for kind in registered_figures())):
-        with styled():
+        with figure_style():
             figure.draw_without_rendering()
         box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
@@ -169,7 +169,7 @@ def test_the_best_so_far_of_a_screening_by_hand() -> None:
 def test_the_front_of_a_screening_by_hand() -> None:
     """0.7 in 15 s beats 0.6 in 20 s; 0.9 in 25 s beats 0.5 in 30 s."""
     screening = screened().screening
-    assert screening is not None and screening.front == (0, 3, 4)
+    assert screening is not None and screening.pareto_front_rows == (0, 3, 4)
     line = drawn(screened(), "pareto_front").axes[0].lines[1]
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(10.0, 0.2), (15.0, 0.7), (25.0, 0.9)]
     assert "3 are on it" in caption("pareto_front", screened())

@@ -16,14 +16,14 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 
-SECONDS_OF_SILENCE = 180
+MAX_SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
-FILES_PREFIX = "files "
+FILES_FINGERPRINT_PREFIX = "files "
 """Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
 
 
-class Stored:
+class StoredSelection:
     """The content of a run directory that a report reads. Older versions lack parts of `meta`."""
 
     def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
@@ -31,7 +31,7 @@ class Stored:
         self.meta = store.meta()
         self.candidates = store.candidates()
         self.names = [candidate.name for candidate in self.candidates]
-        self.history = store.history
+        self.read_history = store.history
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):
@@ -45,34 +45,34 @@ class Stored:
         their own data."""
         pools = [preparation.pool for preparation in self.preparations.values()]
         reader_fingerprints = [pool.fingerprint for pool in pools if not pool.is_of_program]
-        file_fingerprints = [f"{FILES_PREFIX}{pool.fingerprint}" for pool in pools if pool.fingerprint]
+        file_fingerprints = [f"{FILES_FINGERPRINT_PREFIX}{pool.fingerprint}" for pool in pools if pool.fingerprint]
         return next(iter([*reader_fingerprints, *file_fingerprints]), "")
 
-    def share_of(self, set_name: str) -> Optional[float]:
+    def share_of_set(self, set_name: str) -> Optional[float]:
         """Return the share of this part of a random split. None if programs split their own data."""
         set_sizes = next(iter(self.preparations.values())).pool.targets
         return set_sizes[set_name] / sum(set_sizes.values()) if set_sizes.get(set_name) else None
 
-    def values(self, names: Iterable[str]) -> Dict[str, str]:
+    def candidate_values(self, names: Iterable[str]) -> Dict[str, str]:
         """Return the values of those candidates that have a number instead of a name."""
         values = {candidate.name: values_text(candidate.source) for candidate in self.candidates}
         return {name: values[name] for name in names if name.startswith(NUMBERED_PREFIX)}
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """True if a selection is running in the directory.
 
         On the same machine, it holds the lock. From another machine, check when the store was last written."""
-        host = self.meta.environments[-1].get("host") if self.meta.environments else None
+        last_host = self.meta.environments[-1].get("host") if self.meta.environments else None
         try:
-            if host == platform.node():
+            if last_host == platform.node():
                 return is_locked(self.directory)
         except OSError:
             pass
         log = self.directory.store_log
-        return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
+        return log.exists() and time.time() - log.stat().st_mtime < MAX_SECONDS_OF_SILENCE
 
-    def stopped_by(self, history: History) -> Optional[str]:
+    def find_stop_reason(self, history: History) -> Optional[str]:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
         num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
         try:
@@ -84,13 +84,13 @@ class Stored:
 
 
 @contextmanager
-def opened(root: Path) -> Iterator[Stored]:
+def open_selection(root: Path) -> Iterator[StoredSelection]:
     """Open the current state of the selection in a directory."""
     directory = RunDirectory(root)
     with open_for_reading(directory) as store:
         if not store.meta().is_started:
             raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
-        stored = Stored(directory, store)
-        if not stored.candidates:
+        selection = StoredSelection(directory, store)
+        if not selection.candidates:
             raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
-        yield stored
+        yield selection

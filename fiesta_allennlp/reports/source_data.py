@@ -14,7 +14,8 @@ from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
+from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.result import Result
@@ -24,6 +25,7 @@ from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
+from fiesta_allennlp.tables.table import is_selection, refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from fiesta_allennlp.tables.table import ScoreTable
 
 
-SCREENING = "screening"
+SCREENING_KIND = "screening"
 """The kind of a search's first stage."""
 
 
@@ -46,8 +48,8 @@ class Words:
     evaluations: str = "runs"
     finished: str = "finished runs"
 
-    def evaluations_of(self, num_evaluations: int) -> str:
-        return self.evaluation if num_evaluations == 1 else self.evaluations
+    def evaluation_noun(self, count: int) -> str:
+        return self.evaluation if count == 1 else self.evaluations
 
 
 RUN_WORDS = Words()
@@ -56,7 +58,7 @@ BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class SourceFacts:
     """The source of the scores, as far as a report shows it.
 
     Attributes:
@@ -111,7 +113,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Reading(Origin):
+class SourceData(SourceFacts):
     """The content of a selection or a table of scores.
 
     Attributes:
@@ -119,19 +121,19 @@ class Reading(Origin):
         metric: the metric with its direction. Scores have their natural sign.
         history: the scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
         decision: the decision of the selection; for a table, the posterior of all scores.
-        belief: the belief of the selection, `belief_name` in its settings. It reads `directed` histories.
+        belief: the belief of the selection, `belief_name` in its settings. It reads what `history_for_belief` returns.
         test_share: the test share of a random split; None for official splits, or if unknown.
         num_parameters: by candidate, where known.
         table_notes: sentences about the meaning of a table's splits and seeds.
         table_target: the target confidence of a table that is not decided; None if it is.
         table_files: the files of a table; empty if it came from Python.
-        documents: the current result of a selection by documents.
-        stored: the store of a selection; None for other sources.
+        documents_result: the current result of a selection by documents.
+        selection: the store of a selection; None for other sources.
         settings: the settings of a selection.
-        params: the config of its strategy.
+        strategy_params: the config of its strategy.
         table: the table.
-        parts: the two sources of a comparison between sources, each with its typed text.
-        whole: the reading that these candidates were chosen from.
+        compared: the two sources of a comparison between sources, each with its typed text.
+        full_source: the source that these candidates were chosen from, with all its candidates.
     """
 
     name: str
@@ -145,30 +147,30 @@ class Reading(Origin):
     table_notes: Tuple[str, ...] = ()
     table_target: Optional[float] = None
     table_files: Tuple[str, ...] = ()
-    documents: "Optional[DocumentsResult]" = None
-    stored: Optional[Stored] = None
+    documents_result: "Optional[DocumentsResult]" = None
+    selection: Optional[StoredSelection] = None
     settings: "Union[Settings, DocumentSettings, None]" = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    strategy_params: Mapping[str, Any] = field(default_factory=dict)
     table: "Optional[ScoreTable]" = None
-    compared: "Tuple[Tuple[str, Reading], ...]" = ()
-    unrestricted: "Optional[Reading]" = None
+    compared: "Tuple[Tuple[str, SourceData], ...]" = ()
+    full_source: "Optional[SourceData]" = None
 
     @property
     def is_selection(self) -> bool:
         """True if runs were chosen one after the other. The scores of a table have no order."""
-        return self.stored is not None
+        return self.selection is not None
 
     @property
-    def data(self) -> str:
+    def data_fingerprint(self) -> str:
         """A digest of the data: equal split seeds mean equal splits of equal data. Empty where it is not known."""
-        return "" if self.stored is None else self.stored.fingerprint
+        return "" if self.selection is None else self.selection.fingerprint
 
-    def directed(self, history: History) -> History:
+    def history_for_belief(self, history: History) -> History:
         """Return the history for the belief, with negated scores if the metric is minimised."""
         return history.negated if self.metric.minimise else history
 
     @property
-    def development(self) -> Optional[str]:
+    def development_metric(self) -> Optional[str]:
         """The metric that is the development score; None if no run reports one, or if it is the score itself."""
         if self.scored == "validation":
             return None
@@ -178,12 +180,12 @@ class Reading(Origin):
     @cached_property
     def result(self) -> Result:
         """The current content of `selection.json`."""
-        return self.documents or Result.from_decision(
+        return self.documents_result or Result.from_decision(
             self.history,
             self.decision,
             self.metric,
             splits=self.splits,
-            strategy=self.params,
+            strategy=self.strategy_params,
             score=self.scored or "test",
             min_score=self.min_score,
             sets=self.sets if self.is_selection else None,
@@ -193,17 +195,17 @@ class Reading(Origin):
         """Refuse the name of an unknown candidate."""
         names = self.history.candidates
         if name not in names:
-            hint = did_you_mean(name, names, max_names=2)
-            raise ConfigError(f"{self.name}: unknown candidate '{name}'.{hint} Candidates: {', '.join(names)}.")
+            suggestion = did_you_mean(name, names, max_names=2)
+            raise ConfigError(f"{self.name}: unknown candidate '{name}'.{suggestion} Candidates: {', '.join(names)}.")
 
-    def restricted(self, names: Sequence[str]) -> "Reading":
+    def restrict(self, names: Sequence[str]) -> "SourceData":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
-        history = only(self.history, names)
-        decision = believed(self.directed(history), self.belief, margin=self.decision.margin).decision
-        return replace(self, history=history, decision=decision, unrestricted=self)
+        history = restrict_history(self.history, names)
+        decision = believed(self.history_for_belief(history), self.belief, margin=self.decision.margin).decision
+        return replace(self, history=history, decision=decision, full_source=self)
 
 
-def only(history: History, names: Sequence[str]) -> History:
+def restrict_history(history: History, names: Sequence[str]) -> History:
     """Return the history of these candidates, none of them withdrawn, without what is pending."""
     return History(
         candidates=tuple(names),
@@ -212,100 +214,114 @@ def only(history: History, names: Sequence[str]) -> History:
     )
 
 
-def read_directory(root: Path, *, min_score: Optional[float] = None) -> Reading:
+def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> SourceData:
+    """Read the selection in a directory, or the table in a file."""
+    if not is_selection(path):
+        from fiesta_allennlp.reports.tables_and_pairs import read_table  # a selection needs no table
+
+        return read_table(path, settings, least_candidates=least_candidates)
+    refuse_table_options(settings, UNRECORDED_OPTIONS, path)
+    return read_directory(path, min_score=settings.min_score)
+
+
+def read_directory(root: Path, *, min_score: Optional[float] = None) -> SourceData:
     """Read the selection in a directory, by default with its own score that runs must not miss."""
-    with opened(root) as stored:
-        if stored.meta.kind == SCREENING:
+    with open_selection(root) as selection:
+        if selection.meta.kind == SCREENING_KIND:
             raise ConfigError(
                 f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
             )
-        if stored.meta.kind != "documents":
-            reading = _runs_reading(stored, None)
-            if min_score in (None, reading.min_score):
-                return reading
-            without_limit = _without_limit(reading)
-            return replace(_runs_reading(stored, min_score), limit_is_late=True, without_limit=without_limit)
+        if selection.meta.kind != "documents":
+            source = _read_runs(selection, None)
+            if min_score in (None, source.min_score):
+                return source
+            without_limit = _describe_own_limit(source)
+            return replace(_read_runs(selection, min_score), limit_is_late=True, without_limit=without_limit)
         if min_score is not None:
             raise ConfigError(f"--min-score is for runs, but {root} asked systems about documents. Remove --min-score.")
-        return _documents_reading(stored)
+        return _read_documents(selection)
 
 
-def _without_limit(reading: Reading) -> str:
-    leading, confidence = reading.result.leading, reading.result.confidence
+def _describe_own_limit(source: SourceData) -> str:
+    leading, confidence = source.result.leading, source.result.confidence
     if leading is None or confidence is None:
         return ""
-    own = "Without it" if reading.min_score is None else f"With the selection's own --min-score {reading.min_score:g}"
-    return f"{own}, {leading} leads with P(best) {probability_text(confidence)}."
+    own_limit = source.min_score
+    condition = "Without it" if own_limit is None else f"With the selection's own --min-score {own_limit:g}"
+    return f"{condition}, {leading} leads with P(best) {probability_text(confidence)}."
 
 
-def _runs_reading(stored: Stored, min_score: Optional[float]) -> Reading:
-    with translated_store_errors(stored.directory.store):
-        settings = Settings.from_layers(stored.meta.settings or {})
-    score_threshold = ScoreThreshold.from_settings(stored.meta.settings or {}, min_score)
-    metric, sets = settings.scored_by, tuple(stored.preparations[stored.names[0]].pool.official)
+def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> SourceData:
+    with translated_store_errors(selection.directory.store):
+        settings = Settings.from_layers(selection.meta.settings or {})
+    score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {}, min_score)
+    metric, set_names = settings.scored_by, tuple(selection.preparations[selection.names[0]].pool.official)
     with packages_named_in_errors(settings.include_package):
-        strategy = build_strategy(settings, stored.names, minimise=metric.minimise)
-    history = stored.history(max_failures=settings.max_failures, score_threshold=score_threshold)
+        strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
+    history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
     return replace(
-        _selection_reading(stored, history, strategy, settings.strategy_params(), metric=metric),
+        _read_selection(selection, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
         min_score=score_threshold.score,
-        num_parameters={name: preparation.num_parameters for name, preparation in stored.preparations.items()},
+        num_parameters={name: preparation.num_parameters for name, preparation in selection.preparations.items()},
         splits=settings.splits,
-        scored=settings.score if sets or settings.score == "validation" else "",
-        sets=sets,
-        values=stored.values(stored.names),
-        test_share=None if settings.on_official_splits else stored.share_of(settings.score),
+        scored=settings.score if set_names or settings.score == "validation" else "",
+        sets=set_names,
+        values=selection.candidate_values(selection.names),
+        test_share=None if settings.on_official_splits else selection.share_of_set(settings.score),
     )
 
 
-def _documents_reading(stored: Stored) -> Reading:
+def _read_documents(selection: StoredSelection) -> SourceData:
     from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
     from fiesta_allennlp.documents.settings import DocumentSettings
 
-    root, facts = stored.directory.root, stored.meta.document_facts
-    if facts is None:
+    root, stored_facts = selection.directory.root, selection.meta.document_facts
+    if stored_facts is None:
         raise StoreError(
             f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
             f"{full_command('documents')} -s {root} --recover. This repeats no query."
         )
-    with translated_store_errors(stored.directory.store):
-        settings = DocumentSettings(**merge_settings(stored.meta.settings or {}, settings_class=DocumentSettings))
-        document_facts = build_record(DocumentFacts, facts)
+    with translated_store_errors(selection.directory.store):
+        settings = DocumentSettings(**merge_settings(selection.meta.settings or {}, settings_class=DocumentSettings))
+        document_facts = build_record(DocumentFacts, stored_facts)
     task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, document_facts, stored.names)
-    metric, params = Metric.parse(task.metric), choice.strategy_params
-    reading = _selection_reading(
-        stored, stored.history(max_failures=settings.max_failures), choice.strategy, params, metric=metric
-    )
-    charges = read_charges(answers_path(settings, stored.directory), run=str(stored.meta.run))
+    choice = DocumentChoice.of(settings, task, document_facts, selection.names)
+    history = selection.read_history(max_failures=settings.max_failures)
+    metric = Metric.parse(task.metric)
+    source = _read_selection(selection, history, choice.strategy, choice.strategy_params, metric=metric)
+    charges = read_charges(answers_path(settings, selection.directory), run=str(selection.meta.run))
     return replace(
-        reading,
+        source,
         settings=settings,
-        documents=choice.result(reading.history, reading.decision, seed=str(stored.meta.seed), charges=charges),
+        documents_result=choice.result(source.history, source.decision, seed=str(selection.meta.seed), charges=charges),
         words=DOCUMENT_WORDS if settings.batch_size == 1 else BATCH_WORDS,
     )
 
 
-def _selection_reading(
-    stored: Stored, history: History, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric
-) -> Reading:
+def _read_selection(
+    selection: StoredSelection, history: History, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric
+) -> SourceData:
     """Read what all selections have in common."""
-    running = stored.running
-    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
-    if decision.stopped_by is None and not running:
-        decision = replace(decision, stopped_by=stored.stopped_by(history))
-    rng = strategy_rng(int(stored.meta.seed or 0), len(history.evaluations))
-    decision = replace(decision, plain_loop=strategy.plain_loop(history, rng))
-    if decision.stopped_by in INCONCLUSIVE_REASONS:
-        decision = replace(decision, credible_margin=strategy.credible_margin(history))
+    is_running, decision = selection.is_running, strategy.recommend(history)
+    stopped_by = decision.stopped_by
+    if stopped_by is None and not is_running:
+        stopped_by = selection.find_stop_reason(history)
+    rng = strategy_rng(int(selection.meta.seed or 0), len(history.evaluations))
+    decision = replace(
+        decision,
+        stopped_by=stopped_by,
+        expected_loss=strategy.expected_loss(history),
+        plain_loop=strategy.plain_loop(history, rng),
+        credible_margin=strategy.credible_margin(history) if stopped_by in INCONCLUSIVE_REASONS else None,
+    )
     scores = {name: history.scores(name).tolist() for name in history.candidates}
     base_strategy = getattr(strategy, "strategy", strategy)
-    return Reading(
-        name=str(stored.directory.root),
+    return SourceData(
+        name=str(selection.directory.root),
         notes=tuple(score_notes(scores, metric)),
-        stored=stored,
+        selection=selection,
         metric=replace(metric, name=escape_invisible(metric.name)),  # somebody else may have chosen it
         history=history,
         decision=decision,
@@ -316,8 +332,8 @@ def _selection_reading(
         num_starts=getattr(base_strategy, "num_starts", 0),
         budget=getattr(base_strategy, "budget", None),
         asked_confidence=getattr(base_strategy, "confidence", None),
-        params=params,
-        changes=stored.meta.changes,
+        strategy_params=params,
+        changes=selection.meta.changes,
         adaptive=True,
-        running=running and decision.stopped_by is None,
+        running=is_running and stopped_by is None,
     )
