@@ -191,7 +191,9 @@ def notes_on_mixed_runs(
             mixed = [name for name, values in by_candidate.items() if MIXED.fullmatch(key) and len(values) > 1]
         texts = list(dict.fromkeys(chain.from_iterable(by_candidate[name] for name in mixed)))
         if len(texts) > 1:
-            mapping = f" If it tells runs apart, add --columns seed={called}." if least == 1 else ""
+            mapping = (
+                f" If it tells runs apart, map it with --columns split={called} or seed={called}." if least == 1 else ""
+            )
             return [
                 f"The runs of {shorten(', '.join(mixed))} differ in '{called}': {shorten(', '.join(texts))}. Compare "
                 f"runs of one kind: add --where '{called}={texts[0]}'.{mapping}"

@@ -44,7 +44,7 @@ FOLDS = re.compile("(.*[^a-z])?folds?")
 NEUTRAL = re.compile(
     r"values?(_[0-9]+)?|objective(_value)?|rank_test_score|(.*[\W_])?(ranks?|time|duration|seconds|costs?|distance|memory|"
     r"params|parameters|l[12]|hd95|hd|assd|epe|[af]de|kid|emd|kld?|[ab]ic|far|frr|mindcf|owa|absrel|toxicity|violations|"
-    r"elbo|energy|flops)\W*|.*↓.*"
+    r"elbo|energy|flops|std|stderr|variance)\W*|.*↓.*"
 )
 """The names, in lower case, of scores that some minimise and others maximise."""
 

@@ -375,7 +375,9 @@ def test_a_column_that_all_candidates_share_in_equal_parts_is_a_setting() -> Non
     ]
     doubt = "The runs of a, b differ in 'name': BLEU, TER. Compare runs of one kind: add --where 'name=BLEU'."
     assert doubt in next_runs(rows, columns={"seed": "run"}).notes
-    assert f"{doubt} If it tells runs apart, add --columns seed=name." in next_runs(rows[::2]).notes
+    assert (
+        f"{doubt} If it tells runs apart, map it with --columns split=name or seed=name." in next_runs(rows[::2]).notes
+    )
     for fewer in (rows[1:], rows[::2], rows[:2] + rows[4:6]):
         assert not any("differ in" in note for note in next_runs(fewer, columns={"seed": "run"}).notes)
 
@@ -442,7 +444,7 @@ def test_a_last_step_on_another_set_is_noted() -> None:
 KINDS = [("x", "1"), ("x", "2"), ("y", "1")]
 
 
-@pytest.mark.parametrize("name", ["value", "values_0", "avg_rank", "fit_time", "PSNR-B ↓"])
+@pytest.mark.parametrize("name", ["value", "values_0", "avg_rank", "fit_time", "acc_std", "PSNR-B ↓"])
 def test_a_score_of_any_direction_is_noted(name: str) -> None:
     rows = [{"candidate": candidate, "seed": seed, name: seed} for candidate in "ab" for seed in range(3)]
     doubt = f"The highest mean of '{name}' wins. If lower is better, add --minimise."
