@@ -19,7 +19,7 @@ from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.source_data import read_source
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 from tests.selections import ENVIRONMENT, write_selection
 from tests.strategies.histories import history
@@ -155,7 +155,7 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
     assert sorted(shown) == sorted(f"figures/{name}.png" for name in figures)
-    table = table_from(read_rows(out / "scores.csv", ReplaySettings()))
+    table = make_score_table(read_rows(out / "scores.csv", ReplaySettings()))
     assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
     assert report(out / "scores.csv").candidate("good").mean == pytest.approx(made.candidate("good").mean)
 

@@ -11,7 +11,7 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import Scores
-from fiesta_allennlp.tables.pilot import problem_of
+from fiesta_allennlp.tables.pilot import read_problem
 from fiesta_allennlp.tables.replay import Repetition, Replayer
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.tables.sources import Sampling
@@ -122,7 +122,7 @@ def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> 
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
-    source = problem_of(PlanSettings(source=str(pilot))).source
+    source = read_problem(PlanSettings(source=str(pilot))).source
     rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
     drawn = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
     for name, scores in PILOT.items():
@@ -134,7 +134,7 @@ def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -
     apart = source.draw(Sampling(False, False, 9999), split_rng=RNG(9), score_rngs=rngs)
     new = [apart.splits[name][len(scores) :] for name, scores in PILOT.items()]
     assert len(set(np.concatenate(new).tolist())) == 3 * 9999
-    sds = source.standardised.unit * np.hypot(effects.noise_sds, effects.split_sd)
+    sds = source.standardised_scores.unit * np.hypot(effects.noise_sds, effects.split_sd)
     assert [np.std(apart.scores[name][4:]) for name in PILOT] == pytest.approx(sds.tolist(), rel=0.03)
 
 
@@ -171,12 +171,12 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
 
 def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
     for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
-        source = problem_of(PlanSettings(source=str(table), splits=splits)).source
+        source = read_problem(PlanSettings(source=str(table), splits=splits)).source
         assert (source.posterior.split_precision < np.inf) is fits_effects
-    assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert read_problem(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
     assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
     for minimise in (True, False):
-        assert problem_of(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
+        assert read_problem(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
