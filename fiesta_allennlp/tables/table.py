@@ -112,9 +112,9 @@ class ScoreTable(ScoreSource):
         counts = self._counts(next(iter(self.splits)))
         starts = np.cumsum(counts) - counts
         if sampling.with_replacement:
-            used = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
+            drawn_splits = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
             return {
-                name: starts[used] + (rng.random(sampling.length) * counts[used]).astype(int)
+                name: starts[drawn_splits] + (rng.random(sampling.length) * counts[drawn_splits]).astype(int)
                 for name, rng in score_rngs.items()
             }
         # Shape: (num_passes, num_splits), the position of every split within the pass

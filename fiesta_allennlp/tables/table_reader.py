@@ -217,8 +217,8 @@ class _TableReader:
                 kept_values[position].add(cell_name(value))
                 all_values[position] = distinct_values
         for position, names in kept_values.items():
-            others = [name for name in all_values[position] if name not in names]
-            pairs = (find_similar_names((name, other)) for name in names for other in others)
+            other_names = [name for name in all_values[position] if name not in names]
+            pairs = (find_similar_names((name, other)) for name in names for other in other_names)
             if pair := next(filter(None, pairs), None):
                 raise DataError(
                     f"{sheet.name}: {pair[0]!a} and {pair[1]!a} in the column '{sheet.columns[position]}' are one "
@@ -264,8 +264,8 @@ class _TableReader:
         if repeated_header := next((called for called in headers if headers.count(called) > 1), None):
             raise DataError(f"{sheet.header}: the column '{repeated_header}' appears twice. Rename one.")
         mapped = {sheet.columns[position] for position in known_positions.values() if position is not None}
-        others = ", ".join(called for called in sheet.columns if called and called not in {*headers, *mapped})
-        left_out = f", but not {shorten(others)}" if others and not header_list else ""
+        omitted_names = ", ".join(called for called in sheet.columns if called and called not in {*headers, *mapped})
+        left_out = f", but not {shorten(omitted_names)}" if omitted_names and not header_list else ""
         notes[f"Read the columns {shorten(', '.join(headers))} as the {name} of their scores{left_out}."] = None
         number_column = None
         if numbers_rows and name == "candidate" and known_positions["split"] is known_positions["seed"] is None:
