@@ -16,9 +16,9 @@ from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
-from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, table_settings
+from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, split_table_argument
 from fiesta_allennlp.tables.sources import ScoreSource
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.select import select as run_select
@@ -158,11 +158,13 @@ def replay(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    option_values, content = table_settings(settings, None if isinstance(scores, ScoreSource) else scores, "scores")
+    option_values, content = split_table_argument(
+        settings, None if isinstance(scores, ScoreSource) else scores, "scores"
+    )
     source = scores if isinstance(scores, ScoreSource) else None
     replay_settings = ReplaySettings.from_layers(option_values)
     if content is not None:
-        source = table_from(read_rows(Path("scores"), replay_settings, content))
+        source = make_score_table(read_rows(Path("scores"), replay_settings, content))
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
     return ReplayResult.of(replay_settings, _console(progress), source)
 
@@ -186,7 +188,7 @@ def plan(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    option_values, _ = table_settings(settings, source, "source")
+    option_values, _ = split_table_argument(settings, source, "source")
     return PlanResult.of(PlanSettings.from_layers(option_values), _console(progress))
 
 
@@ -202,7 +204,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    option_values, content = table_settings(settings, scores, "scores")
+    option_values, content = split_table_argument(settings, scores, "scores")
     return PrintableNextRuns(**vars(ask(NextSettings.from_layers(option_values), content)))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from fiesta_allennlp.tables.replay import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -158,7 +158,7 @@ def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: 
     for number, scores in enumerate(tables):
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
-        source = table_from(read_rows(path, blocks, content))
+        source = make_score_table(read_rows(path, blocks, content))
         results.append(Row(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]
     correct, wrong, undecided = np.mean([(each.correct, each.wrong, each.undecided) for each in results], axis=0)

@@ -23,7 +23,7 @@ from scipy.special import gammaincinv, ndtr
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.reports.results import ReplayResult
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -160,7 +160,7 @@ class SyntheticDocuments(ScoreSource):
         }
         splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
         if shared is None:
-            splits = numbered_apart(dict.fromkeys(counts, sampling.length))
+            splits = number_splits(dict.fromkeys(counts, sampling.length))
         scores = {name: f_measures(rows) for name, rows in counts.items()}
         return DrawnDocuments(splits, scores, self.name, counts=counts)
 

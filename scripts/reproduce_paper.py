@@ -19,7 +19,7 @@ from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.tables.replay import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import restrict
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -183,7 +183,8 @@ def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None
 
 def reproduce(reproduction: Reproduction, printer: Printer) -> None:
     output = reproduction.output
-    table = table_from(read_rows(reproduction.scores, ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)))
+    settings = ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)
+    table = make_score_table(read_rows(reproduction.scores, settings))
     restrict(table, TWELVE)
     printer.table("Figure 3: the released scores", FIGURE_3_HEADINGS, distributions(table.scores))
     draw_figure_3(table.scores, "test macro-F1", output / "figure3.png")

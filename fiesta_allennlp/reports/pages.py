@@ -15,7 +15,6 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.strategies.stopping_rules import HOPELESS, RuleOfThree
-from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
 from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.version import __version__
 
@@ -170,9 +169,15 @@ def compose_paragraph(report: Report) -> str:
         as_in=as_in,
         software=CITATION_TEXTS[SOFTWARE_KEY],
         notes=changes_in_words(report.changes, report.words),
-        splits_are_assumed=any(note in report.decision for note in (SPLITS_ARE_SEEDS, BY_POSITION)),
+        splits_are_assumed=not report.strategy and _are_splits_assumed(report),
         hopeless=HOPELESS,
     )
+
+
+def _are_splits_assumed(report: Report) -> bool:
+    from fiesta_allennlp.tables.rows import PAIRED_BY_POSITION_NOTE, SEED_SPLITS_NOTE  # only tables have such notes
+
+    return any(note in report.decision for note in (SEED_SPLITS_NOTE, PAIRED_BY_POSITION_NOTE))
 
 
 def collect_bibtex(report: Report) -> str:

@@ -13,8 +13,8 @@ from fiesta_allennlp.selection.result import CandidateResult, num_decimals
 from fiesta_allennlp.selection.summary import loss_text, number_text
 from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.planning import FEWEST, Forecast, Outlook, forecast
-from fiesta_allennlp.tables.settings import PlanSettings
+from fiesta_allennlp.tables.planning import Forecast, Outlook, forecast
+from fiesta_allennlp.tables.settings import MIN_REPEATS, PlanSettings
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class PlanResult(Printable, Forecast):
     @classmethod
     def of(cls, settings: PlanSettings, console: Console) -> "PlanResult":
         """Make the forecast, with a bar on a terminal."""
-        with repetition_bar(console, FEWEST) as advance:
+        with repetition_bar(console, MIN_REPEATS) as advance:
             return cls(**vars(forecast(settings, on_repetitions=advance)))
 
     @property

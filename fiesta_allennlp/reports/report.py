@@ -11,7 +11,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.source_data import SourceData, read_source
 from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
-from fiesta_allennlp.tables.settings import table_settings
+from fiesta_allennlp.tables.settings import split_table_argument
 
 PathLike = Union[str, Path]
 
@@ -51,7 +51,7 @@ def report(
             be written.
     """
     check_setting_names(settings, ReportSettings)
-    table_options, content = table_settings(settings, source, "source")
+    table_options, content = split_table_argument(settings, source, "source")
     option_values = {name: list_to_tuple(value) for name, value in table_options.items()}
     report_settings = ReportSettings(**{**option_values, "compare": None if compare is None else tuple(compare)})
     report_record = Report.of(_read_sources(report_settings, content), is_pair=compare is not None)

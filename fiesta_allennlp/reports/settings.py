@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Optional, Tuple
 from fiesta_allennlp.core.defaults import BELIEF, MAX_FAILURES
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.selection.settings import CONFIG_METAVAR, splits_option
-from fiesta_allennlp.tables.settings import OF_TABLES, SCORES, TableSettings
+from fiesta_allennlp.tables.settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
 
 FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
 _report_option = partial(option, group=REPORT_GROUP)
 
-UNRECORDED_OPTIONS = (*OF_TABLES, "done", "splits", "belief", "max_failures")
+UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures")
 """The settings of a report that a selection has recorded."""
 
 
@@ -38,7 +38,7 @@ class StatusSettings:
 class ReportSettings(TableSettings):
     """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, SCORES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, SCORES_GROUP)
 
     source: Optional[str] = option(
         None, "the directory of a selection, or a table of scores", metavar="DIR|SCORES.json|SCORES.csv"
@@ -62,14 +62,17 @@ class ReportSettings(TableSettings):
         "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
         can_be_undone=False,
     )
-    splits: Optional[str] = splits_option(SCORES, default=None)
+    splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     belief: Any = option(
-        None, f"for a table of scores: model of the scores (default {BELIEF})", group=SCORES, metavar=CONFIG_METAVAR
+        None,
+        f"for a table of scores: model of the scores (default {BELIEF})",
+        group=SCORES_GROUP,
+        metavar=CONFIG_METAVAR,
     )
     max_failures: Optional[int] = option(
         None,
         f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",
-        group=SCORES,
+        group=SCORES_GROUP,
         metavar="N",
         least=1,
     )

@@ -25,7 +25,7 @@ from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
-from fiesta_allennlp.tables.table import is_selection, refuse_table_options
+from fiesta_allennlp.tables.settings import is_selection, refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.settings import NextSettings, done_note
 from fiesta_allennlp.tables.sources import UNNAMED
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 
 
@@ -29,7 +29,7 @@ def read_table(
 ) -> SourceData:
     """Read a table of scores, and compute the belief on all scores."""
     rows = read_rows(path, settings, content, is_one_candidate=least_candidates < 2)
-    table = table_from(rows, least_candidates)
+    table = make_score_table(rows, least_candidates)
     history = rows.history(list(table.scores))
     default_belief = "split_paired" if rows.is_paired else "unpaired"
     belief_params = to_config(settings.belief or default_belief, "--belief")

@@ -14,8 +14,8 @@ from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeate
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 SEPARATORS = (",", ";", "\t")
-ROWS = 'a list of rows such as {"candidate": "a", "seed": 1, "score": 0.8}'
-FORM = ("candidate", "split", "seed", "score")
+ROWS_EXAMPLE = 'a list of rows such as {"candidate": "a", "seed": 1, "score": 0.8}'
+LIST_COLUMNS = ("candidate", "split", "seed", "score")
 """The columns of lists of scores, and of rows of which there are none yet."""
 
 Line = Tuple[int, Sequence[Any]]
@@ -42,7 +42,7 @@ class Sheet:
     is_list: bool = False
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a table."""
     if not path.is_file():
         problem = "is a directory" if path.is_dir() else "no such file"
@@ -53,23 +53,23 @@ def text_of(path: Path) -> str:
         raise DataError(f"{path} cannot be read as text: {error}. Save the table as CSV in UTF-8.") from error
 
 
-def sheet_in(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
+def read_sheet(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
     """Read the table in a file. Only lists of scores have `scores_per_split`; None stands for one official split."""
     if path.suffix not in JSON_ENDINGS:
-        return _separated(path)
+        return _read_separated_text(path)
     if path.suffix != ".json":
-        text_of(path)  # for a missing file
+        read_text(path)  # for a missing file
         lines = list(read_jsonl(path))
-        return _from_rows(str(path), [row for _, row in lines], [f"{path}, line {line}" for line, _ in lines])
+        return _make_sheet_of_rows(str(path), [row for _, row in lines], [f"{path}, line {line}" for line, _ in lines])
     try:
-        content = json.loads(text_of(path), object_pairs_hook=refuse_repeated_keys)
+        content = json.loads(read_text(path), object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
-        hint = " If each line is an object, name the file .jsonl." if "Extra data" in str(error) else ""
-        raise DataError(f"{path} is not valid JSON: {error}.{hint}") from error
-    return sheet_of(content, str(path), scores_per_split=scores_per_split)
+        suggestion = " If each line is an object, name the file .jsonl." if "Extra data" in str(error) else ""
+        raise DataError(f"{path} is not valid JSON: {error}.{suggestion}") from error
+    return make_sheet(content, str(path), scores_per_split=scores_per_split)
 
 
-def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) -> Sheet:
+def make_sheet(content: Content, name: str, *, scores_per_split: Optional[int]) -> Sheet:
     """Read a table that is an object already. Messages call it `name`."""
     if hasattr(content, "to_dict") and hasattr(content, "columns"):
         levels = set(getattr(getattr(content, "index", None), "names", ())) - {None}
@@ -78,29 +78,29 @@ def sheet_of(content: Content, name: str, *, scores_per_split: Optional[int]) ->
         if any(isinstance(column, tuple) for column in content.columns):
             raise DataError(f"{name}: the columns have several levels. Choose one, for example with frame['acc'].")
         columns = list(map(str, content.columns))
-        repeated = next((column for column in columns if columns.count(column) > 1), None)
-        if repeated is not None:
-            raise DataError(f"{name}: the column '{repeated}' appears twice. Rename one.")
+        repeated_column = next((column for column in columns if columns.count(column) > 1), None)
+        if repeated_column is not None:
+            raise DataError(f"{name}: the column '{repeated_column}' appears twice. Rename one.")
         content = content.to_dict("records")
     if isinstance(content, Mapping):
-        return _from_lists(name, content, scores_per_split)
+        return _make_sheet_of_lists(name, content, scores_per_split)
     if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
-        return _from_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
-    raise DataError(f'{name}: expected {{"candidate": [scores], ...}} or {ROWS} but got {shorten(content)}.')
+        return _make_sheet_of_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
+    raise DataError(f'{name}: expected {{"candidate": [scores], ...}} or {ROWS_EXAMPLE} but got {shorten(content)}.')
 
 
-def _separated(path: Path) -> Sheet:
-    text = text_of(path)
+def _read_separated_text(path: Path) -> Sheet:
+    text = read_text(path)
     csv.field_size_limit(sys.maxsize)
 
-    def reader(separator: str, *, strict: bool = True) -> Any:
+    def open_csv(separator: str, *, strict: bool = True) -> Any:
         return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
 
     def where(number: int) -> str:
         return f"{path}, line {number}"
 
     def lines() -> Iterator[Line]:
-        rows, width = reader(separator), len(columns)
+        rows, width = open_csv(separator), len(columns)
         try:
             next(rows, None)
             for cells in rows:
@@ -114,14 +114,14 @@ def _separated(path: Path) -> Sheet:
         except csv.Error as error:
             raise DataError(f"{where(rows.line_num)}: not a valid row: {error}.") from error
 
-    headers: Dict[str, List[str]] = {separator: next(reader(separator, strict=False), []) for separator in SEPARATORS}
+    headers: Dict[str, List[str]] = {separator: next(open_csv(separator, strict=False), []) for separator in SEPARATORS}
     separator = max(SEPARATORS, key=lambda character: len(headers[character]))
     columns = tuple(from_csv_cell(cell.strip()) for cell in headers[separator])
     return Sheet(str(path), columns, lines, where, where(1), is_text=True, decimal_commas=separator != ",")
 
 
-def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], locations: Sequence[str]) -> Sheet:
-    columns = tuple(dict.fromkeys(chain.from_iterable(rows))) or FORM
+def _make_sheet_of_rows(name: str, rows: Sequence[Mapping[str, Any]], locations: Sequence[str]) -> Sheet:
+    columns = tuple(dict.fromkeys(chain.from_iterable(rows))) or LIST_COLUMNS
 
     def lines() -> Iterator[Line]:
         return ((number, [row.get(column) for column in columns]) for number, row in enumerate(rows))
@@ -129,21 +129,21 @@ def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], locations: Sequence
     return Sheet(name, tuple(map(str, columns)), lines, locations.__getitem__, name)
 
 
-def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
+def _make_sheet_of_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
     """Number the scores of each candidate: each `scores_per_split` consecutive ones share a split."""
     cells: List[Sequence[Any]] = []
     locations: List[str] = []
     for candidate, scores in lists.items():
         where = f"{name}, candidate '{candidate}'"
         scores = scores.tolist() if hasattr(scores, "tolist") else scores
-        if str(candidate).casefold() in (*FORM, "metric"):
+        if str(candidate).casefold() in (*LIST_COLUMNS, "metric"):
             raise DataError(
                 f"{where}: each list has the scores of the candidate in its name, so '{candidate}' would be a "
-                f"candidate. Remove it, or pass {ROWS}."
+                f"candidate. Remove it, or pass {ROWS_EXAMPLE}."
             )
         if not isinstance(scores, (list, tuple)) or not scores:
             raise DataError(
-                f"{where}: must have a list of scores but has {shorten(scores)}. Correct it, or pass {ROWS}."
+                f"{where}: must have a list of scores but has {shorten(scores)}. Correct it, or pass {ROWS_EXAMPLE}."
             )
         if len(scores) % (scores_per_split or 1):
             raise DataError(
@@ -154,29 +154,29 @@ def _from_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[
             split = number // scores_per_split if scores_per_split else ""
             cells.append((candidate, split, number + 1, score))
             locations.append(f"{where}, score {number + 1} of {len(scores)}")
-    return Sheet(name, FORM, lambda: enumerate(cells), locations.__getitem__, name, is_list=True)
+    return Sheet(name, LIST_COLUMNS, lambda: enumerate(cells), locations.__getitem__, name, is_list=True)
 
 
-def with_constant(sheet: Sheet, column: str, value: str) -> Sheet:
+def add_constant_column(sheet: Sheet, column: str, value: str) -> Sheet:
     """Return the sheet with one more column, which has the same value in every line."""
 
     def lines() -> Iterator[Line]:
         return ((number, (*cells, value)) for number, cells in sheet.lines())
 
-    return _changed(sheet, (*sheet.columns, column), lines)
+    return _replace_lines(sheet, (*sheet.columns, column), lines)
 
 
-def selected(sheet: Sheet, keeps: Callable[[Sequence[Any]], bool]) -> Sheet:
+def select_lines(sheet: Sheet, keeps: Callable[[Sequence[Any]], bool]) -> Sheet:
     """Return the sheet with some of its lines."""
-    return _changed(sheet, sheet.columns, lambda: (line for line in sheet.lines() if keeps(line[1])))
+    return _replace_lines(sheet, sheet.columns, lambda: (line for line in sheet.lines() if keeps(line[1])))
 
 
-def long_form(sheet: Sheet, positions: Sequence[int], name: str, *, number_as: Optional[str] = None) -> Sheet:
+def melt(sheet: Sheet, positions: Sequence[int], name: str, *, number_column: Optional[str] = None) -> Sheet:
     """Return a wide sheet with a line for each cell in the columns at `positions`: the column's name is the value of
-    the column `name`, and the cell is the `score`. An empty cell is a run that was not made. `number_as` names a column
-    for the number of the row, from 0."""
+    the column `name`, and the cell is the `score`. An empty cell is a run that was not made. `number_column` names a
+    column for the number of the row, from 0."""
     other_positions = [position for position in range(len(sheet.columns)) if position not in positions]
-    numbers = [] if number_as is None else [number_as]
+    numbers = [] if number_column is None else [number_column]
 
     def lines() -> Iterator[Line]:
         for row, (number, cells) in enumerate(sheet.lines()):
@@ -186,20 +186,20 @@ def long_form(sheet: Sheet, positions: Sequence[int], name: str, *, number_as: O
                 if cell is not None and cell == cell and str(cell).strip():
                     yield number, (*other_cells, sheet.columns[position], cell)
 
-    return _changed(sheet, (*(sheet.columns[index] for index in other_positions), *numbers, name, "score"), lines)
+    return _replace_lines(sheet, (*(sheet.columns[index] for index in other_positions), *numbers, name, "score"), lines)
 
 
-def _changed(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterable[Line]]) -> Sheet:
+def _replace_lines(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterable[Line]]) -> Sheet:
     return replace(sheet, columns=columns, lines=lines)
 
 
-def cells_of(sheet: Sheet, numbers: Sequence[int]) -> List[Sequence[Any]]:
+def find_cells(sheet: Sheet, numbers: Sequence[int]) -> List[Sequence[Any]]:
     """Return the cells of the lines with these numbers, in their order."""
     cells_by_number = {number: cells for number, cells in sheet.lines() if number in numbers}
     return [cells_by_number[number] for number in numbers]
 
 
-def differing(sheet: Sheet, numbers: Sequence[int]) -> List[str]:
+def differing_columns(sheet: Sheet, numbers: Sequence[int]) -> List[str]:
     """Return the names of the columns in which two lines differ."""
-    first, second = cells_of(sheet, numbers)
+    first, second = find_cells(sheet, numbers)
     return [name for name, a, b in zip(sheet.columns, first, second, strict=True) if a != b and name]

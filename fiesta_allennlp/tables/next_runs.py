@@ -16,7 +16,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import ScoreThreshold, collapsed_notes, failed_notes
 from fiesta_allennlp.tables.forms import Content
-from fiesta_allennlp.tables.rows import Rows
+from fiesta_allennlp.tables.rows import RunTable
 from fiesta_allennlp.tables.settings import NextSettings, done_note
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -81,16 +81,16 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     table = read_rows(Path(settings.scores or "rows"), settings, content)
     rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
     settings = replace(settings, splits=splits)
-    names = tuple(dict.fromkeys([*table.candidates, *settings.candidates]))
-    if len(names) < 2:
+    candidate_names = tuple(dict.fromkeys([*table.candidates, *settings.candidates]))
+    if len(candidate_names) < 2:
         raise ConfigError(
-            f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
-            f"{', '.join(names) or 'none'}. Use --candidates to add candidates that have no row yet."
+            f"{table.name}: a selection needs at least 2 candidates but got {len(candidate_names)}: "
+            f"{', '.join(candidate_names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
-    check_no_similar_names(names, noun="candidate")
+    check_no_similar_names(candidate_names, noun="candidate")
     minimise = table.minimise
-    strategy = build_strategy(settings, list(names), minimise=minimise)
-    history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(names))
+    strategy = build_strategy(settings, list(candidate_names), minimise=minimise)
+    history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
@@ -101,10 +101,10 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
             f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
             "candidates join."
         )
-    proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
         decision=decision,
-        runs=tuple(_assigned(proposed, table, splits=splits)),
+        runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits)),
         history=history,
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=strategy.confidence,
@@ -115,22 +115,22 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     )
 
 
-def _assigned(proposed: Sequence[str], table: Rows, *, splits: str) -> Iterator[NextRun]:
+def _assign_splits_and_seeds(candidate_names: Sequence[str], table: RunTable, *, splits: str) -> Iterator[NextRun]:
     """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
     that nobody mistakes one for the other."""
-    order = list(dict.fromkeys(row.split for row in table.rows))
+    split_order = list(dict.fromkeys(row.split for row in table.rows))
     used_splits: Mapping[str, Set[str]] = defaultdict(set)
     used_seeds: Mapping[str, Set[str]] = defaultdict(set)
     for row in table.rows:
         used_splits[row.candidate].add(row.split)
         used_seeds[row.candidate].add(row.seed)
-    for name in proposed:
+    for name in candidate_names:
         split = ""
         if splits != OFFICIAL:
-            unused = [earlier for earlier in order if earlier not in used_splits[name]] if splits == SHARED else []
-            split = unused[0] if unused else _free_number(order)
+            unused = [other for other in split_order if other not in used_splits[name]] if splits == SHARED else []
+            split = unused[0] if unused else _free_number(split_order)
             if not unused:
-                order.append(split)
+                split_order.append(split)
             used_splits[name].add(split)
         seed = split if table.splits_are_seeds else _free_number(used_seeds[name], least=0 if splits == OFFICIAL else 1)
         used_seeds[name].add(seed)

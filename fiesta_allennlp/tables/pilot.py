@@ -27,12 +27,20 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, packages
 from fiesta_allennlp.selection.summary import ScoreThreshold, count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.tables.settings import CANDIDATES, OF_TABLES, PlanSettings, ReplaySettings, done_note
+from fiesta_allennlp.tables.settings import (
+    DEFAULT_NUM_CANDIDATES,
+    TABLE_OPTIONS,
+    PlanSettings,
+    ReplaySettings,
+    done_note,
+    is_selection,
+    refuse_table_options,
+)
 from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, Sampling, ScorePreset, ScoreSource
-from fiesta_allennlp.tables.table import is_selection, refuse_table_options, table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 
-LEAST_RUNS = 2
+MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
 
 
@@ -54,9 +62,9 @@ class PosteriorScores(ScoreSource):
         if len(self.start.active) < 2:
             raise DataError(f"{self.name}: a plan needs at least two candidates but got {len(self.start.active)}.")
         for name in self.start.active:
-            if self.start.num_finished(name) < LEAST_RUNS:
+            if self.start.num_finished(name) < MIN_RUNS:
                 raise DataError(
-                    f"{self.name}: a plan needs at least {LEAST_RUNS} runs of every candidate, but '{name}' has "
+                    f"{self.name}: a plan needs at least {MIN_RUNS} runs of every candidate, but '{name}' has "
                     f"{self.start.num_finished(name)}. Add runs, or plan from --gap and --sd."
                 )
         if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
@@ -65,7 +73,7 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def standardised(self) -> Standardised:
+    def standardised_scores(self) -> Standardised:
         names = self.start.active
         scores = [self.start.scores(name) for name in names]
         if self.takes_logits:
@@ -74,7 +82,7 @@ class PosteriorScores(ScoreSource):
 
     @cached_property
     def posterior(self) -> EffectsPosterior:
-        return effects_posterior(self.standardised.table)
+        return effects_posterior(self.standardised_scores.table)
 
     def true_means(self) -> Dict[str, float]:
         return self._in_score_units(self.posterior.location)
@@ -82,10 +90,10 @@ class PosteriorScores(ScoreSource):
     @property
     def noise_sd(self) -> float:
         """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
-        return self.standardised.unit * self.posterior.noise_sd
+        return self.standardised_scores.unit * self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        effects, fit, length = self.posterior.draw(split_rng), self.standardised, sampling.length
+        effects, fit, length = self.posterior.draw(split_rng), self.standardised_scores, sampling.length
         new = split_rng.normal(0, effects.split_sd, length)
         splits, scores = {}, {}
         for position, name in enumerate(self.start.active):
@@ -111,14 +119,14 @@ class PosteriorScores(ScoreSource):
         return np.concatenate([remaining, -1 - np.arange(len(new))]), np.concatenate([seen[columns], new])
 
     def _in_score_units(self, means: np.ndarray) -> Dict[str, float]:
-        values = self.standardised.centre + self.standardised.unit * means
+        values = self.standardised_scores.centre + self.standardised_scores.unit * means
         return dict(zip(self.start.active, values.tolist(), strict=True))
 
 
-MIDDLE = 0.5
+BEST_MEAN = 0.5
 """The best mean of a problem that numbers describe. Only differences count."""
 
-CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
+CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 
 @dataclass(frozen=True)
@@ -141,22 +149,22 @@ class Problem:
         return "logit" if isinstance(self.source, PosteriorScores) and self.source.takes_logits else "score"
 
 
-def problem_of(settings: PlanSettings) -> Problem:
+def read_problem(settings: PlanSettings) -> Problem:
     """Read and check the problem that the settings describe."""
     if settings.source is None:
-        return _by_numbers(settings)
+        return _plan_from_numbers(settings)
     path = Path(settings.source)
-    return _selection(settings, path) if is_selection(path) else _table(settings, path)
+    return _read_selection(settings, path) if is_selection(path) else _read_table(settings, path)
 
 
-def _by_numbers(settings: PlanSettings) -> Problem:
+def _plan_from_numbers(settings: PlanSettings) -> Problem:
     gap, sd = settings.gap or 0.0, settings.sd or 0.0
-    names = [f"candidate {number + 1}" for number in range(settings.candidates or CANDIDATES)]
-    means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
+    names = [f"candidate {number + 1}" for number in range(settings.candidates or DEFAULT_NUM_CANDIDATES)]
+    means = {name: BEST_MEAN - (gap if number else 0.0) for number, name in enumerate(names)}
     source = ScorePreset(
         "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
     )
-    choice = _choice(settings, {})
+    choice = _choose_settings(settings, {})
     if _takes_logits(choice, names):
         name = choice.strategy_params()["belief"]["type"]
         raise ConfigError(
@@ -166,18 +174,18 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     return Problem(source, choice, sd, settings.seconds is not None)
 
 
-def _table(settings: PlanSettings, path: Path) -> Problem:
+def _read_table(settings: PlanSettings, path: Path) -> Problem:
     rows = read_rows(path, settings)
-    table = table_from(rows)  # which refuses fewer than two candidates
+    table = make_score_table(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
     source = PosteriorScores(str(path), history, metric=rows.metric)
-    return _from_pilot(settings, source, _choice(settings, {}), table.notes)
+    return _plan_from_pilot(settings, source, _choose_settings(settings, {}), table.notes)
 
 
-def _selection(settings: PlanSettings, root: Path) -> Problem:
-    refuse_table_options(settings, ("splits", *OF_TABLES), root)
+def _read_selection(settings: PlanSettings, root: Path) -> Problem:
+    refuse_table_options(settings, ("splits", *TABLE_OPTIONS), root)
     directory = RunDirectory(root)
     with open_for_reading(directory) as store, translated_store_errors(directory.store):
         meta = store.meta()
@@ -192,26 +200,27 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
             f"{root} was created by {full_command('documents')}, but a plan needs one created by "
             f"{full_command('select')}."
         )
-    choice = _choice(settings, stored)
+    choice = _choose_settings(settings, stored)
     with packages_named_in_errors(stored.get("include_package", ())):
         build_strategy(choice, list(history.candidates))
-    return _from_pilot(settings, PosteriorScores(str(root), history, _mean_seconds(history), metric=metric), choice)
+    pilot = PosteriorScores(str(root), history, _mean_run_seconds(history), metric=metric)
+    return _plan_from_pilot(settings, pilot, choice)
 
 
-def _from_pilot(
+def _plan_from_pilot(
     settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings, notes: Tuple[str, ...] = ()
 ) -> Problem:
     names, seconds = list(pilot.start.candidates), pilot.seconds
     if settings.seconds is not None:
         seconds = dict.fromkeys(names, settings.seconds)
     takes_logits = _takes_logits(choice, names)
-    source = replace(pilot, start=renumbered(pilot.start), seconds=seconds, takes_logits=takes_logits)
+    source = replace(pilot, start=renumber_replicates(pilot.start), seconds=seconds, takes_logits=takes_logits)
     source.check_runs()
-    notes = (*notes, *_note_on_failed(pilot.start), *done_note(settings.done))
+    notes = (*notes, *_missed_runs_notes(pilot.start), *done_note(settings.done))
     return Problem(source, choice, source.noise_sd, any(seconds.values()), notes)
 
 
-def _note_on_failed(pilot: History) -> Tuple[str, ...]:
+def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:
     number = sum(failure.kind == "score" for failure in pilot.failures)
     if not number:
         return ()
@@ -223,7 +232,7 @@ def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
     return bool(getattr(build_strategy(choice, names).belief, "takes_logits", False))
 
 
-def renumbered(history: History) -> History:
+def renumber_replicates(history: History) -> History:
     """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
     rank: Dict[Any, int] = {}
     for name in history.candidates:
@@ -233,16 +242,16 @@ def renumbered(history: History) -> History:
     return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
 
 
-def _mean_seconds(history: History) -> Dict[str, float]:
+def _mean_run_seconds(history: History) -> Dict[str, float]:
     seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
     return {name: float(np.mean(values)) for name, values in seconds.items() if values}
 
 
-def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
+def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
     """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
-    names = CHOICE if stored.get("budget") is None else ("belief",)
+    names = CHOICE_OPTIONS if stored.get("budget") is None else ("belief",)
     stored_values = {name: stored[name] for name in names if stored.get(name) is not None}
-    requested = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
+    requested = {name: getattr(settings, name) for name in CHOICE_OPTIONS if getattr(settings, name) is not None}
     choice = ReplaySettings(
         **{**stored_values, **requested},
         scores=settings.source or "the numbers",

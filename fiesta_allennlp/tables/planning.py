@@ -12,15 +12,15 @@ from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.strategies.base import unwrapped
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.tables.pilot import CHOICE, Problem, problem_of
-from fiesta_allennlp.tables.replay import Repetition, Replayer, prepare_replay, replay, shares_of
-from fiesta_allennlp.tables.settings import FEWEST, MOST, PlanSettings, ReplaySettings
-from fiesta_allennlp.tables.side_by_side import in_chunks
+from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, Problem, read_problem
+from fiesta_allennlp.tables.replay import Repetition, Replayer, compute_shares, prepare_replay, replay
+from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.side_by_side import run_chunks
 
-MARGINS = (0.1, 0.2, 0.4)
+MARGIN_SHARES = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
 
-ROUNDS = 2000
+NUM_ROUNDS = 2000
 """The number of rounds of the first row by default. All rows then take 5 to 10 seconds."""
 
 
@@ -101,30 +101,30 @@ def forecast(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda n
     `on_repetitions` is called with the number of new selections, and with their total where that becomes known."""
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
-    problem = problem_of(settings)
-    least = _least_budget(settings, problem)
+    problem = read_problem(settings)
+    min_budget = _find_min_budget(settings, problem)
     replayer = prepare_replay(problem.choice, problem.source)
-    rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `problem_of`
+    rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `read_problem`
     margin, margins = requested_margin(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
-    simulated, interrupted = _simulated(replayer, settings, num_kinds=len(margins) + 3, report=on_repetitions)
-    default = _outlook(simulated, settings.workers)
-    budget = settings.budget or max(round(default.mean_runs), least)
+    repetitions, interrupted = _simulate(replayer, settings, num_kinds=len(margins) + 3, report=on_repetitions)
+    default = _make_outlook(repetitions, settings.workers)
+    budget = settings.budget or max(round(default.mean_runs), min_budget)
     outlooks: Dict[Any, Outlook] = {}
     if not interrupted:
-        for kind, choice in _alternatives(problem, margins, budget=budget).items():
+        for kind, choice in _list_alternatives(problem, margins, budget=budget).items():
             result = replay(
-                replace(choice, repetitions=len(simulated)),
+                replace(choice, repetitions=len(repetitions)),
                 source=problem.source,
                 margin=margin,
                 on_repetitions=lambda number: on_repetitions(number, None),
             )
             if result.interrupted:
                 break
-            outlooks[kind] = _outlook(result.repetitions, settings.workers)
+            outlooks[kind] = _make_outlook(result.repetitions, settings.workers)
     return Forecast(
         settings=settings,
         problem=problem,
-        limit=rule.limit_of(replayer.begin),
+        limit=rule.limit_of(replayer.first_history),
         default=default,
         margins={margin: outlooks[margin] for margin in margins if margin in outlooks},
         budget=budget,
@@ -135,7 +135,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda n
     )
 
 
-def _least_budget(settings: PlanSettings, problem: Problem) -> int:
+def _find_min_budget(settings: PlanSettings, problem: Problem) -> int:
     """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
     names = list(problem.source.true_means())
     if settings.budget is not None:
@@ -147,7 +147,7 @@ def _least_budget(settings: PlanSettings, problem: Problem) -> int:
     return SequentialHalving(belief=StudentT(), budget=1).least(len(names))
 
 
-def _alternatives(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
+def _list_alternatives(problem: Problem, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
     """Return the other ways to choose: the larger margins, `equal` and `halving`."""
     params = problem.choice.strategy_params()
     shared = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
@@ -157,12 +157,13 @@ def _alternatives(problem: Problem, margins: Sequence[float], *, budget: int) ->
         "equal": {"strategy": "non_adaptive_fc", **shared, **in_rounds},
         "halving": {"budget": budget, **in_rounds},
     }
-    return {kind: replace(problem.choice, **{**dict.fromkeys(CHOICE), **changes}) for kind, changes in kinds.items()}
+    defaults = dict.fromkeys(CHOICE_OPTIONS)
+    return {kind: replace(problem.choice, **{**defaults, **changes}) for kind, changes in kinds.items()}
 
 
 def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
     """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above the requested margin."""
-    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGINS}) if rule.belief.has_margin else []
+    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGIN_SHARES}) if rule.belief.has_margin else []
     return [margin for margin in margins if margin > requested_margin(rule, noise_sd)]
 
 
@@ -172,17 +173,17 @@ def requested_margin(rule: FixedConfidence, noise_sd: float) -> float:
     return (margin.fixed(noise_sd) if margin.number is None else margin).number or 0.0
 
 
-def _simulated(
+def _simulate(
     replayer: Replayer, settings: PlanSettings, *, num_kinds: int, report: OnRepetitions
 ) -> Tuple[List[Repetition], bool]:
     """Return the repetitions that finished, and whether an interrupt came before the last one. An interrupt before the
     first is passed on."""
     repetitions: List[Repetition] = []
     interrupted = False
-    while not interrupted and len(repetitions) < (total := _repetitions(settings, repetitions)):
+    while not interrupted and len(repetitions) < (total := _choose_num_repetitions(settings, repetitions)):
         report(0, num_kinds * total)
         numbers = range(len(repetitions), total)
-        results, interrupted = in_chunks(
+        results, interrupted = run_chunks(
             replayer.run_all, numbers, num_processes=settings.processes, report=lambda number: report(number, None)
         )
         repetitions += results
@@ -191,15 +192,15 @@ def _simulated(
     return repetitions, interrupted
 
 
-def _repetitions(settings: PlanSettings, finished: Sequence[Repetition]) -> int:
+def _choose_num_repetitions(settings: PlanSettings, finished: Sequence[Repetition]) -> int:
     """Return the number of repetitions: where it is open, a first few tell how many rounds one takes."""
-    if settings.repetitions is not None or len(finished) < FEWEST:
-        return settings.repetitions or FEWEST
-    rounds = np.mean([repetition.num_rounds for repetition in finished[:FEWEST]])
-    return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
+    if settings.repetitions is not None or len(finished) < MIN_REPEATS:
+        return settings.repetitions or MIN_REPEATS
+    rounds = np.mean([repetition.num_rounds for repetition in finished[:MIN_REPEATS]])
+    return int(np.clip(NUM_ROUNDS / max(rounds, 1), MIN_REPEATS, MAX_REPEATS))
 
 
-def _outlook(repetitions: Sequence[Repetition], workers: int) -> Outlook:
+def _make_outlook(repetitions: Sequence[Repetition], workers: int) -> Outlook:
     number = len(repetitions)
     runs = np.array([repetition.num_evaluations for repetition in repetitions])
     seconds = np.array([repetition.seconds for repetition in repetitions]) / workers
@@ -210,5 +211,5 @@ def _outlook(repetitions: Sequence[Repetition], workers: int) -> Outlook:
         mean_seconds=float(seconds.mean()),
         seconds=Quantiles.of(seconds),
         inconclusive=sum(repetition.is_undecided for repetition in repetitions) / number,
-        **shares_of(repetitions),
+        **compute_shares(repetitions),
     )

@@ -25,11 +25,11 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import in_chunks, prepare_belief, side_by_side
+from fiesta_allennlp.tables.side_by_side import prepare_belief, run_chunks, run_side_by_side
 from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.tables.table import open_scores
 
-TIES = 1e-12
+TIE_TOLERANCE = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 
@@ -96,7 +96,7 @@ class Replayer:
         return tuple(self.true_means)
 
     @cached_property
-    def begin(self) -> History:
+    def first_history(self) -> History:
         return self.source.start or History(self.candidates)
 
     @property
@@ -105,12 +105,12 @@ class Replayer:
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
-        return side_by_side(self.strategy, [self.steps(repetition) for repetition in repetitions])
+        return run_side_by_side(self.strategy, [self.simulate(repetition) for repetition in repetitions])
 
-    def steps(self, repetition: int) -> Generator[History, None, Repetition]:
+    def simulate(self, repetition: int) -> Generator[History, None, Repetition]:
         """Yield each history of a repetition before the strategy decides from it, and return the outcome."""
         scores = self.draw(repetition)
-        for num_rounds, history in enumerate(self.histories(scores, repetition)):  # noqa: B007
+        for num_rounds, history in enumerate(self.iterate_histories(scores, repetition)):  # noqa: B007
             yield history
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
@@ -119,23 +119,23 @@ class Replayer:
                 "or its stopping rule."
             )
         means = scores.true_means or self.true_means
-        right = best_within(means, decision.margin or self.margin, minimise=bool(self.settings.minimise))
+        best_names = find_best(means, decision.margin or self.margin, minimise=bool(self.settings.minimise))
         return Repetition(
             best=decision.best,
             stopped_by=decision.stopped_by,
-            correct=decision.best in right,
+            correct=decision.best in best_names,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations[len(self.begin.evaluations) :]),
+            seconds=sum(run.seconds for run in history.evaluations[len(self.first_history.evaluations) :]),
         )
 
-    def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
+    def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
-        history = self.begin
+        history = self.first_history
         yield history
         while names := self.strategy.propose(history, self.settings.batch_size, rng):
-            outcomes = [self.score_threshold.to_outcome(run) for run in _evaluate(scores, history, names)]
+            outcomes = [self.score_threshold.to_outcome(run) for run in _draw_evaluations(scores, history, names)]
             history = history.with_finished(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
             if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
                 history = replace(history, failures=(*history.failures, *failed))
@@ -152,20 +152,20 @@ class Replayer:
         )
 
 
-def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
+def find_best(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
     """Return the candidates whose means are within the margin of the best one."""
     gains = {name: -mean if minimise else mean for name, mean in means.items()}
-    return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
+    return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIE_TOLERANCE)
 
 
-def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
-    started = {name: history.num_started(name) for name in names}
+def _draw_evaluations(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
+    num_started = {name: history.num_started(name) for name in names}
     for failure in history.failures:
-        if failure.request.candidate in started:
-            started[failure.request.candidate] += 1
+        if failure.request.candidate in num_started:
+            num_started[failure.request.candidate] += 1
     for name in names:
-        yield scores.run(name, started[name])
-        started[name] += 1
+        yield scores.run(name, num_started[name])
+        num_started[name] += 1
 
 
 def replay(
@@ -187,7 +187,7 @@ def replay(
     replayer = prepare_replay(settings, source, margin=margin)
     settings, source = replayer.settings, replayer.source
     try:
-        repetitions, interrupted = in_chunks(
+        repetitions, interrupted = run_chunks(
             replayer.run_all, range(settings.repetitions), num_processes=settings.num_processes, report=on_repetitions
         )
     except OutOfScoresError:
@@ -249,7 +249,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "repetitions": number,
         "interrupted": replay.interrupted,
         "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
-        **shares_of(repetitions),
+        **compute_shares(repetitions),
         "undecided": sum(repetition.is_undecided for repetition in repetitions) / number,
         "evaluations": {
             "min": int(evaluations.min()),
@@ -281,7 +281,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     }
 
 
-def shares_of(repetitions: Sequence[Repetition]) -> Dict[str, Any]:
+def compute_shares(repetitions: Sequence[Repetition]) -> Dict[str, Any]:
     """Return the shares of repetitions that are `correct`, `picked` and `wrong`, each with its 95% interval."""
     number = len(repetitions)
     shares: Dict[str, Any] = {}

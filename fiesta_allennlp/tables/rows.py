@@ -40,28 +40,28 @@ STATES: Mapping[str, str] = {
 """The states of runs in Weights & Biases, MLflow, Optuna and `evaluations.csv`, in lower case."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-WHOLE = re.compile(r"0*([0-9]+)(\.0*)?")
+WHOLE_NUMBER = re.compile(r"0*([0-9]+)(\.0*)?")
 
-NO_SPLITS = (
+NO_SPLITS_NOTE = (
     "The table has no split column: all runs share one official split, and only seeds vary. Scores are not paired, and "
     "P(best) refers to new seeds on this split, not to new data."
 )
-ON_OFFICIAL = NO_SPLITS.replace("The table has no split column: all", "All")
-SPLITS_ARE_SEEDS = (
+OFFICIAL_SPLIT_NOTE = NO_SPLITS_NOTE.replace("The table has no split column: all", "All")
+SEED_SPLITS_NOTE = (
     "Split equals seed in every row, so runs with equal numbers are compared as runs on the same data. This is right "
     "if the number also determined the split. If all runs share one official split, add --splits official."
 )
-BY_POSITION = (
+PAIRED_BY_POSITION_NOTE = (
     "Scores at equal positions of the lists are compared as runs on the same split. This is right for folds or shared "
     "random splits. If all runs share one official split, add --splits official."
 )
-NOT_SHARED = (
+NO_SHARED_SPLITS_NOTE = (
     "No two candidates have a split in common, so no scores are paired, and the variation between splits counts as "
     "noise. Use the same name for the same split, or add --splits official if all runs share one official split."
 )
 
 
-class Row(NamedTuple):
+class RunRow(NamedTuple):
     """A run in a table of scores."""
 
     candidate: str
@@ -83,17 +83,17 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunTable:
     """The rows of the table `name`. Without `has_splits`, all runs share one official split. If `is_independent`, each
-    run has a split of its own. `reader_notes` say what was read, with `tells_states` also how many runs lack scores."""
+    run has a split of its own. `reader_notes` say what was read, with `has_states` also how many runs lack scores."""
 
     name: str
-    rows: List[Row]
+    rows: List[RunRow]
     has_splits: bool
     metric: Metric = UNNAMED
     reader_notes: Tuple[str, ...] = ()
     is_independent: bool = False
-    tells_states: bool = False
+    has_states: bool = False
     min_score: Optional[float] = None
 
     @property
@@ -126,41 +126,41 @@ class Rows:
     @cached_property
     def notes(self) -> Tuple[str, ...]:
         """Sentences about what was read, and about what splits, seeds and scores mean."""
-        twice = [name for name, scores in self.scores.items() if _is_twice(scores)]
-        repeated = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
+        twice = [name for name, scores in self.scores.items() if _is_duplicated(scores)]
+        duplicates_note = f"Every score of {', '.join(twice)} is in the table more than once. Are runs in it twice?"
         more_notes = (
             *self.reader_notes,
             *score_notes(self.scores, self.metric, min_score=self.min_score),
-            repeated if twice else None,
+            duplicates_note if twice else None,
         )
-        return (*self._on_splits(), *filter(None, more_notes))
+        return (*self._split_notes(), *filter(None, more_notes))
 
-    def _on_splits(self) -> Tuple[str, ...]:
+    def _split_notes(self) -> Tuple[str, ...]:
         if not self.has_splits:
             has_column = any("split" in row.sheet.columns for row in self.rows[:1])
-            return (ON_OFFICIAL if has_column else NO_SPLITS,)
+            return (OFFICIAL_SPLIT_NOTE if has_column else NO_SPLITS_NOTE,)
         if self.is_independent:
             return ()
         if self.splits_are_seeds:
-            return (SPLITS_ARE_SEEDS,)
+            return (SEED_SPLITS_NOTE,)
         pairs = {(row.split, row.candidate) for row in self.rows}
-        are_apart = len(pairs) == len({split for split, _ in pairs})
+        has_no_shared_split = len(pairs) == len({split for split, _ in pairs})
         if len(self.candidates) < 2:
             return ()
         is_list = any(row.sheet.is_list for row in self.rows[:1])
-        return (NOT_SHARED,) if are_apart else (BY_POSITION,) if is_list else ()
+        return (NO_SHARED_SPLITS_NOTE,) if has_no_shared_split else (PAIRED_BY_POSITION_NOTE,) if is_list else ()
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
         those in the table. Without shared splits, each run has a number of its own for its split."""
-        numbers: Dict[str, int] = {}
+        number_by_split: Dict[str, int] = {}
         num_runs: Dict[str, int] = defaultdict(int)
         evaluations: List[Evaluation] = []
         pending: List[Request] = []
         failures: List[Failure] = []
         for position, row in enumerate(self.rows):
             name, outcome = row.candidate, row.outcome
-            split = numbers.setdefault(row.split, len(numbers)) if self.is_paired else position
+            split = number_by_split.setdefault(row.split, len(number_by_split)) if self.is_paired else position
             request = Request(name, num_runs[name], split, 0, 0, 0)
             num_runs[name] += 1
             if outcome is None:
@@ -172,12 +172,12 @@ class Rows:
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
 
 
-def outcome_of(score: Any, state: Optional[str], reason: str, *, where: str) -> Outcome:
+def interpret_score(score: Any, state: Optional[str], reason: str, *, where: str) -> Outcome:
     """Interpret the score of a run in a `state` of `STATES`, None if the table has no states. Without a score, a
     `reason` makes it a failure."""
     if state == RUNNING:
         return None
-    text = text_of_cell(score)
+    text = cell_text(score)
     if state == FAILED or text.casefold() == FAILED or (reason and (not text or score != score)):
         return reason or FAILED
     if not text:
@@ -194,18 +194,18 @@ def outcome_of(score: Any, state: Optional[str], reason: str, *, where: str) -> 
     return number
 
 
-def text_of_cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return a cell as text without blanks around it; empty for None and for what pandas calls NA."""
     return "" if value is None or type(value).__name__ in ("NAType", "NaTType") else str(value).strip()
 
 
-def name_of_cell(value: Any) -> str:
+def cell_name(value: Any) -> str:
     """Return a cell that names something: empty for NaN, and a whole number in one form for `0`, `0.0` and `00`."""
-    text = text_of_cell(value) if value == value else ""
-    match = WHOLE.fullmatch(text)
+    text = cell_text(value) if value == value else ""
+    match = WHOLE_NUMBER.fullmatch(text)
     return match[1] if match else text
 
 
-def _is_twice(scores: Sequence[float]) -> bool:
+def _is_duplicated(scores: Sequence[float]) -> bool:
     counts = Counter(scores)
     return len(counts) >= 3 and set(counts.values()) == {2}

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.selection.options import (
@@ -28,36 +28,36 @@ from fiesta_allennlp.selection.settings import (
     splits_option,
 )
 
-SCORES = "Scores"
-_scores = partial(option, group=SCORES)
+SCORES_GROUP = "Scores"
+_scores = partial(option, group=SCORES_GROUP)
 
 COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
 """The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
 
 
-def separated(text: str) -> Tuple[str, ...]:
+def split_names(text: str) -> Tuple[str, ...]:
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
 
 
-def columns_of(text: str) -> Dict[str, str]:
+def parse_columns(text: str) -> Dict[str, str]:
     """Read `candidate=model,score=test_f1`: the names of columns in a file, which may contain commas."""
     pairs = [pair.strip().strip('"') for pair in re.split(rf",(?=\s*\"?(?:{'|'.join(COLUMNS)})\s*=)", text)]
-    columns: Dict[str, str] = {}
+    header_by_column: Dict[str, str] = {}
     for pair in pairs:
-        name, equals, column = (text_part.strip() for text_part in pair.partition("="))
-        if name not in COLUMNS or not equals or name in columns or re.search(r",\s*\w+\s*=", column):
+        name, equals, header = (text_part.strip() for text_part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in header_by_column or re.search(r",\s*\w+\s*=", header):
             raise argparse.ArgumentTypeError(
                 f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
                 f"{', '.join(COLUMNS)}, but got '{text}'.{did_you_mean(name, COLUMNS)}"
             )
-        columns[name] = column.strip('"')
-    return columns
+        header_by_column[name] = header.strip('"')
+    return header_by_column
 
 
 def candidates_option(help: str) -> Any:
     full_help = f"{help}; put a name that contains a comma in double quotes"
-    return _scores((), full_help, metavar="A,B,...", parse=separated)
+    return _scores((), full_help, metavar="A,B,...", parse=split_names)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -79,7 +79,7 @@ class TableSettings:
         f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
         "share one official split",
         metavar="NAME=COLUMN,...",
-        parse=columns_of,
+        parse=parse_columns,
     )
     where: Tuple[str, ...] = _scores(
         (),
@@ -104,20 +104,35 @@ class TableSettings:
         None,
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
     )
-    min_score: Optional[float] = min_score_option(SCORES)
+    min_score: Optional[float] = min_score_option(SCORES_GROUP)
     done: Tuple[str, ...] = _scores(
         (),
         "candidates that get no more runs, such as a published model; only their existing scores count",
         metavar="A,B,...",
-        parse=separated,
+        parse=split_names,
     )
 
 
-OF_TABLES = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
+TABLE_OPTIONS = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
 """The settings that say what a table means. A selection has recorded its own."""
 
 
-def table_settings(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
+    return path.is_dir()
+
+
+def refuse_table_options(settings: Any, option_names: Iterable[str], source: Union[str, Path]) -> None:
+    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
+    reason = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
+    for name in option_names:
+        if getattr(settings, name) not in (None, (), False):
+            raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
+
+
+def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
     """Return settings from Python as the command line gives them, and the content of the table if it is not in files.
     The setting `name` is the first file."""
     values = dict(settings)
@@ -137,7 +152,7 @@ SEED_HELP = "the simulation (default: random, recorded)"
 class ReplaySettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option(
         "",
@@ -146,7 +161,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")
-    splits: str = splits_option(SCORES)
+    splits: str = splits_option(SCORES_GROUP)
     with_replacement: Optional[bool] = _scores(
         None, "draw scores of the table with replacement (default: only if they run out otherwise)"
     )
@@ -167,7 +182,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
 class NextSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option(
         "",
@@ -176,7 +191,7 @@ class NextSettings(TableSettings, ChoiceSettings):
         metavar="SCORES.csv|SCORES.json",
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
-    splits: Optional[str] = splits_option(SCORES, default=None)
+    splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     workers: int = resource_option(1, "number of runs to name", least=1)
     max_failures: int = max_failures_option()
     seed: int = resource_option(
@@ -184,25 +199,25 @@ class NextSettings(TableSettings, ChoiceSettings):
     )
 
 
-PROBLEM = "Problem"
-CANDIDATES = 2  # of a problem without a pilot, by default
+PROBLEM_GROUP = "Problem"
+DEFAULT_NUM_CANDIDATES = 2  # of a problem without a pilot, by default
 
-FEWEST, MOST = 20, 200
+MIN_REPEATS, MAX_REPEATS = 20, 200
 """The bounds of the default number of repetitions of a plan."""
 
-_problem = partial(option, group=PROBLEM)
+_problem = partial(option, group=PROBLEM_GROUP)
 
 NUMBER_OPTIONS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
-PILOT_OPTIONS = ("done", "min_score", *OF_TABLES)
+PILOT_OPTIONS = ("done", "min_score", *TABLE_OPTIONS)
 
 
 @dataclass(frozen=True)
 class PlanSettings(TableSettings, ChoiceSettings):
     """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, SCORES, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM_GROUP, SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     source: Optional[str] = option(
         None,
@@ -214,16 +229,16 @@ class PlanSettings(TableSettings, ChoiceSettings):
     split_sd: Optional[float] = _problem(
         None, "standard deviation between splits, in addition to --sd (default 0)", least=0
     )
-    candidates: Optional[int] = _problem(None, f"number of candidates (default {CANDIDATES})", least=2)
+    candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
     belief: Any = selection_option(None, "model of the scores, as in a selection", metavar=CONFIG_METAVAR)
     budget: Optional[int] = selection_option(
         None, "fixed budget for comparison (default: the mean number of runs)", least=1
     )
-    splits: Optional[str] = splits_option(PROBLEM, default=None)
+    splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
     repetitions: Optional[int] = resource_option(
-        None, f"number of selections to simulate (default: {FEWEST} to {MOST}, in 5 to 10 seconds)", least=1
+        None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )
     processes: int = resource_option(1, "number of processes", least=1)
     seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)

@@ -14,26 +14,26 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 Outcome = TypeVar("Outcome")
 
 CHUNKS_PER_PROCESS = 2
-LARGEST_CHUNK = 100
-"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
-moves, and for little to be lost by an interrupt."""
+MAX_CHUNK_SIZE = 100
+"""Repetitions are made in pieces: large enough for `run_side_by_side` to pay, and small enough for an even load, a bar
+that moves, and for little to be lost by an interrupt."""
 
 
-def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
+def run_side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
     """Return what several selections return that take turns, so that their posteriors are computed together. Each
     yields every history before it asks `strategy` about it."""
     belief = getattr(unwrapped(strategy), "belief", None)
     outcomes: Dict[int, Outcome] = {}
     while len(outcomes) < len(runs):
-        waiting: List[History] = []
+        waiting_histories: List[History] = []
         for number, run in enumerate(runs):
             if number not in outcomes:
                 try:
-                    waiting.append(next(run))
+                    waiting_histories.append(next(run))
                 except StopIteration as end:
                     outcomes[number] = end.value
         if isinstance(belief, PreparedBelief):
-            belief.prepare([h if unwrapped(strategy) is strategy else h.negated for h in waiting])
+            belief.prepare([h if unwrapped(strategy) is strategy else h.negated for h in waiting_histories])
     return [outcomes[number] for number in range(len(runs))]
 
 
@@ -72,17 +72,17 @@ class PreparedBelief(Belief):
         return self._computed[id(history)][1]
 
 
-def in_chunks(
+def run_chunks(
     run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int, report: Callable[[int], None]
 ) -> Tuple[List[Outcome], bool]:
     """Return the results that belong to these numbers, in their order, and whether an interrupt (`KeyboardInterrupt`)
     came before the last one. `report` is called with the number of results that are new."""
-    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
-    size = min(LARGEST_CHUNK, max(1, share))
+    share = MAX_CHUNK_SIZE if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
+    size = min(MAX_CHUNK_SIZE, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
     by_number: Dict[int, Outcome] = {}
     try:
-        with closing(_results(run_all, chunks, num_processes=num_processes)) as results:
+        with closing(_iterate_results(run_all, chunks, num_processes=num_processes)) as results:
             for chunk, chunk_results in results:
                 by_number.update(zip(chunk, chunk_results, strict=True))
                 report(len(chunk_results))
@@ -91,7 +91,7 @@ def in_chunks(
     return [by_number[number] for number in numbers], False
 
 
-def _results(
+def _iterate_results(
     run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
     """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
@@ -110,7 +110,7 @@ def _results(
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     with ProcessPool(max_workers=num_processes, context=get_context("spawn")) as pool:
         try:
-            with _interrupts_held():
+            with _hold_interrupts():
                 futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -121,7 +121,7 @@ def _results(
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def _hold_interrupts() -> Iterator[None]:
     """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

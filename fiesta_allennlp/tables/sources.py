@@ -127,7 +127,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     return source.restricted(names)
 
 
-def numbered_apart(lengths: Mapping[str, int]) -> Dict[str, np.ndarray]:
+def number_splits(lengths: Mapping[str, int]) -> Dict[str, np.ndarray]:
     """Return split numbers that all differ, by candidate: independent splits are known to be different ones."""
     ends = np.cumsum(list(lengths.values()))
     return {name: np.arange(end - lengths[name], end) for name, end in zip(lengths, ends, strict=True)}
@@ -195,7 +195,7 @@ class ScorePreset(ScoreSource):
         if sampling.shared_splits:
             splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
         else:
-            splits = numbered_apart(dict.fromkeys(scores, length))
+            splits = number_splits(dict.fromkeys(scores, length))
         return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.random import Generator
@@ -12,13 +12,12 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold, count_text
-from fiesta_allennlp.tables.rows import Rows
-from fiesta_allennlp.tables.settings import OF_TABLES, ReplaySettings
-from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.rows import RunTable
+from fiesta_allennlp.tables.settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
+from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.table_reader import read_rows
 
 
@@ -96,7 +95,7 @@ class ScoreTable(ScoreSource):
             splits = {name: self.splits[name][rows[name]] for name in rows}
         else:
             rows = {name: self._any_rows(name, sampling, score_rngs[name]) for name in self.scores}
-            splits = numbered_apart({name: len(row) for name, row in rows.items()})
+            splits = number_splits({name: len(row) for name, row in rows.items()})
         return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
 
     def _counts(self, candidate: str) -> np.ndarray:
@@ -113,9 +112,9 @@ class ScoreTable(ScoreSource):
         counts = self._counts(next(iter(self.splits)))
         starts = np.cumsum(counts) - counts
         if sampling.with_replacement:
-            used = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
+            drawn_splits = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
             return {
-                name: starts[used] + (rng.random(sampling.length) * counts[used]).astype(int)
+                name: starts[drawn_splits] + (rng.random(sampling.length) * counts[drawn_splits]).astype(int)
                 for name, rng in score_rngs.items()
             }
         # Shape: (num_passes, num_splits), the position of every split within the pass
@@ -130,7 +129,7 @@ class ScoreTable(ScoreSource):
         return shuffled[np.lexsort((positions[passes, splits], passes))]
 
 
-def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
+def make_score_table(table: RunTable, least_candidates: int = 2) -> ScoreTable:
     """Make a table of the rows that have a score, in any order."""
     if len(table.scores) < least_candidates:
         raise DataError(
@@ -138,56 +137,42 @@ def table_from(table: Rows, least_candidates: int = 2) -> ScoreTable:
             f"{len(table.scores)}: {', '.join(table.scores) or 'none'}."
         )
     history = table.history()
-    runs = {name: sorted(history.evaluations_of(name), key=_split_of) for name in table.scores}
-    numbers = {split: number for number, split in enumerate(dict.fromkeys(map(_split_of, history.evaluations)))}
-    split_names = [row.split for row in table.rows if row.is_scored] if table.is_paired else numbers
-    skipped = 0 if table.tells_states else len(table.rows) - len(history.evaluations)
+    runs = {name: sorted(history.evaluations_of(name), key=_split_seed) for name in table.scores}
+    splits = dict.fromkeys(map(_split_seed, history.evaluations))
+    number_by_split = {split: number for number, split in enumerate(splits)}
+    split_names = [row.split for row in table.rows if row.is_scored] if table.is_paired else number_by_split
+    num_skipped = 0 if table.has_states else len(table.rows) - len(history.evaluations)
     return ScoreTable(
         table.name,
         list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in split_names)),
-        {name: np.array([numbers[_split_of(run)] for run in own_runs]) for name, own_runs in runs.items()},
+        {name: np.array([number_by_split[_split_seed(run)] for run in own_runs]) for name, own_runs in runs.items()},
         {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
         metric=table.metric,
         on_official_splits=not table.has_splits,
-        notes=(*table.notes, *([f"Skipped {count_text(skipped, 'run')} without a score."] if skipped else [])),
+        notes=(*table.notes, *([f"Skipped {count_text(num_skipped, 'run')} without a score."] if num_skipped else [])),
     )
 
 
-def _split_of(run: Evaluation) -> int:
+def _split_seed(run: Evaluation) -> int:
     return run.request.split_seed
-
-
-def is_selection(path: Path) -> bool:
-    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
-    if not path.exists():
-        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
-    return path.is_dir()
-
-
-def refuse_table_options(settings: Any, names: Iterable[str], source: Union[str, Path]) -> None:
-    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
-    reason = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
-    for name in names:
-        if getattr(settings, name) not in (None, (), False):
-            raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
 
 
 def open_scores(settings: ReplaySettings) -> ScoreSource:
     """Return the preset of this name, the table in this file, or that of the selection in this directory."""
     scores, path = settings.scores, Path(settings.scores)
     if scores in PRESETS:
-        refuse_table_options(settings, OF_TABLES, f"{scores} is a preset")
+        refuse_table_options(settings, TABLE_OPTIONS, f"{scores} is a preset")
         return PRESETS[scores]
     if path.is_dir():
-        refuse_table_options(settings, OF_TABLES, path)
-        return _table_of_selection(path, settings)
+        refuse_table_options(settings, TABLE_OPTIONS, path)
+        return _read_selection(path, settings)
     if path.suffix or path.exists():
-        return table_from(read_rows(path, settings))
+        return make_score_table(read_rows(path, settings))
     hint = did_you_mean(scores, PRESETS)
     raise ConfigError(f"'{scores}' is neither a table of scores nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
 
 
-def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
+def _read_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
     """Return the present scores of the selection in a directory."""
     with open_for_reading(RunDirectory(directory)) as store:
         stored, score_threshold = store.meta().settings or {}, store.score_threshold
@@ -203,4 +188,4 @@ def _table_of_selection(directory: Path, settings: ReplaySettings) -> ScoreTable
         for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
     ]
     splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
-    return table_from(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(score_threshold)
+    return make_score_table(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(score_threshold)

@@ -37,8 +37,8 @@ from fiesta_allennlp.documents.select import DocumentSelection
 from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.session import StoredSelection
-from fiesta_allennlp.tables.replay import best_within, wilson_interval
-from fiesta_allennlp.tables.side_by_side import prepare_belief, side_by_side
+from fiesta_allennlp.tables.replay import find_best, wilson_interval
+from fiesta_allennlp.tables.side_by_side import prepare_belief, run_side_by_side
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
 PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md")
@@ -234,7 +234,7 @@ class Replayer:
         found: List[Outcome] = []
         for begin in repetitions[::SIDE_BY_SIDE]:
             numbers = range(begin, min(begin + SIDE_BY_SIDE, repetitions.stop))
-            found += side_by_side(self.strategy, [self.steps(seed, number) for number in numbers])
+            found += run_side_by_side(self.strategy, [self.steps(seed, number) for number in numbers])
         return found
 
     def steps(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
@@ -256,7 +256,7 @@ class Replayer:
             request = waiting.popleft()
             batch = order[request.replicate * size : (request.replicate + 1) * size]
             history = history.with_finished([self.answered.evaluation(request, batch)])
-        right = best_within({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
+        right = find_best({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
         num_queries = sum(min(size, number - one.request.replicate * size) for one in history.evaluations)
         return Outcome(self.fits(names), str(decision.stopped_by), decision.best not in right, num_queries)
 

@@ -23,7 +23,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import side_by_side
+from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.sources import ScorePreset
 
 RESULTS = Path(__file__).parent / "results" / "pairs.csv"
@@ -48,7 +48,7 @@ HEADINGS = (
 
 def steps(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
     """Yield each history of a selection, and return the last one."""
-    for history in replayer.histories(replayer.draw(repetition), repetition):
+    for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
         yield history
     return history
 
@@ -70,7 +70,7 @@ def counts(stop: str, gap: float, splits: str, repetitions: int, seed: int) -> D
     found = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
     for begin in range(0, repetitions, CHUNK):
         numbers = range(begin, min(begin + CHUNK, repetitions))
-        for history in side_by_side(replayer.strategy, [steps(replayer, number) for number in numbers]):
+        for history in run_side_by_side(replayer.strategy, [steps(replayer, number) for number in numbers]):
             decision = replayer.strategy.recommend(history)
             found["runs"] += len(history.evaluations)
             if decision.best is None or decision.stopped_by != "confidence":

@@ -11,7 +11,7 @@ from typing import Dict, List, Mapping, Tuple
 import numpy as np
 from scipy.special import stdtrit
 
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 LEVEL = 0.05
 """Level of the tests between the leader and each rival."""
@@ -71,7 +71,7 @@ class Problem(ScoreSource):
             scores = {name: values[rows] for name, values in self.scores.items()}
             return DrawnScores(dict.fromkeys(scores, np.arange(length)), scores, self.name)
         scores = {n: values[score_rngs[n].integers(len(values), size=length)] for n, values in self.scores.items()}
-        return DrawnScores(numbered_apart(dict.fromkeys(scores, length)), scores, self.name)
+        return DrawnScores(number_splits(dict.fromkeys(scores, length)), scores, self.name)
 
     def drawn_equally(self, num_runs: int, num_selections: int, rng: np.random.Generator) -> np.ndarray:
         """Draw so many runs of each candidate. Shape: `(num_candidates, num_selections, num_runs)`."""

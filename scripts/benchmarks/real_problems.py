@@ -27,7 +27,7 @@ from published_scores import TIE, Problem, read_problems
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import side_by_side
+from fiesta_allennlp.tables.side_by_side import run_side_by_side
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
@@ -97,7 +97,7 @@ def select_equally(name: str, problems: Sequence[Problem], num_selections: int, 
 
 def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
     """Yield each history of a selection, and return the last one."""
-    for history in replayer.histories(replayer.draw(repetition), repetition):
+    for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
         yield history
     return history
 
@@ -113,7 +113,7 @@ def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed
     runs = [last_history(replayer, repetition) for replayer in alike for repetition in range(num_selections)]
     chosen = [problem for problem in problems for _ in range(num_selections)]
     selected: List[Selected] = []
-    for problem, history in zip(chosen, side_by_side(strategy, runs), strict=True):
+    for problem, history in zip(chosen, run_side_by_side(strategy, runs), strict=True):
         decision, num_runs = strategy.recommend(history), len(history.evaluations)
         is_named = decision.stopped_by == "confidence"
         selected.append(Selected(problem, str(decision.best), is_named, num_runs, decision.confidence))

@@ -42,7 +42,7 @@ def outcomes(replay: Replayer, repetition: int) -> List[Tuple[int, int, int, int
     """Rounds, runs left, and the two ends of the estimate then."""
     at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
     found, total = {}, 0
-    for history in replay.histories(replay.draw(repetition), repetition):
+    for history in replay.iterate_histories(replay.draw(repetition), repetition):
         total = len(history.evaluations)
         more = replay.strategy.remaining(history, np.random.default_rng(repetition)) if total in at else None
         if more is not None:

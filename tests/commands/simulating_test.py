@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp.tables.replay import Repetition, Replayer
-from fiesta_allennlp.tables.side_by_side import LARGEST_CHUNK
+from fiesta_allennlp.tables.side_by_side import MAX_CHUNK_SIZE
 from tests.commands.conftest import Call
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]
@@ -47,17 +47,17 @@ def test_an_interrupted_replay_prints_what_has_finished(
     replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
-        if LARGEST_CHUNK in repetitions:
+        if MAX_CHUNK_SIZE in repetitions:
             ctrl_c()
         return whole(self, repetitions)
 
     whole = Replayer.run_all
     monkeypatch.setattr(Replayer, "run_all", run_all)
-    options = ["--budget", 48, "--processes", 1, "--repetitions", LARGEST_CHUNK + 1]
+    options = ["--budget", 48, "--processes", 1, "--repetitions", MAX_CHUNK_SIZE + 1]
     status, text = replay("tie", *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     summary = json.loads((tmp_path / "out.json").read_text())
-    assert (summary["repetitions"], summary["interrupted"]) == (LARGEST_CHUNK, True)
+    assert (summary["repetitions"], summary["interrupted"]) == (MAX_CHUNK_SIZE, True)
 
 
 def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path) -> None:

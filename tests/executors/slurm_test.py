@@ -319,7 +319,7 @@ def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypat
     options = sbatch_options({}, cpus=1, gpus=0, memory=None, extra_options={"mail_type": "END,FAIL"})
     assert options == {"cpus-per-task": 1, "mail-type": "END,FAIL"}
     with monkeypatch.context() as unchecked:
-        unchecked.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
+        unchecked.setattr("fiesta_allennlp.executors.slurm.check_sbatch_options", lambda options: None)
         found = [SlurmExecutor(directory, slurm=told).hides_gpus for told in ((), ("gres=gpu:a100:1",))]
         assert found == [True, False]
     monkeypatch.setenv("PATH", "/nowhere")

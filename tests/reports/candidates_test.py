@@ -52,12 +52,12 @@ def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     ],
 )
 def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: Any) -> None:
-    found = compute_single_score_risk(
+    risk = compute_single_score_risk(
         [candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a"
     )
-    assert found.wrong_single == pytest.approx(expected[0])
-    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(expected[1]), expected[2])
-    assert found.wrong_best_of_3 is None
+    assert risk.wrong_single == pytest.approx(expected[0])
+    assert (risk.wrong_same_split, risk.num_common_splits) == (pytest.approx(expected[1]), expected[2])
+    assert risk.wrong_best_of_3 is None
 
 
 def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_them() -> None:
@@ -65,13 +65,13 @@ def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_th
     assert compute_single_score_risk([a, candidate("c", [])], "a") is None
     assert compute_single_score_risk([a, b], "c") is None
     some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))
-    found = compute_single_score_risk([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
-    assert found is not None and found.wrong_best_of_3 is None
+    risk = compute_single_score_risk([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
+    assert risk is not None and risk.wrong_best_of_3 is None
 
 
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
-    found = compute_single_score_risk([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
+    risk = compute_single_score_risk([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
     chosen = {}
     for name in "ab":
         chosen[name] = []
@@ -81,18 +81,18 @@ def test_the_best_of_three_development_runs() -> None:
             tied = sorted({run for run in runs if development[name][run] == best})
             chosen[name].append((tied, [scores[name][run] for run in tied]))
     wins = [np.mean([[x > y for x in mine] for y in theirs]) for _, mine in chosen["a"] for _, theirs in chosen["b"]]
-    assert found.wrong_best_of_3 == pytest.approx(1 - np.mean(wins))
+    assert risk.wrong_best_of_3 == pytest.approx(1 - np.mean(wins))
 
 
 def test_ranks_are_correlated_overall_and_within_candidates() -> None:
     a = CandidateReport("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
     b = CandidateReport("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
-    found = correlate_development([a, b], "best_validation_f1")
+    correlation = correlate_development([a, b], "best_validation_f1")
     # ranks 1 2 3 4 and 1 3 2 4: rho = 1 - 6 (1 + 1) / (4 * 15)
-    assert found.by_candidate == {"a": pytest.approx(0.8)}
+    assert correlation.by_candidate == {"a": pytest.approx(0.8)}
     ranks = [stats.rankdata(x) for x in ([0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0.5, 0.7, 0.6, 0.9, 0.2, 0.4])]
-    assert found.overall == pytest.approx(stats.pearsonr(*ranks).statistic)
-    assert (found.num_evaluations, found.metric) == (6, "best_validation_f1")
+    assert correlation.overall == pytest.approx(stats.pearsonr(*ranks).statistic)
+    assert (correlation.num_evaluations, correlation.metric) == (6, "best_validation_f1")
     constant = CandidateReport("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
     assert correlate_development([constant], "m") == DevelopmentCorrelation("m", None, 3)
     assert correlate_development([CandidateReport("a", scores=(0.1, 0.2, 0.3))], "m") is None
@@ -101,10 +101,10 @@ def test_ranks_are_correlated_overall_and_within_candidates() -> None:
 def test_a_finalist_has_its_place_in_both_stages_and_none_without_a_fresh_score() -> None:
     screened = {"#1": 0.4, "#2": 0.5, "#3": 0.6, "#4": 0.7}
     selected = [CandidateResult("#1", 4, mean=0.9), CandidateResult("#2", 5, mean=0.8), CandidateResult("#3", 0)]
-    found = compare_finalists(screened, selected, Metric("error", minimise=True))
-    places = [(each.name, each.place_before, each.place_after, each.optimism) for each in found]
+    finalists = compare_finalists(screened, selected, Metric("error", minimise=True))
+    places = [(finalist.name, finalist.place_before, finalist.place_after, finalist.optimism) for finalist in finalists]
     assert places == [("#1", 1, 2, 0.4 - 0.9), ("#2", 2, 1, 0.5 - 0.8), ("#3", 3, None, None)]
-    assert [each.place_after for each in compare_finalists(screened, selected, Metric("f1"))] == [1, 2, None]
+    assert [finalist.place_after for finalist in compare_finalists(screened, selected, Metric("f1"))] == [1, 2, None]
 
 
 RNG = np.random.default_rng(5)
@@ -148,9 +148,11 @@ def test_pairs_are_of_means_on_splits_that_both_have() -> None:
 
 def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
     first, second, two = candidate("a", (3, 5, 7)), candidate("b", (1, 4, 4)), candidate("b", (1, 4))
-    found = compare_scores(first, second, test_share=0.2).prob_new_data
-    assert found == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
-    assert compare_scores(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - (found or 0))
+    prob_better = compare_scores(first, second, test_share=0.2).prob_new_data
+    assert prob_better == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
+    assert compare_scores(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(
+        1 - (prob_better or 0)
+    )
     assert (
         compare_scores(first, second).prob_new_data is compare_scores(first, two, test_share=0.2).prob_new_data is None
     )

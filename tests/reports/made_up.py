@@ -23,19 +23,19 @@ def made_up(
     """A report of candidates `model_0`, the best, to `model_N`, whose scores share splits. The better a candidate the
     more evaluations it has; 0 means about 8 for each. With as many evaluations as candidates each has one."""
     rng = np.random.default_rng(seed)
-    shown = (*names, *(f"model_{index}" for index in range(len(names), num_candidates)))
+    all_names = (*names, *(f"model_{index}" for index in range(len(names), num_candidates)))
     counts = _counts(num_candidates, num_evaluations or 8 * num_candidates)
     splits = rng.normal(0, 0.015, max(counts))
-    done = [
+    evaluations = [
         _evaluation(name, k, 0.65 - 0.006 * place + splits[k] + rng.normal(0, 0.008), rng)
-        for place, (name, count) in enumerate(zip(shown, counts, strict=True))
+        for place, (name, count) in enumerate(zip(all_names, counts, strict=True))
         for k in range(count)
     ]
-    rng.shuffle(done)
-    history, path = History(shown, tuple(done)), _path(shown, len(done))
-    last, best = path[-1].prob_best, shown[0]
+    rng.shuffle(evaluations)
+    history, path = History(all_names, tuple(evaluations)), _path(all_names, len(evaluations))
+    last, best = path[-1].prob_best, all_names[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
-    results = [CandidateResult.from_history(history, decision, name) for name in shown]
+    results = [CandidateResult.from_history(history, decision, name) for name in all_names]
     facts: Dict[str, Any] = {"development_metric": "validation_macro_f1", "num_parameters": 123456}
     candidates = tuple(CandidateReport.from_result(history, result, **facts) for result in results)
     return Report(
@@ -57,10 +57,10 @@ def made_up(
         scored="test",
         sets=("train", "validation", "test"),
         path=path,
-        order=tuple(evaluation.request.candidate for evaluation in done),
+        order=tuple(evaluation.request.candidate for evaluation in evaluations),
         comparisons=tuple(compare_scores(candidates[0], rival) for rival in candidates[1:]),
         single_score=SingleScoreRisk(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
-        development=DevelopmentCorrelation("validation_macro_f1", 0.61, len(done), {best: 0.4}),
+        development=DevelopmentCorrelation("validation_macro_f1", 0.61, len(evaluations), {best: 0.4}),
         checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
         notes=("The scores are invented.",),
     )
@@ -76,8 +76,8 @@ def candidate(
     name: str, scores: Sequence[float], seeds: Optional[Sequence[int]] = None, **values: Any
 ) -> CandidateReport:
     """A report with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
-    on = tuple(range(len(scores)) if seeds is None else seeds)
-    return CandidateReport(name, len(scores), scores=tuple(map(float, scores)), split_seeds=on, **values)
+    split_seeds = tuple(range(len(scores)) if seeds is None else seeds)
+    return CandidateReport(name, len(scores), scores=tuple(map(float, scores)), split_seeds=split_seeds, **values)
 
 
 def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
@@ -99,15 +99,17 @@ def _path(names: Sequence[str], num_evaluations: int) -> Tuple[PathPoint, ...]:
 
 def with_failures(report: Report) -> Report:
     """The last candidate is withdrawn after failures, the one before it failed before it had any score."""
-    *others, before, last = report.candidates
+    *other_candidates, before, last = report.candidates
     memory = FailedRun("x-0", "error", "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>")
     failed = (memory, FailedRun("x-1", "timeout", "3600 s"))
     last = replace(last, failed_runs=failed, num_counted_failures=2, state="failed", prob_best=None)
     before = CandidateReport(name=before.name, failed_runs=failed[:1])
-    kept = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
+    comparisons = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
     order = tuple(name for name in report.order if name != before.name)
     path = tuple(_without(point, (before.name, last.name)) for point in report.path)
-    return replace(report, candidates=(*others, before, last), comparisons=kept, order=order, path=path)
+    return replace(
+        report, candidates=(*other_candidates, before, last), comparisons=comparisons, order=order, path=path
+    )
 
 
 def _without(point: PathPoint, names: Sequence[str]) -> PathPoint:

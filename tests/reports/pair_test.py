@@ -58,9 +58,9 @@ def test_two_of_one_source_keep_their_splits_and_those_of_two_tables_are_differe
 
 
 def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
-    given = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
+    options = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
     for name, fingerprint in (("first", "x"), ("second", "x"), ("other", "y")):
-        write_selection(tmp_path / name, given, fingerprint=fingerprint, failures=[("b", 3, "no")]).close()
+        write_selection(tmp_path / name, options, fingerprint=fingerprint, failures=[("b", 3, "no")]).close()
 
     def shared(other: str, notes: str) -> int:
         made = pair(f"{tmp_path}/first:a", f"{tmp_path}/{other}:b")
@@ -76,10 +76,10 @@ def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_a_pair_knows_its_scored_set_and_official_splits() -> None:
-    given = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
+    options = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
     official = {"splits": "official", "score": "validation"}
     for name, settings in (("first", official), ("second", official), ("shared", {"score": "validation"})):
-        write_selection(Path(name), given, **settings).close()
+        write_selection(Path(name), options, **settings).close()
     both, one = (report(compare=("first:a", f"{other}:b")) for other in ("second", "shared"))
     assert (both.on_official_splits, both.scored) == (True, "validation") and "this one split" in both.decision[-1]
     assert (one.on_official_splits, one.scored) == (False, "validation")

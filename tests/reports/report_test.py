@@ -19,7 +19,7 @@ from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.source_data import read_source
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.table import table_from
+from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 from tests.selections import ENVIRONMENT, write_selection
 from tests.strategies.histories import history
@@ -43,17 +43,17 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
-    made = report(run)
-    good = made.candidate("good")
+    report_record = report(run)
+    good = report_record.candidate("good")
     x, y = np.array(SCORES["good"]), np.array(SCORES["fair"])
     assert (good.num_evaluations, good.seconds, good.mean_seconds) == (9, 18.0, 2.0)
     assert (good.mean, good.sd) == pytest.approx((x.mean(), x.std(ddof=1)))
     assert (good.median, good.min, good.max) == pytest.approx((np.median(x), min(x), max(x)))
-    comparison = next(c for c in made.comparisons if c.second == "fair")
+    comparison = next(c for c in report_record.comparisons if c.second == "fair")
     assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
     assert comparison.prob_new_data == pytest.approx(correlated_t(x[:7] - y, 0.2).prob_above_0())
     pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
-    assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
+    assert report_record.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
 
 
 def negated(values: Any) -> Any:
@@ -81,15 +81,17 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
 
 def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output(run: Path) -> None:
     before = sorted(run.rglob("*"))
-    made = report(run)
+    report_record = report(run)
     assert sorted(run.rglob("*")) == before
-    assert made.confidence == made.candidate("good").prob_within_margin
-    assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
-    assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
-    assert made.decision[2] == "The runs took 36.0 s across all workers.", "nothing is decided, so nothing is compared"
-    poor = made.candidate("poor")
+    assert report_record.confidence == report_record.candidate("good").prob_within_margin
+    assert report_record.candidate("good").prob_best == pytest.approx(report_record.path[-1].prob_best["good"])
+    assert report_record.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
+    assert report_record.decision[2] == "The runs took 36.0 s across all workers.", (
+        "nothing is decided, so nothing is compared"
+    )
+    poor = report_record.candidate("poor")
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>") and poor.withdrawn
-    assert dict(made.checklist)["versions"].startswith("not recorded"), "an older store lacks them"
+    assert dict(report_record.checklist)["versions"].startswith("not recorded"), "an older store lacks them"
 
 
 def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:
@@ -97,14 +99,16 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
     development = {**DEVELOPMENT, "good": [float("nan"), *DEVELOPMENT["good"][1:]]}
     meta = {"environments": [ENVIRONMENT], "changes": changes}
     store = write_selection(tmp_path, SCORES, development=development, pending=[("good", 9)], meta=meta)
-    made = report(tmp_path)
+    report_record = report(tmp_path)
     store.close()
-    assert (made.running, made.stopped_by) == (True, None)
-    assert made.decision[0].startswith("The selection is running. After 18 runs of 3 candidates, good leads with")
+    assert (report_record.running, report_record.stopped_by) == (True, None)
+    assert report_record.decision[0].startswith(
+        "The selection is running. After 18 runs of 3 candidates, good leads with"
+    )
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
-    assert made.notes == (told,) and told in compose_paragraph(report(tmp_path))
-    assert made.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
-    assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)
+    assert report_record.notes == (told,) and told in compose_paragraph(report(tmp_path))
+    assert report_record.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
+    assert (report_record.development.num_evaluations, report_record.single_score.wrong_best_of_3) == (17, None)
 
 
 def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -> None:
@@ -124,12 +128,17 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
-    made = report(path, evaluations_per_split=2)
-    assert (made.best, made.adaptive, made.order, made.running) == ("b", False, (), False)
-    assert made.candidate("a").split_seeds == (0, 0, 1, 1)
-    assert [point.num_evaluations for point in made.path] == [4, 5, 6, 7, 8]
-    assert made.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
-    assert "share a split" in made.notes[0] and report(path).notes == ()
+    report_record = report(path, evaluations_per_split=2)
+    assert (report_record.best, report_record.adaptive, report_record.order, report_record.running) == (
+        "b",
+        False,
+        (),
+        False,
+    )
+    assert report_record.candidate("a").split_seeds == (0, 0, 1, 1)
+    assert [point.num_evaluations for point in report_record.path] == [4, 5, 6, 7, 8]
+    assert report_record.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
+    assert "share a split" in report_record.notes[0] and report(path).notes == ()
     history = read_source(path, ReportSettings()).history
     assert report(path).confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
 
@@ -148,24 +157,30 @@ def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
 
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    made = report(run, output=out)
+    report_record = report(run, output=out)
     figures = ("distributions", "differences", "path", "allocation")
     assert {path.name for path in out.iterdir()} == {"report.html", "report.md", "table.tex", "scores.csv", "figures"}
     assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
     assert sorted(shown) == sorted(f"figures/{name}.png" for name in figures)
-    table = table_from(read_rows(out / "scores.csv", ReplaySettings()))
+    table = make_score_table(read_rows(out / "scores.csv", ReplaySettings()))
     assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
-    assert report(out / "scores.csv").candidate("good").mean == pytest.approx(made.candidate("good").mean)
+    assert report(out / "scores.csv").candidate("good").mean == pytest.approx(report_record.candidate("good").mean)
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> None:
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
-    made = report(tmp_path, output=tmp_path / "out")
-    assert (made.leading, made.confidence, made.path, made.comparisons, made.single_score) == (None, None, (), (), None)
-    assert "Interrupted after 2 runs" in made.decision[0]
+    report_record = report(tmp_path, output=tmp_path / "out")
+    assert (
+        report_record.leading,
+        report_record.confidence,
+        report_record.path,
+        report_record.comparisons,
+        report_record.single_score,
+    ) == (None, None, (), (), None)
+    assert "Interrupted after 2 runs" in report_record.decision[0]
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()
     assert "Interrupted after 1 run" in report(tmp_path / "one", output=tmp_path / "one" / "report").decision[0]
     pair = report(tmp_path, compare=("a", "b"), output=tmp_path / "pair")
@@ -175,10 +190,10 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
 def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> None:
     few = [0.56, 0.68]  # so few and so far apart that it is more probably the best than the nearer one
     write_selection(tmp_path / "run", {"best": normal(0.70, 9), "few": few, "near": normal(0.66, 9)}).close()
-    made = report(tmp_path / "run")
-    assert (made.candidate("few").prob_best or 0) > (made.candidate("near").prob_best or 0)
-    assert [c.name for c in made.ranked] == ["best", "near", "few"]
-    assert "The runner-up was near (mean 0.6" in compose_paragraph(made)
+    report_record = report(tmp_path / "run")
+    assert (report_record.candidate("few").prob_best or 0) > (report_record.candidate("near").prob_best or 0)
+    assert [c.name for c in report_record.ranked] == ["best", "near", "few"]
+    assert "The runner-up was near (mean 0.6" in compose_paragraph(report_record)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.reports.words import ended_in_words, replay_in_words, selection_in_words
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.tables.replay import summarise_replay
-from fiesta_allennlp.tables.rows import BY_POSITION, SPLITS_ARE_SEEDS
+from fiesta_allennlp.tables.rows import PAIRED_BY_POSITION_NOTE, SEED_SPLITS_NOTE
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
@@ -213,8 +213,12 @@ HALVING = {"strategy": "sequential_halving", "budget": 20, "stop": "", "stopped_
             ),
             ("test set", "top-two", "gives up", "Check"),
         ),
-        ({**TABLE, "decision": ("Ahead.", BY_POSITION)}, ("[Check: all models ran on the same splits, if",), ()),
-        ({**TABLE, "decision": ("Ahead.", SPLITS_ARE_SEEDS)}, ("[Check: all models ran on the same splits, if",), ()),
+        (
+            {**TABLE, "decision": ("Ahead.", PAIRED_BY_POSITION_NOTE)},
+            ("[Check: all models ran on the same splits, if",),
+            (),
+        ),
+        ({**TABLE, "decision": ("Ahead.", SEED_SPLITS_NOTE)}, ("[Check: all models ran on the same splits, if",), ()),
         (
             {**TABLE, "missed_target": 0.95},
             ("inconclusive at the target 0.95; model_0 leads",),

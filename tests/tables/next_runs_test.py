@@ -28,21 +28,21 @@ def test_a_selection_through_the_table_decides_the_same(tmp_path: Path, strategy
     rows: List[Dict[str, Any]] = []
     choice = {"belief": "student_t", "strategy": strategy, "confidence": 0.99, "seed": made.seed}
     for row in made.rows:
-        found = next_runs(rows, candidates=list(MEANS), **choice)
-        assert found.decision.stopped_by is None
-        (run,) = found.runs
+        answer = next_runs(rows, candidates=list(MEANS), **choice)
+        assert answer.decision.stopped_by is None
+        (run,) = answer.runs
         assert run.candidate == row["candidate"]
         split = str(row["split_seed"])
         known = {each["split"] for each in rows}
         assert run.split == split if split in known else run.split not in known
         rows.append({"candidate": run.candidate, "split": split, "seed": row["random_seed"], "score": row["score"]})
-    found = next_runs(rows, **choice)
-    assert (found.decision.best, found.decision.stopped_by, found.runs) == (decision.best, decision.stopped_by, ())
-    assert found.decision.prob_best == pytest.approx(decision.prob_best)
+    answer = next_runs(rows, **choice)
+    assert (answer.decision.best, answer.decision.stopped_by, answer.runs) == (decision.best, decision.stopped_by, ())
+    assert answer.decision.prob_best == pytest.approx(decision.prob_best)
 
 
-def runs(found: Any) -> List[Tuple[str, str, str]]:
-    return [(run.candidate, run.split, run.seed) for run in found.runs]
+def runs(answer: Any) -> List[Tuple[str, str, str]]:
+    return [(run.candidate, run.split, run.seed) for run in answer.runs]
 
 
 def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
 
 def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", HEADER + "a,0,0,\nb,0,0,.5\na,0,0,.6\nb,1,1,\na,1,1,failed\n")
-    found = next_runs(path, max_failures=3)
-    assert [e.request.candidate for e in found.history.evaluations] == ["b", "a"]
-    assert [r.candidate for r in found.history.pending] == ["b"]
-    assert [f.request.candidate for f in found.history.failures] == ["a"]
-    assert runs(found) == [("a", "2", "2")]
+    answer = next_runs(path, max_failures=3)
+    assert [e.request.candidate for e in answer.history.evaluations] == ["b", "a"]
+    assert [r.candidate for r in answer.history.pending] == ["b"]
+    assert [f.request.candidate for f in answer.history.failures] == ["a"]
+    assert runs(answer) == [("a", "2", "2")]
     assert next_runs(path, max_failures=1).decision.stopped_by == "failures"
 
 
@@ -70,8 +70,8 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
     rows = "".join(f"a,0.1{i},{i}\nb,0.9{i},{i}\n" for i in range(12))
     path = write(tmp_path / "s.csv", f"model,test_loss,n\n{rows}")
     columns = {"candidate": "model", "score": "test_loss", "seed": "n"}
-    found = next_runs(path, columns=columns, minimise=True)
-    assert (found.splits, found.decision.best, found.decision.stopped_by) == ("official", "a", "confidence")
+    answer = next_runs(path, columns=columns, minimise=True)
+    assert (answer.splits, answer.decision.best, answer.decision.stopped_by) == ("official", "a", "confidence")
     path.write_text("model,test_loss,n\na,0.1,0\nb,0.2,7\n")
     assert runs(next_runs(path, columns=columns, workers=2, minimise=True)) == [("a", "", "1"), ("b", "", "0")]
 
@@ -113,10 +113,10 @@ def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
         if not runs:
             break
         rows.append({"candidate": runs[0].candidate, "seed": runs[0].seed, "score": 0.8 + (number * 7 % 5) / 100})
-    found = next_runs(rows, done=["base"], splits="official")
-    assert (found.decision.best, found.decision.stopped_by) == ("new", "confidence")
+    answer = next_runs(rows, done=["base"], splits="official")
+    assert (answer.decision.best, answer.decision.stopped_by) == ("new", "confidence")
     assert [row["candidate"] for row in rows].count("base") == 2
-    assert found.decision.prob_best["base"] > 0 and "base gets no further runs" in found.notes[-1]
+    assert answer.decision.prob_best["base"] > 0 and "base gets no further runs" in answer.notes[-1]
 
 
 def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,8 +127,8 @@ def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest
 
 
 def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> None:
-    found = next_runs(write(tmp_path / "s.csv", OFFICIAL), workers=2)
-    lines = str(found).splitlines()
+    answer = next_runs(write(tmp_path / "s.csv", OFFICIAL), workers=2)
+    lines = str(answer).splitlines()
     assert lines[0].strip() == "score" and lines[2].split() == [
         "candidate",
         "runs",
@@ -138,5 +138,5 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
         "sd",
         "P(best)",
     ]
-    assert [f"  {run.candidate}, seed {run.seed}" for run in found.runs] == lines[-2:]
+    assert [f"  {run.candidate}, seed {run.seed}" for run in answer.runs] == lines[-2:]
     assert "--workers" in lines[-3] or "ask again" in lines[-3]

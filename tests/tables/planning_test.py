@@ -11,7 +11,7 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import Scores
-from fiesta_allennlp.tables.pilot import problem_of
+from fiesta_allennlp.tables.pilot import read_problem
 from fiesta_allennlp.tables.replay import Repetition, Replayer
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.tables.sources import Sampling
@@ -30,23 +30,23 @@ def pilot(tmp_path: Path) -> Path:
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     """With a gap of 1,000 sds the first look that may stop does: after the starting runs of both."""
-    found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
-    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (6, 1, 0)
-    assert found.default.mean_seconds == 6 * 1800 / 2
-    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (6, 6, 6)
-    assert list(found.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in found.margins.values()} == {6}
-    assert "Expect 6 runs" in repr(found) and "1 h 30 min with 2 workers" in repr(found)
+    estimate = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
+    assert (estimate.default.mean_runs, estimate.default.correct, estimate.default.inconclusive) == (6, 1, 0)
+    assert estimate.default.mean_seconds == 6 * 1800 / 2
+    assert (estimate.equal.mean_runs, estimate.halving.mean_runs, estimate.budget) == (6, 6, 6)
+    assert list(estimate.margins) == [0.001, 0.002, 0.004]
+    assert {outlook.mean_runs for outlook in estimate.margins.values()} == {6}
+    assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
 
 
 def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
-    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
-    assert found.default.runs.high < 60 and (found.default.correct, found.default.inconclusive) == (1, 1)
-    assert "No number of runs separates equal candidates" in repr(found)
-    assert "inconclusive within 60 runs (--max-evaluations)" in repr(found)
-    found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
-    assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
-    rows = [row.split() for row in repr(found).splitlines()[3:7]]
+    estimate = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
+    assert estimate.default.runs.high < 60 and (estimate.default.correct, estimate.default.inconclusive) == (1, 1)
+    assert "No number of runs separates equal candidates" in repr(estimate)
+    assert "inconclusive within 60 runs (--max-evaluations)" in repr(estimate)
+    estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
+    assert (estimate.default.correct, estimate.equal.correct, estimate.halving.correct) == (1, 1, 1)
+    rows = [row.split() for row in repr(estimate).splitlines()[3:7]]
     assert [row.count("-") for row in rows] == [2] * 4, "no winner can be wrong"
 
 
@@ -61,20 +61,20 @@ def test_shares_of_winners_leave_inconclusive_ends_out(monkeypatch: pytest.Monke
         ]
 
     monkeypatch.setattr(Replayer, "run_all", run_all)
-    found = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
-    outlook = found.default
+    estimate = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
+    outlook = estimate.default
     assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
     assert outlook.picked_interval == outlook.wrong_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
-    row = repr(found).splitlines()[3].split()
+    row = repr(estimate).splitlines()[3].split()
     assert row == ["top_two", "28", "7", "6", "to", "90", "25%", "25%", "50%"]
-    assert found.margins[0.01] and "-" in repr(found).splitlines()[4], "a margin of the gap: no winner is wrong"
+    assert estimate.margins[0.01] and "-" in repr(estimate).splitlines()[4], "a margin of the gap: no winner is wrong"
 
 
 def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
-    given = {"gap": 0, "sd": 0.01, "max_evaluations": 30, "repetitions": 4, "seed": 2}
-    margins = plan(**given).margins
-    assert margins == {margin: plan(**given, margin=margin).default for margin in (0.001, 0.002, 0.004)}
-    assert list(plan(**given, margin=0.002).margins) == [0.004]
+    options = {"gap": 0, "sd": 0.01, "max_evaluations": 30, "repetitions": 4, "seed": 2}
+    margins = plan(**options).margins
+    assert margins == {margin: plan(**options, margin=margin).default for margin in (0.001, 0.002, 0.004)}
+    assert list(plan(**options, margin=0.002).margins) == [0.004]
 
 
 def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
@@ -85,21 +85,26 @@ def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, 
 
     whole = Replayer.run_all
     monkeypatch.setattr(Replayer, "run_all", run_all)
-    found = plan(gap=1, sd=0.01, repetitions=2, seed=1)
-    assert (found.default.repetitions, list(found.margins), found.equal, found.halving) == (2, [0.001], None, None)
-    assert found.interrupted and "Interrupted: these are the simulations that finished." in repr(found)
+    estimate = plan(gap=1, sd=0.01, repetitions=2, seed=1)
+    assert (estimate.default.repetitions, list(estimate.margins), estimate.equal, estimate.halving) == (
+        2,
+        [0.001],
+        None,
+        None,
+    )
+    assert estimate.interrupted and "Interrupted: these are the simulations that finished." in repr(estimate)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
-    found = plan(pilot, repetitions=3, seed=3)
-    assert (found.problem.num_done, found.limit, found.problem.choice.confidence) == (9, 40, 0.9)
-    assert 9 <= found.default.runs.low <= found.default.runs.high <= 40
+    estimate = plan(pilot, repetitions=3, seed=3)
+    assert (estimate.problem.num_done, estimate.limit, estimate.problem.choice.confidence) == (9, 40, 0.9)
+    assert 9 <= estimate.default.runs.low <= estimate.default.runs.high <= 40
     # runs of 2 s each, by one worker
-    assert found.default.mean_seconds == pytest.approx(2 * (found.default.mean_runs - 9))
-    assert "9 of them have finished, so" in repr(found)
-    for given in ({"splits": "official"}, {"evaluations_per_split": 2}):  # a selection has its own splits
+    assert estimate.default.mean_seconds == pytest.approx(2 * (estimate.default.mean_runs - 9))
+    assert "9 of them have finished, so" in repr(estimate)
+    for options in ({"splits": "official"}, {"evaluations_per_split": 2}):  # a selection has its own splits
         with pytest.raises(FiestaError, match="is for"):
-            plan(pilot, **given)
+            plan(pilot, **options)
 
 
 def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
@@ -108,33 +113,33 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     rows += [f"base,{seed},{0.5 + seed / 1000}" for seed in range(6)]
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
-    found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
-    assert (found.default.mean_runs, found.equal.mean_runs) == (12, 12)
-    assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
+    estimate = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
+    assert (estimate.default.mean_runs, estimate.equal.mean_runs) == (12, 12)
+    assert estimate.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
 def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
     write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
-    found = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (found.default.mean_runs, found.default.inconclusive) == (24, 1)
-    assert "pass a larger --max-evaluations" in repr(found)
+    estimate = plan(tmp_path / "spent", repetitions=1, seed=1)
+    assert (estimate.default.mean_runs, estimate.default.inconclusive) == (24, 1)
+    assert "pass a larger --max-evaluations" in repr(estimate)
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
-    source = problem_of(PlanSettings(source=str(pilot))).source
+    source = read_problem(PlanSettings(source=str(pilot))).source
     rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
-    drawn = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
+    drawn_scores = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
     for name, scores in PILOT.items():
-        assert drawn.scores[name][: len(scores)].tolist() == scores
+        assert drawn_scores.scores[name][: len(scores)].tolist() == scores
     # b has seen three of the four splits of a: its next run is on the fourth, the one after on a new split
-    assert drawn.splits["b"][:4].tolist() == drawn.splits["a"][:4].tolist()
-    assert drawn.splits["b"][4] == drawn.splits["a"][4] == drawn.splits["c"][4] == -1
+    assert drawn_scores.splits["b"][:4].tolist() == drawn_scores.splits["a"][:4].tolist()
+    assert drawn_scores.splits["b"][4] == drawn_scores.splits["a"][4] == drawn_scores.splits["c"][4] == -1
     effects = source.posterior.draw(RNG(9))
     apart = source.draw(Sampling(False, False, 9999), split_rng=RNG(9), score_rngs=rngs)
     new = [apart.splits[name][len(scores) :] for name, scores in PILOT.items()]
     assert len(set(np.concatenate(new).tolist())) == 3 * 9999
-    sds = source.standardised.unit * np.hypot(effects.noise_sds, effects.split_sd)
+    sds = source.standardised_scores.unit * np.hypot(effects.noise_sds, effects.split_sd)
     assert [np.std(apart.scores[name][4:]) for name in PILOT] == pytest.approx(sds.tolist(), rel=0.03)
 
 
@@ -162,21 +167,21 @@ def table(tmp_path: Path) -> Path:
 def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
-    given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
-    assert (given.budget, given.halving.mean_runs) == (8, 8)
-    assert "so " + str(round(given.default.runs.median) - 6) + " more" in repr(given)
+    options = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
+    assert (options.budget, options.halving.mean_runs) == (8, 8)
+    assert "so " + str(round(options.default.runs.median) - 6) + " more" in repr(options)
     with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
         plan(table, budget=6)
 
 
 def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
     for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
-        source = problem_of(PlanSettings(source=str(table), splits=splits)).source
+        source = read_problem(PlanSettings(source=str(table), splits=splits)).source
         assert (source.posterior.split_precision < np.inf) is fits_effects
-    assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert read_problem(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
     assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
     for minimise in (True, False):
-        assert problem_of(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
+        assert read_problem(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
@@ -191,11 +196,11 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     """With the directions of the strategy and of the truth apart, no selection would be right."""
     losses = {"high": [3.50, 3.52, 3.49], "low": [3.20, 3.22, 3.21]}
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
-    found = plan(tmp_path / "run", repetitions=2, seed=5)
-    assert found.problem.source.minimise
-    assert found.default.correct == found.equal.correct == found.halving.correct == 1
-    assert found.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
-    assert "The candidate with the lowest mean is the best." in repr(found)
+    estimate = plan(tmp_path / "run", repetitions=2, seed=5)
+    assert estimate.problem.source.minimise
+    assert estimate.default.correct == estimate.equal.correct == estimate.halving.correct == 1
+    assert estimate.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
+    assert "The candidate with the lowest mean is the best." in repr(estimate)
     write_selection(tmp_path / "other", losses).close()
     with pytest.raises(FiestaError, match="--minimise is for tables"):
         plan(tmp_path / "other", minimise=True)

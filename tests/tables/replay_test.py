@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports.words import replay_in_words
-from fiesta_allennlp.tables.replay import Repetition, Replay, best_within, prepare_replay, replay, summarise_replay
+from fiesta_allennlp.tables.replay import Repetition, Replay, find_best, prepare_replay, replay, summarise_replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 
 
@@ -72,7 +72,7 @@ def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best:
     scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
     defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 27, "with_replacement": True}
     replayer = prepare_replay(settings(**{**defaults, **options}))
-    assert best_within(replayer.source.true_means(), replayer.margin) == best
+    assert find_best(replayer.source.true_means(), replayer.margin) == best
 
 
 def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_processes() -> None:
@@ -87,7 +87,7 @@ def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_proces
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
     choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
     replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
-    histories = list(replayer.histories(replayer.draw(0), 0))
+    histories = list(replayer.iterate_histories(replayer.draw(0), 0))
     assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
     end = histories[-1]
     assert (end.candidates, end.pending) == (("third", "first"), ())

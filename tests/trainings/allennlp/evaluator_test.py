@@ -49,7 +49,7 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
     assert evaluator.salvage(REQUEST, directory) is None
     missing = replace(evaluator, metric="macro_f1")
     with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        missing.scored(REQUEST, {"metrics": evaluation.metrics}, directory)
+        missing.score_run(REQUEST, {"metrics": evaluation.metrics}, directory)
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
