@@ -51,7 +51,7 @@ MOST_WORDS: Dict[str, int] = {
     "searching.md": 780,
     "select.md": 1440,
     "splits.md": 850,
-    "tables.md": 690,
+    "tables.md": 800,
 }
 """The most words of a page, code and tables left out."""
 
