@@ -21,8 +21,8 @@ from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
-from fiesta_allennlp.strategies.base import Look, in_turn
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, runs_to_see_one, winner_and_rival
+from fiesta_allennlp.strategies.base import Analysis, fill_evenly
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs
 
 STARTS = 3
 """Documents, or batches, that every system begins with."""
@@ -145,17 +145,17 @@ class EnoughDocuments(BayesianStop):
     def __init__(self, *, batch_size: int = 1) -> None:
         self.batch_size = batch_size
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, look, confidence) is None or look.posterior is None:
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
             return None
-        counts = {name: history.num_finished(name) for name in winner_and_rival(history, look).names}
-        return tuple(in_turn(counts, target=self.least_runs(confidence)))
+        counts = {name: history.num_finished(name) for name in find_lead(history, analysis).names}
+        return tuple(fill_evenly(counts, target_runs=self.least_runs(confidence)))
 
     def starts(self, belief: Belief) -> int:
         return max(STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(runs_to_see_one(confidence) / self.batch_size)
+        return math.ceil(rule_of_three_runs(confidence) / self.batch_size)
 
 
 @dataclass(frozen=True)

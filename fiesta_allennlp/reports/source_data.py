@@ -23,7 +23,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, overlay
 from fiesta_allennlp.selection.strategy_building import build_strategy, naming_packages
 from fiesta_allennlp.selection.summary import LeastScore, probability_text
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 from fiesta_allennlp.tables.settings import is_selection, refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
@@ -201,7 +201,7 @@ class SourceData(SourceFacts):
     def restrict(self, names: Sequence[str]) -> "SourceData":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
         history = restrict_history(self.history, names)
-        decision = believed(self.history_for_belief(history), self.belief, margin=self.decision.margin).decision
+        decision = analyse(self.history_for_belief(history), self.belief, margin=self.decision.margin).decision
         return replace(self, history=history, decision=decision, full_source=self)
 
 

@@ -145,11 +145,11 @@ def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     programs write -1 or 0 for a run that crashed. `scores` are by candidate."""
     import numpy as np  # which --help does without
 
-    from fiesta_allennlp.probability.collapsed import collapsed
+    from fiesta_allennlp.probability.collapsed import flag_collapsed
 
     notes: List[str] = []
     for name, values in scores.items():
-        is_far = collapsed(np.asarray(values))
+        is_far = flag_collapsed(np.asarray(values))
         low = [value for value, far in zip(values, is_far, strict=True) if far and value <= 0]
         if low and max(values) > 0:
             notes.append(

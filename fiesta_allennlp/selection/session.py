@@ -38,7 +38,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMANDS, Meta, RunStore, check_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv
-from fiesta_allennlp.strategies.base import is_recorded_margin, unfixed
+from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class _Session(Generic[Family]):
         if is_recorded_margin(new_settings.get("margin"), stored.get("margin")):
             new_settings = {name: value for name, value in new_settings.items() if name != "margin"}
         if new_settings.get("min_score", stored.get("min_score")) != stored.get("min_score"):
-            stored = {**stored, "margin": unfixed(stored.get("margin"))}  # other runs have failed now
+            stored = {**stored, "margin": without_fixed_number(stored.get("margin"))}  # other runs have failed now
         settings = family.options.of(stored, new_settings)
         comparable = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
         forbidden = changed_options(comparable, settings) if stored else []

@@ -12,7 +12,7 @@ import numpy as np
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
+from fiesta_allennlp.probability.collapsed import collapsed_runs, robust_sds_below
 from fiesta_allennlp.selection.metrics import Metric
 
 
@@ -55,7 +55,7 @@ def collapsed_in(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], .
     collapsed: List[Dict[str, Any]] = []
     for name, runs in collapsed_runs(directed).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
-        sds = float(sds_below(directed.scores(name)).max())
+        sds = float(robust_sds_below(directed.scores(name)).max())
         collapsed.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
     return tuple(collapsed)
 

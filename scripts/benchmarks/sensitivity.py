@@ -49,12 +49,12 @@ class Number:
 
 
 NUMBERS = (
-    Number("degrees of freedom, outlying", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
-    Number("degrees of freedom, ordinary", "probability.noise", "SIMILARITY", (128.0, 512.0), 1),
-    Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.125, 0.5)),
-    Number("hopeless below", "strategies.stopping_rules", "HOPELESS", (0.05, 0.2)),
-    Number("collapsed from", "probability.collapsed", "FAR", (3.0, 12.0)),
-    Number("starting runs", "strategies.stopping_rules", "STARTS", (2, 6)),
+    Number("degrees of freedom, outlying", "probability.noise", "PRIOR_DF_BY_CLASS", (0.5, 2.0), 0),
+    Number("degrees of freedom, ordinary", "probability.noise", "PRIOR_DF_BY_CLASS", (128.0, 512.0), 1),
+    Number("highest rate of failures", "strategies.stopping_rules", "MAX_COLLAPSE_RATE", (0.125, 0.5)),
+    Number("hopeless below", "strategies.stopping_rules", "MIN_POWER", (0.05, 0.2)),
+    Number("collapsed from", "probability.collapsed", "LIMIT_SDS", (3.0, 12.0)),
+    Number("starting runs", "strategies.stopping_rules", "NUM_STARTS", (2, 6)),
 )
 
 
