@@ -291,7 +291,7 @@ def without_fixed_number(recorded: Any) -> Any:
 class Minimising(Strategy):
     """Wraps another strategy, so that the lowest mean is the best.
 
-    The strategy, its model of the scores and its stopping rule read `History.turned`; no other object does. A decision
+    The strategy, its model of the scores and its stopping rule read `History.negated`; no other object does. A decision
     contains only candidates, probabilities and a margin above 0, so nothing in it needs to be negated back.
 
     Args:
