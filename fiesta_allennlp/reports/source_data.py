@@ -274,7 +274,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Source
 
 def _read_documents(selection: StoredSelection) -> SourceData:
     from fiesta_allennlp.documents.answers import read_charges
-    from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
+    from fiesta_allennlp.documents.choice import DocumentsSetup, DocumentFacts, answers_path, build_task
     from fiesta_allennlp.documents.settings import DocumentSettings
 
     root, stored_facts = selection.directory.root, selection.meta.document_facts
@@ -286,8 +286,8 @@ def _read_documents(selection: StoredSelection) -> SourceData:
     with understood(selection.directory.store):
         settings = DocumentSettings(**overlay(selection.meta.settings or {}, settings_class=DocumentSettings))
         document_facts = build_record(DocumentFacts, stored_facts)
-    task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, document_facts, selection.names)
+    task = build_task(settings)
+    choice = DocumentsSetup.of(settings, task, document_facts, selection.names)
     history = selection.read_history(max_failures=settings.max_failures)
     metric = Metric.of(task.metric)
     source = _read_selection(selection, history, choice.strategy, choice.strategy_params, metric=metric)

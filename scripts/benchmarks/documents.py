@@ -34,7 +34,7 @@ from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import Documents
-from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
+from fiesta_allennlp.documents.settings import AVERAGE_BY_METRIC, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.session import Resumed
 from fiesta_allennlp.tables.replay import find_best, wilson_interval
@@ -203,7 +203,7 @@ def prepare(directory: Path, options: Mapping[str, Any]) -> Documents:
 
 def ask_all(prepared: Documents) -> Answered:
     """All answers of all systems, counted."""
-    task, documents = prepared.choice.task, prepared.file.documents
+    task, documents = prepared.setup.task, prepared.document_file.documents
     counts: Dict[str, List[Dict[str, float]]] = {}
     for name, system in prepared.systems.items():
         counts[name] = []
@@ -220,8 +220,8 @@ class Replayer:
         self.cell, self.workers = cell, workers
         prepared = prepare(directory / cell.task, {**dict(cell.options), **options})
         self.answered, self.settings = ask_all(prepared), prepared.settings
-        self.average = AVERAGES[prepared.choice.task.metric]
-        self.strategy: LimitedDocuments = prepared.choice.strategy
+        self.average = AVERAGE_BY_METRIC[prepared.setup.task.metric]
+        self.strategy: LimitedDocuments = prepared.setup.strategy
         self.number = cell.number or self.answered.num_documents
         self.strategy.num_batches = -(-self.number // self.settings.batch_size)
         prepare_belief(self.strategy.strategy)

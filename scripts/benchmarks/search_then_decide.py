@@ -21,7 +21,7 @@ import numpy as np
 from common import make_parser, print_table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.searches.search_settings import shared_out
+from fiesta_allennlp.searches.search_settings import allocate_runs
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.selection.settings import registered
@@ -201,10 +201,10 @@ def policies(
         screening = screen(surface, searcher, configs=args.runs // repeats, repeats=repeats, **options)
         yield f"{args.runs // repeats} configs {repeats} times", take_the_best(screening)
     shares = [tuple(map(int, text.split(":"))) for text in args.shares]
-    default = shared_out(args.runs)
-    for configs, finalists in dict.fromkeys([*shares, (default.configs, default.finalists)]):
+    default = allocate_runs(args.runs)
+    for configs, finalists in dict.fromkeys([*shares, (default.num_configs, default.num_finalists)]):
         outcome = decide(once.first(configs), finalists=finalists, runs=args.runs - configs)
-        is_default = (configs, finalists) == (default.configs, default.finalists)
+        is_default = (configs, finalists) == (default.num_configs, default.num_finalists)
         yield f"{configs} once, {args.runs - configs} on the best {finalists}{', default' * is_default}", outcome
 
 

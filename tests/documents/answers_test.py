@@ -75,7 +75,7 @@ with answers.taking(sys.argv[2], {"text": "a", "number": 1}, stop_waiting=lambda
 
 
 def is_taken(answers: AnswerStore, system: str, question: Any = QUESTION) -> bool:
-    with answers.taking(system, question, stop_waiting=lambda: True) as taken:
+    with answers.lock_question(system, question, stop_waiting=lambda: True) as taken:
         return not taken
 
 

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.documents.answers import AnswerStore
 from fiesta_allennlp.documents.document_file import Document, Item
-from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
+from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries
 from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered
 from fiesta_allennlp.documents.tasks import Classification, Spans, Task
 
@@ -44,7 +44,7 @@ def build(tmp_path: Path) -> Iterator[Callable[..., DocumentQueries]]:
         task = task or Classification()
         task.check([item.gold for one in documents for item in one.items])
         stores.append(AnswerStore(tmp_path / "answers.sqlite", run="run"))
-        orders, stations = {"s": np.arange(len(documents))[::-1]}, {"s": Station("s", system, stores[-1])}
+        orders, stations = {"s": np.arange(len(documents))[::-1]}, {"s": CachedSystem("s", system, stores[-1])}
         given = {"orders": orders, "batch_size": batch_size, "stations": stations}
         return DocumentQueries(documents=documents, task=task, **given)
 

@@ -123,8 +123,8 @@ def test_the_covariance_of_many_candidates_is_the_inverse_in_two_parts(
     # Together, so that one is found before the other.
     tables = [table(values / 20, present), table(values[::-1] / 40)]
     full = mean_score_posteriors(tables)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MANY", 29)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.Full", None)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MAX_DENSE_CANDIDATES", 29)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.DenseCovariance", None)
     for one, other in zip(full, mean_score_posteriors(tables), strict=True):
         for name, value in vars(one).items():
             assert_allclose(getattr(other, name), value, rtol=1e-6, atol=1e-9)
