@@ -137,7 +137,7 @@ class Space:
     def make_pool(self, points: Sequence[Point]) -> PointPool:
         """Return points of this space with their inputs. A name that a point lacks has the value None."""
         columns = [
-            dimension.scaled([point.values.get(name) for point in points])
+            dimension.scale_to_unit([point.values.get(name) for point in points])
             for name, dimension in self.dimensions.items()
         ]
         return PointPool(tuple(points), np.concatenate([np.zeros((len(points), 0)), *columns], axis=1))

@@ -69,7 +69,7 @@ def timed(scores: Dict[str, Sequence[float]]) -> History:
 def test_the_front_comes_first_where_seconds_count_too() -> None:
     """c is beaten by b in both, e by a; of the others none beats another."""
     known = timed({"a": (0.9, 30), "b": (0.8, 10), "c": (0.7, 12), "d": (0.5, 5), "e": (0.85, 31)})
-    rule = screener(9, searcher=GpEhvi(), in_little_time=True)
+    rule = screener(9, searcher=GpEhvi(), minimises_seconds=True)
     assert rule.pareto_configs(known) == {"a", "b", "d"}
     assert rule.rank_configs(known) == ["a", "b", "d", "e", "c"]
     np.testing.assert_array_equal(rule.search_history(known).scores[:2], [[0.9, -30], [0.8, -10]])
