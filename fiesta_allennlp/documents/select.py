@@ -273,13 +273,13 @@ select_system = partial(run_selection, Documents)
 
 @dataclass(frozen=True)
 class DocumentPlan:
-    """The result of a dry run. `num_kept_answers` are existing answers, by system; `min_queries` and `max_queries` are
+    """The result of a dry run. `num_kept_answers` are existing answers, by system; `least` and `most` are
     numbers of queries."""
 
     prepared: Documents
     num_kept_answers: Mapping[str, int]
-    min_queries: int
-    max_queries: int
+    least: int
+    most: int
 
 
 def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
@@ -294,5 +294,5 @@ def plan_documents(settings: DocumentSettings, console: Console, directory: RunD
             num_kept = {
                 name: answers.count_answers(sha256_key(system.identity())) for name, system in prepared.systems.items()
             }
-    min_queries, max_queries = prepared.setup.strategy.bounds(len(prepared.systems))
-    return DocumentPlan(prepared, num_kept, min_queries, max_queries)
+    least, most = prepared.setup.strategy.bounds(len(prepared.systems))
+    return DocumentPlan(prepared, num_kept, least, most)

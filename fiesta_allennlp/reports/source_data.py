@@ -274,7 +274,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Source
 
 def _read_documents(selection: StoredSelection) -> SourceData:
     from fiesta_allennlp.documents.answers import read_charges
-    from fiesta_allennlp.documents.choice import DocumentsSetup, DocumentFacts, answers_path, build_task
+    from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.settings import DocumentSettings
 
     root, stored_facts = selection.directory.root, selection.meta.document_facts

@@ -260,7 +260,7 @@ class Margin:
             check_margin(number or 0.0)
         return margin
 
-    def fixed(self, sd: float) -> "Margin":
+    def with_sd(self, sd: float) -> "Margin":
         """Return the share with its number, of two digits, for this run-to-run sd."""
         return Margin(float(f"{(self.sd_share or 0.0) * sd:.2g}"), self.sd_share)
 

@@ -180,7 +180,7 @@ class FixedConfidence(Strategy):
             if len(self._margin_by_first_runs) >= MAX_CACHED_MARGINS:
                 self._margin_by_first_runs.clear()
             sd = self.belief.noise_sd(History(tuple(names), first_runs, sign=history.sign))
-            self._margin_by_first_runs[key] = margin.fixed(sd).value or 0.0
+            self._margin_by_first_runs[key] = margin.with_sd(sd).value or 0.0
         return self._margin_by_first_runs[key]
 
     def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:

@@ -170,7 +170,7 @@ def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
 def requested_margin(rule: FixedConfidence, noise_sd: float) -> float:
     """Return the requested margin in units of the score."""
     margin = rule.parsed_margin
-    return (margin.fixed(noise_sd) if margin.value is None else margin).value or 0.0
+    return (margin.with_sd(noise_sd) if margin.value is None else margin).value or 0.0
 
 
 def _simulate(

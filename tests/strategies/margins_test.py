@@ -24,7 +24,7 @@ POOLED = 0.0008**0.5
 def test_texts() -> None:
     assert Margin.parse(0.01) == Margin.parse("0.01") == Margin(0.01)
     assert Margin.parse(".25sd") == Margin.parse(" 0.25 sd ") == Margin(None, 0.25)
-    assert Margin.parse("0.25sd=0.0037") == Margin(0.0037, 0.25) == Margin(None, 0.25).fixed(0.01493)
+    assert Margin.parse("0.25sd=0.0037") == Margin(0.0037, 0.25) == Margin(None, 0.25).with_sd(0.01493)
     assert [Margin.parse(typed).text for typed in (0.01, ".25sd", ".25sd=.0037")] == ["0.01", "0.25sd", "0.25sd=0.0037"]
     for wrong in ("sd", "a sd", "-1sd", "0.25sd=x", "nan", "infsd", [1]):
         with pytest.raises(ConfigError, match="margin must be"):
