@@ -1,4 +1,4 @@
-"""The base class of strategies, and what they share: what is believed, who is next, margins, and minimized metrics."""
+"""The base class of strategies, and what they share: the analysis, who is next, margins, and minimized metrics."""
 
 import math
 import re

@@ -30,7 +30,7 @@ def killed(tmp_path: Path) -> Any:
         outcome.parent.mkdir(parents=True)
         outcome.write_text("{}")
     store.close()
-    run = random_kills.Killed(directory, [])
+    run = random_kills.KilledSelection(directory, [])
     run.finished.update(random_kills.finished_in(directory))
     run._note_outcomes()
     return run
