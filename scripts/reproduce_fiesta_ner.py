@@ -161,7 +161,7 @@ def replay_cells(
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
         source = make_score_table(read_rows(path, blocks, content))
-        results.append(Row(options, source=source).run(repetitions, processes=processes))
+        results.append(ReplayRow(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]
     correct, wrong, undecided = np.mean(
         [(result.correct, result.wrong, result.undecided) for result in results], axis=0

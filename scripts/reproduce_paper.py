@@ -185,7 +185,7 @@ def reproduce(reproduction: Reproduction, printer: Printer) -> None:
     output = reproduction.output
     settings = ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)
     table = make_score_table(read_rows(reproduction.scores, settings))
-    restrict(table, TWELVE)
+    restrict(table, MODELS_12)
     printer.table("Figure 3: the released scores", FIGURE_3_HEADINGS, distributions(table.scores))
     draw_figure_3(table.scores, "test macro-F1", output / "figure3.png")
     printer.table("Tables 2 and 3: fixed confidence, 8 candidates", TABLE_HEADINGS, reproduction.tables())

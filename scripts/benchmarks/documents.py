@@ -232,11 +232,11 @@ class Replayer:
         self.class_by_names: Dict[Tuple[str, ...], str] = {}
 
     def outcomes(self, seed: int, repetitions: range) -> List[Outcome]:
-        found: List[Outcome] = []
-        for begin in repetitions[::SIDE_BY_SIDE]:
-            numbers = range(begin, min(begin + SIDE_BY_SIDE, repetitions.stop))
-            found += run_side_by_side(self.strategy, [self.steps(seed, number) for number in numbers])
-        return found
+        outcomes: List[Outcome] = []
+        for start in repetitions[::SELECTIONS_PER_GROUP]:
+            numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions.stop))
+            outcomes += run_side_by_side(self.strategy, [self.simulate(seed, repetition) for repetition in numbers])
+        return outcomes
 
     def simulate(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
         """One selection with so many workers, whose queries finish in the order in which they began."""
@@ -259,9 +259,9 @@ class Replayer:
             request = waiting.popleft()
             batch = order[request.replicate * size : (request.replicate + 1) * size]
             history = history.with_finished([self.answered.evaluation(request, batch)])
-        right = find_best({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
-        num_queries = sum(min(size, number - one.request.replicate * size) for one in history.evaluations)
-        return Outcome(self.fits(names), str(decision.stopped_by), decision.best not in right, num_queries)
+        correct = find_best({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
+        num_queries = sum(min(size, number - run.request.replicate * size) for run in history.evaluations)
+        return Outcome(self.test_class(names), str(decision.stopped_by), decision.best not in correct, num_queries)
 
     def names(self, rng: np.random.Generator) -> Tuple[str, ...]:
         if isinstance(self.cell.systems, int):

@@ -67,10 +67,10 @@ def count_selections(stop: str, gap: float, splits: str, repetitions: int, seed:
     means = {"better": gap, "other": 0.0}
     source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=0.0)
     replayer = prepare_replay(ReplaySettings(scores="", stop=stop, splits=splits, seed=seed), source)
-    found = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
-    for begin in range(0, repetitions, CHUNK):
-        numbers = range(begin, min(begin + CHUNK, repetitions))
-        for history in run_side_by_side(replayer.strategy, [steps(replayer, number) for number in numbers]):
+    sums = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
+    for start in range(0, repetitions, SELECTIONS_PER_GROUP):
+        numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
+        for history in run_side_by_side(replayer.strategy, [last_history(replayer, number) for number in numbers]):
             decision = replayer.strategy.recommend(history)
             sums["runs"] += len(history.evaluations)
             if decision.best is None or decision.stopped_by != "confidence":

@@ -109,11 +109,11 @@ def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seed + number)
         replayers.append(prepare_replay(settings, problem))
     strategy = replayers[0].strategy
-    alike = (replace(replayer, strategy=strategy) for replayer in replayers)
-    runs = [last_history(replayer, repetition) for replayer in alike for repetition in range(num_selections)]
-    chosen = [problem for problem in problems for _ in range(num_selections)]
-    selected: List[Selected] = []
-    for problem, history in zip(chosen, run_side_by_side(strategy, runs), strict=True):
+    replayers_alike = (replace(replayer, strategy=strategy) for replayer in replayers)
+    runs = [last_history(replayer, repetition) for replayer in replayers_alike for repetition in range(num_selections)]
+    problem_by_run = [problem for problem in problems for _ in range(num_selections)]
+    outcomes: List[SelectionOutcome] = []
+    for problem, history in zip(problem_by_run, run_side_by_side(strategy, runs), strict=True):
         decision, num_runs = strategy.recommend(history), len(history.evaluations)
         is_named = decision.stopped_by == "confidence"
         outcomes.append(SelectionOutcome(problem, str(decision.best), is_named, num_runs, decision.confidence))

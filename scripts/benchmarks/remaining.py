@@ -37,8 +37,8 @@ def replayer(name: str) -> Replayer:
 
 def outcomes(replay: Replayer, repetition: int) -> List[Tuple[int, int, int, int]]:
     """Rounds, runs left, and the two ends of the estimate then."""
-    at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
-    found, total = {}, 0
+    rounds_at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
+    estimates, total = {}, 0
     for history in replay.iterate_histories(replay.draw(repetition), repetition):
         total = len(history.evaluations)
         estimate = replay.strategy.remaining(history, np.random.default_rng(repetition)) if total in rounds_at else None
