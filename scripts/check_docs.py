@@ -189,13 +189,13 @@ def unknown_options(page: Path) -> Iterator[str]:
 
 def problems() -> List[str]:
     """All that can be told without running anything."""
-    found: List[str] = []
+    messages: List[str] = []
     for page in pages():
-        found += wrong_links(page)
-        found += unknown_options(page)
+        messages += wrong_links(page)
+        messages += unknown_options(page)
         for block in blocks(page):
-            found += wrong_commands(block)
-    return found
+            messages += wrong_commands(block)
+    return messages
 
 
 def run(page: Path) -> Optional[str]:
@@ -258,7 +258,7 @@ def main() -> None:
         "--only", default="", metavar="PATTERN", help="run only pages whose path matches this regular expression"
     )
     args = parser.parse_args()
-    found = problems()
+    messages = problems()
     if args.run:
         for page in pages():
             name = str(page.relative_to(REPOSITORY))
@@ -266,14 +266,14 @@ def main() -> None:
                 continue
             print(f"running {name}", flush=True)
             error = run(page)
-            found += [f"{name}: {error}"] if error else []
+            messages += [f"{name}: {error}"] if error else []
     for page in pages():
         for block in blocks(page):
             if "not run" in block.marks:
                 print(f"not run: {block.where}: {block.marks['not run']}")
         for target in external_links(page):
             print(f"external: {page.relative_to(REPOSITORY)}: {target}")
-    sys.exit("\n".join(found) if found else 0)
+    sys.exit("\n".join(messages) if messages else 0)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--only", nargs="+", choices=all_made_up(), default=list(all_made_up()))
     args = parser.parse_args()
-    found: List[Optional[str]] = [shutil.which(name) for name in BROWSERS]
-    browser = next(filter(None, found), None)
+    paths: List[Optional[str]] = [shutil.which(name) for name in BROWSERS]
+    browser = next(filter(None, paths), None)
     print(f"Browser: {browser or 'none found, no pictures of the pages'}")
     for name in args.only:
         report = all_made_up()[name]

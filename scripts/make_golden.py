@@ -35,8 +35,8 @@ def main() -> None:
         os.chdir(Path(scratch, "runs", "project"))
         for name in golden.SELECTIONS:
             path = golden.EXPECTED / name / "report.json"
-            made = golden.facts_of(fiesta_allennlp.report(f"../{name}", output="report"))
-            write(path, made, json.loads(path.read_text()))
+            facts = golden.facts_of(fiesta_allennlp.report(f"../{name}", output="report"))
+            write(path, facts, json.loads(path.read_text()))
         path = golden.EXPECTED / "replay.json"
         before = json.loads(path.read_text())
         now = {**fiesta_allennlp.replay("scores.json", **golden.REPLAY).summary, "seconds": before["seconds"]}

@@ -80,7 +80,7 @@ def screens(command: List[str]) -> Iterator[Tuple[float, str]]:
             yield time.monotonic() - start, "\n".join(screen.display).rstrip()
 
 
-def drawn(text: str, command: List[str]) -> str:
+def draw_terminal(text: str, command: List[str]) -> str:
     """An SVG of a terminal with this text."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text(text + "\n"))
@@ -92,17 +92,17 @@ def recording(seconds: float, command: List[str]) -> None:
     """Draw all screens of a command below each other, and show one after the other. The last stays for a quarter of the
     time, and forever where the reader wants no motion."""
     typed = "$ " + shlex.join(command).replace(" '", " \\\n    '").replace("' --", "' \\\n    --") + "\n\n"
-    taken = list(screens(command))
-    found = [taken[0]]
-    for when, text in taken:
-        if when - found[-1][0] < taken[-1][0] / FRAMES:
-            found[-1] = (found[-1][0], text)
-        elif text != found[-1][1]:
-            found.append((when, text))
-    texts = [typed, *(typed + text for _, text in found)]
+    screen_times = list(screens(command))
+    frames = [screen_times[0]]
+    for when, text in screen_times:
+        if when - frames[-1][0] < screen_times[-1][0] / FRAMES:
+            frames[-1] = (frames[-1][0], text)
+        elif text != frames[-1][1]:
+            frames.append((when, text))
+    texts = [typed, *(typed + text for _, text in frames)]
     height = 2 + max(text.count("\n") for text in texts)  # an empty line keeps the next screen out of sight
-    film = drawn("\n".join(text + "\n" * (height - 1 - text.count("\n")) for text in texts), command)
-    picture = drawn("\n" * (height - 2), command)
+    film = draw_terminal("\n".join(text + "\n" * (height - 1 - text.count("\n")) for text in texts), command)
+    picture = draw_terminal("\n" * (height - 2), command)
     matrix = re.compile(r'(?<=<g class="terminal-matrix">).*?(?=</g>)', flags=re.DOTALL)
     picture = matrix.sub(lambda _: matrix.findall(film)[0], picture)
     picture = re.sub(
@@ -111,7 +111,7 @@ def recording(seconds: float, command: List[str]) -> None:
         picture,
         flags=re.DOTALL,
     )
-    begins = [0.0, *(0.75 * when / found[-1][0] for when, _ in found)]
+    begins = [0.0, *(0.75 * when / frames[-1][0] for when, _ in frames)]
     moves = [f"translateY({-number * height * LINE_HEIGHT:.1f}px)" for number in range(len(texts))]
     steps = " ".join(f"{begin:.2%} {{ transform: {move} }}" for begin, move in zip(begins, moves, strict=True))
     style = (
@@ -131,9 +131,9 @@ def main() -> None:
     )
     args = parser.parse_args()
     if args.picture == "recording":
-        recording(float(args.given[0]), args.given[1:])
+        recording(float(args.active[0]), args.active[1:])
     else:
-        {"prob-best": prob_best, "report": report_page}[args.picture](args.given[0])
+        {"prob-best": prob_best, "report": report_page}[args.picture](args.active[0])
 
 
 if __name__ == "__main__":

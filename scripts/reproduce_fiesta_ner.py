@@ -28,8 +28,8 @@ from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import make_parser, print_table, share
-from strategies import Row
+from common import make_parser, print_table, share_text
+from strategies import ReplayRow
 
 TAGGERS = ("cnn", "lstm")
 NUM_SEEDS = 5
@@ -38,7 +38,7 @@ NUM_SHOWN = 3
 
 NUM_SPLITS = 150
 
-FAR = 8
+UNCONVERGED_SDS = 8
 """A run did not converge if it lies so many robust standard deviations below the median of its tagger."""
 
 MEANS = {"cnn": 0.9424, "lstm": 0.9439}
@@ -67,7 +67,7 @@ Scores = Dict[str, np.ndarray]
 """Test F1 by tagger. Shape: `(num_splits, num_seeds)`."""
 
 
-def scores_of(splits: Sequence[Sequence[Sequence[Any]]]) -> Scores:
+def parse_scores(splits: Sequence[Sequence[Sequence[Any]]]) -> Scores:
     """The test F1 of splits as in the file."""
     rows = {name: [[float(run[1]) for run in runs if run[2] == name] for runs in splits] for name in TAGGERS}
     return {name: np.array(of_tagger) for name, of_tagger in rows.items()}  # raises where the numbers differ
@@ -79,12 +79,12 @@ def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[floa
     shared = rng.normal(size=NUM_SPLITS)
     scores = {}
     for name in TAGGERS:
-        own = rng.normal(size=NUM_SPLITS)
-        split = SPLIT_SDS[name] * (np.sqrt(SPLIT_CORRELATION) * shared + np.sqrt(1 - SPLIT_CORRELATION) * own)
+        own_effects = rng.normal(size=NUM_SPLITS)
+        split = SPLIT_SDS[name] * (np.sqrt(SPLIT_CORRELATION) * shared + np.sqrt(1 - SPLIT_CORRELATION) * own_effects)
         scores[name] = MEANS[name] + split[:, None] + rng.normal(0, SEED_SDS[name], (NUM_SPLITS, NUM_SEEDS))
-        places = rng.choice(scores[name].size, len(DROPS), replace=False)
-        for place, drop in zip(places, drops.get(name, ()), strict=False):
-            scores[name].flat[place] = MEANS[name] - drop
+        positions = rng.choice(scores[name].size, len(DROPS), replace=False)
+        for position, drop in zip(positions, drops.get(name, ()), strict=False):
+            scores[name].flat[position] = MEANS[name] - drop
     return [
         [[float(score), float(score), name] for name in TAGGERS for score in scores[name][split]]
         for split in range(NUM_SPLITS)
@@ -93,15 +93,15 @@ def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[floa
 
 def unconverged(scores: Scores) -> Scores:
     """Which runs did not converge. Shapes as the scores'."""
-    found = {}
+    is_unconverged = {}
     for name, values in scores.items():
         median = np.median(values)
         spread = 1.4826 * np.median(np.abs(values - median))
-        found[name] = values < median - FAR * spread
-    return found
+        is_unconverged[name] = values < median - UNCONVERGED_SDS * spread
+    return is_unconverged
 
 
-def mended(scores: Scores) -> Scores:
+def without_unconverged(scores: Scores) -> Scores:
     """The scores with the mean of the tagger's other runs on the split in place of a run that did not converge."""
     result = {}
     for name, is_bad in unconverged(scores).items():
@@ -112,13 +112,13 @@ def mended(scores: Scores) -> Scores:
 
 def figure_rows(scores: Scores) -> Iterator[Sequence[str]]:
     """Mean test F1 over all splits and on each of the first ones."""
-    chosen = {"all": slice(None), **{str(number): slice(number, number + 1) for number in range(NUM_SHOWN)}}
-    for label, splits in chosen.items():
+    splits_by_label = {"all": slice(None), **{str(number): slice(number, number + 1) for number in range(NUM_SHOWN)}}
+    for label, splits in splits_by_label.items():
         cnn, lstm = (float(scores[name][splits].mean()) for name in TAGGERS)
         yield label, f"{cnn:.4f}", f"{lstm:.4f}", f"{lstm - cnn:+.4f}"
 
 
-def in_words(scores: Scores) -> str:
+def describe_scores(scores: Scores) -> str:
     """How often the means on a split, and single pairs of runs, put the LSTM first; and how many did not converge."""
     cnn, lstm = scores["cnn"], scores["lstm"]
     ahead = int((lstm.mean(axis=1) > cnn.mean(axis=1)).sum())
@@ -152,18 +152,22 @@ def draw_figure(scores: Scores, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int) -> Sequence[str]:
+def replay_cells(
+    tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int
+) -> Sequence[str]:
     """The cells of as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
         source = make_score_table(read_rows(path, blocks, content))
-        results.append(Row(options, source=source).run(repetitions, processes=processes))
+        results.append(ReplayRow(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]
-    correct, wrong, undecided = np.mean([(each.correct, each.wrong, each.undecided) for each in results], axis=0)
+    correct, wrong, undecided = np.mean(
+        [(result.correct, result.wrong, result.undecided) for result in results], axis=0
+    )
     error = np.std(runs, ddof=1) / np.sqrt(len(runs))
-    right = share(correct, wilson_interval(round(correct * len(runs)), len(runs)))
+    right = share_text(correct, wilson_interval(round(correct * len(runs)), len(runs)))
     return f"{np.mean(runs):.1f} ± {error:.1f}", right, f"{wrong:.3f}", f"{undecided:.3f}"
 
 
@@ -174,19 +178,19 @@ def replay_rows(
     for label, tables in variants.items():
         for name, options in PROCEDURES:
             if only is None or name == only:
-                yield (label, name, *replayed(tables, options, repetitions, processes))
+                yield (label, name, *replay_cells(tables, options, repetitions, processes))
 
 
 def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
     """Tables with the same normal scores and other unconverged runs."""
-    told = {
+    drops_by_label = {
         "all runs converge": {},
         "4 of 750 of cnn do not": {"cnn": DROPS},
         "4 of 750 of lstm do not": {"lstm": DROPS},
     }
     return {
-        label: [scores_of(synthetic_splits(np.random.default_rng(seed), drops)) for seed in range(number)]
-        for label, drops in told.items()
+        label: [parse_scores(synthetic_splits(np.random.default_rng(seed), drops)) for seed in range(number)]
+        for label, drops in drops_by_label.items()
     }
 
 
@@ -208,13 +212,13 @@ def main() -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     if args.synthetic is not None:
         variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
-        shown = variants["4 of 750 of cnn do not"][0]
+        scores = variants["4 of 750 of cnn do not"][0]
     else:
-        shown = scores_of(json.loads(args.scores.read_text(encoding="utf-8")))
-        variants = {"as released": [shown], "unconverged runs replaced": [mended(shown)]}
-    print_table(FIGURE_HEADINGS, figure_rows(shown), title="Figure 1: mean test F1")
-    print(f"\n{in_words(shown)}")
-    draw_figure(shown, args.output / "figure1.png")
+        scores = parse_scores(json.loads(args.scores.read_text(encoding="utf-8")))
+        variants = {"as released": [scores], "unconverged runs replaced": [without_unconverged(scores)]}
+    print_table(FIGURE_HEADINGS, figure_rows(scores), title="Figure 1: mean test F1")
+    print(f"\n{describe_scores(scores)}")
+    draw_figure(scores, args.output / "figure1.png")
     rows = replay_rows(variants, args.repetitions, args.processes, args.procedure)
     print_table(REPLAY_HEADINGS, rows, title="Selections at confidence .95")
 

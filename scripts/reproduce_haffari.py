@@ -31,7 +31,7 @@ from common import make_parser, mean_and_error, print_table
 from power_analysis import ERROR, effect_apart, num_documents
 
 SEED = 2017
-MOST_QUERIES = 2000
+MAX_QUERIES = 2000
 NUM_SAMPLES = 512
 """Half of the default: P(best) differs in the third digit."""
 
@@ -39,7 +39,7 @@ KINDS = ("tp", "fp", "fn", "tn")
 SAMPLERS = {"TS": 1.0, "PETS": 0.5}
 """beta of both."""
 
-PAPER: Dict[Tuple[str, float, int], Tuple[int, int]] = {
+PAPER_QUERIES: Dict[Tuple[str, float, int], Tuple[int, int]] = {
     **{("hierarchical TS", m, 5): (n, ok) for m, n, ok in ((0.05, 22, 100), (0.025, 41, 96), (0.01, 66, 100))},
     **{("hierarchical PETS", m, 5): (n, ok) for m, n, ok in ((0.05, 19, 100), (0.025, 27, 100), (0.01, 64, 96))},
     **{("Gaussian TS", m, 5): (n, 100) for m, n in ((0.05, 513), (0.025, 1169), (0.01, 2000))},
@@ -51,7 +51,7 @@ PAPER: Dict[Tuple[str, float, int], Tuple[int, int]] = {
 }
 """Mean queries and per cent of success, by method, margin and number of systems."""
 
-PAPER_FIXED: Dict[Tuple[float, int], Tuple[object, object]] = {
+PAPER_BASELINES: Dict[Tuple[float, int], Tuple[object, object]] = {
     (0.05, 5): (120, 185),
     (0.025, 5): (440, 680),
     (0.01, 5): (2725, 4195),
@@ -104,8 +104,8 @@ class Setting:
         parameters = self.concentration * self.rates(f)
         if shared is None:
             return rng.multinomial(self.items, rng.dirichlet(parameters, number))
-        own = rng.normal(size=shared.shape)
-        normal = math.sqrt(self.alike) * shared + math.sqrt(1 - self.alike) * own
+        own_effects = rng.normal(size=shared.shape)
+        normal = math.sqrt(self.alike) * shared + math.sqrt(1 - self.alike) * own_effects
         rates = np.maximum(gammaincinv(parameters, ndtr(normal)), np.finfo(float).tiny)
         return rng.multinomial(self.items, rates / rates.sum(axis=1, keepdims=True))
 
@@ -188,7 +188,7 @@ class Row:
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
             stop="bayesian",
             confidence=self.confidence,
-            max_evaluations=MOST_QUERIES,
+            max_evaluations=MAX_QUERIES,
             splits="shared" if self.setting.alike > 0 else "independent",
             repetitions=repetitions,
             processes=processes,
@@ -207,12 +207,12 @@ class Row:
 def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object]]:
     """The table, problem by problem: the Gaussian belief first, which the others are compared with."""
     for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
-        here = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
-        fixed, gaussian = here[0].fixed(), math.nan
-        papers = PAPER_FIXED.get((margin, systems), ("-", "-"))
+        problem_rows = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
+        fixed, gaussian = problem_rows[0].fixed(), math.nan
+        papers = PAPER_BASELINES.get((margin, systems), ("-", "-"))
         for name, number, paper in zip(("Baseline2", "BaselineK-1"), fixed, papers, strict=True):
             yield margin, systems, name, paper, number, "", "", "", ""
-        for row in here:
+        for row in problem_rows:
             repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
             result = row.run(repetitions or args.repetitions, args.processes)
             mean = result.mean_evaluations
@@ -222,7 +222,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
                 margin,
                 systems,
                 row.method,
-                "{} ({} %)".format(*PAPER.get((row.method, margin, systems), ("-", "-"))),
+                "{} ({} %)".format(*PAPER_QUERIES.get((row.method, margin, systems), ("-", "-"))),
                 mean_and_error(result.num_evaluations),
                 f"{result.correct:.0%}",
                 f"{result.undecided:.0%}",
@@ -234,7 +234,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
 TABLES = ((0.05, 5), (0.025, 5), (0.01, 5), (0.05, 10), (0.05, 20))
 METHODS = ("Gaussian TS", "hierarchical TS", "Gaussian PETS", "hierarchical PETS")
 
-SEARCHED: Tuple[Mapping[str, Any], ...] = (
+SEARCHED_SETTINGS: Tuple[Mapping[str, Any], ...] = (
     *({"items": items, "best": best} for items in (25, 1000, 10**6, 10**9) for best in (0.8, 0.95, 0.99)),
     *({"positives": positives} for positives in (0.1, 0.9)),
     {"misses": 0.95},
@@ -265,8 +265,8 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     args = parse()
-    given = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
-    settings = [Setting(**open_ones) for open_ones in SEARCHED] if args.search else [given]
+    setting_of_options = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
+    settings = [Setting(**open_ones) for open_ones in SEARCHED_SETTINGS] if args.search else [setting_of_options]
     problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())]
     problems = problems or ([TABLES[0], TABLES[2]] if args.search else list(TABLES))
     methods = [name for name in METHODS if all(word in name.split() for word in args.only.split())]

@@ -24,8 +24,8 @@ from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import EVALUATIONS_PER_SPLIT, TWELVE, make_parser, print_table
-from strategies import Row, default, fixed_budget, independent
+from common import EVALUATIONS_PER_SPLIT, MODELS_12, make_parser, print_table
+from strategies import ReplayRow, default_row, fixed_budget_row, paper_row
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
@@ -63,7 +63,7 @@ class Reproduction:
     repetitions: int
     processes: int
 
-    def summary(self, row: Row) -> Mapping[str, Any]:
+    def summary(self, row: ReplayRow) -> Mapping[str, Any]:
         """Run one replay. Returns the content of its JSON file."""
         return row.run(self.repetitions, self.scores, processes=self.processes).summary
 
@@ -71,18 +71,18 @@ class Reproduction:
         """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
         for (table, name), (strategy, batch_size) in PROCEDURES.items():
             for confidence, paper in zip(CONFIDENCES, PAPER[table, name], strict=True):
-                row = independent(strategy, confidence, paper, batch_size=batch_size)
+                row = paper_row(strategy, confidence, paper, batch_size=batch_size)
                 yield table, name, f"{confidence}", paper, in_short(self.summary(row))
         for batch_size in (1, 4, 8):
             for confidence in CONFIDENCES:
-                summary = self.summary(default(confidence, batch_size=batch_size))
+                summary = self.summary(default_row(confidence, batch_size=batch_size))
                 yield "-", f"the default, batches of {batch_size}", f"{confidence}", "-", in_short(summary)
 
     def figure_4(self) -> Iterable[Tuple[str, str, List[float]]]:
         """The share of correct decisions at each of `BUDGETS`, by splits and strategy."""
         for splits in ("independent", "shared"):
             for strategy in ("non_adaptive_fb", "sequential_halving"):
-                shares = [self.summary(fixed_budget(strategy, budget, splits))["correct"] for budget in BUDGETS]
+                shares = [self.summary(fixed_budget_row(strategy, budget, splits))["correct"] for budget in BUDGETS]
                 yield splits, strategy, shares
 
 
@@ -170,7 +170,7 @@ class Printer:
             out.write(text + "\n")
 
     def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        print_table(headings, rows, title=title, say=self.say)
+        print_table(headings, rows, title=title, write=self.say)
 
 
 def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None:
@@ -185,7 +185,7 @@ def reproduce(reproduction: Reproduction, printer: Printer) -> None:
     output = reproduction.output
     settings = ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)
     table = make_score_table(read_rows(reproduction.scores, settings))
-    restrict(table, TWELVE)
+    restrict(table, MODELS_12)
     printer.table("Figure 3: the released scores", FIGURE_3_HEADINGS, distributions(table.scores))
     draw_figure_3(table.scores, "test macro-F1", output / "figure3.png")
     printer.table("Tables 2 and 3: fixed confidence, 8 candidates", TABLE_HEADINGS, reproduction.tables())

@@ -107,7 +107,7 @@ def _run(row: Dict[str, str]) -> Run:
     return Run(TASKS[row["Dataset"].removesuffix(".pkl")], row["Setting"] == "SingleTask", settings, dev, test)
 
 
-def repeated(runs: Iterable[Run]) -> List[List[Run]]:
+def repeated_runs(runs: Iterable[Run]) -> List[List[Run]]:
     """The runs of each configuration that was run more than once."""
     groups: Dict[Settings, List[Run]] = defaultdict(list)
     for run in runs:
@@ -115,7 +115,7 @@ def repeated(runs: Iterable[Run]) -> List[List[Run]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def compared(runs: Iterable[Run], column: str, options: Sequence[str], *, without: Sequence[str]) -> np.ndarray:
+def compare_options(runs: Iterable[Run], column: str, options: Sequence[str], *, without: Sequence[str]) -> np.ndarray:
     """Mean test scores of the single-task configurations that were run with each of these options of a column.
 
     `without` are the columns that go with the option. Shape: `(num_configurations, num_options)`.
@@ -131,7 +131,7 @@ def compared(runs: Iterable[Run], column: str, options: Sequence[str], *, withou
 def table_2(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
     """How far the runs of one configuration lie apart."""
     for task, runs in by_task.items():
-        ranges = [np.ptp([run.test for run in group]) for group in repeated(runs)]
+        ranges = [np.ptp([run.test for run in group]) for group in repeated_runs(runs)]
         if ranges:
             numbers = (np.median(ranges), np.percentile(ranges, 95), max(ranges))
             yield (task, *_cells(PAPER_2[task], "{:.2f}"), len(ranges), *(f"{number:.2f}" for number in numbers))
@@ -154,18 +154,18 @@ def table_3(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
 
 def classifiers(runs: Iterable[Run]) -> np.ndarray:
     """Test scores with a softmax and with a CRF. Shape: `(num_configurations, 2)`."""
-    return compared(runs, "Decoder", ("Softmax", "CRF"), without=("Decoder",))
+    return compare_options(runs, "Decoder", ("Softmax", "CRF"), without=("Decoder",))
 
 
 def table_5(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
     """The best of three representations of characters."""
     for task, runs in by_task.items():
-        scores = compared(runs, "CharEmbeddings", tuple(OPTIONS), without=CHARACTERS)
+        scores = compare_options(runs, "CharEmbeddings", tuple(OPTIONS), without=CHARACTERS)
         if not len(scores):
             continue
         best = Counter(scores.argmax(axis=1).tolist())
-        here = [f"{100 * best[number] / len(scores):.1f} %" for number in range(len(OPTIONS))]
-        yield (task, *_cells(PAPER_5[task], "{:.1f} %"), len(scores), *here)
+        shares = [f"{100 * best[number] / len(scores):.1f} %" for number in range(len(OPTIONS))]
+        yield (task, *_cells(PAPER_5[task], "{:.1f} %"), len(scores), *shares)
 
 
 def tests(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
@@ -175,9 +175,13 @@ def tests(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
         if len(scores) < 2:
             continue
         softmax, crf = scores.T
-        found = stats.ks_2samp(softmax, crf), stats.levene(softmax, crf, center="median"), stats.wilcoxon(softmax, crf)
+        test_results = (
+            stats.ks_2samp(softmax, crf),
+            stats.levene(softmax, crf, center="median"),
+            stats.wilcoxon(softmax, crf),
+        )
         sds = [f"{np.std(side, ddof=1):.2f}" for side in (softmax, crf)]
-        yield (task, *sds, *(_p_value(test.pvalue) for test in found))
+        yield (task, *sds, *(_p_value(test.pvalue) for test in test_results))
 
 
 def _p_value(value: float) -> str:
@@ -190,7 +194,7 @@ def development(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
     for task, runs in by_task.items():
         single = [run for run in runs if run.is_single_task]
         everything = np.array([(run.dev, run.test) for run in single]).reshape(-1, 2)
-        groups = [np.array([(run.dev, run.test) for run in group]) for group in repeated(single)]
+        groups = [np.array([(run.dev, run.test) for run in group]) for group in repeated_runs(single)]
         within = np.concatenate([np.empty((0, 2)), *(group - group.mean(axis=0) for group in groups)])
         rho, rho_of_seeds = spearman_rho(everything), spearman_rho(within)
         yield task, len(everything), _rho(rho), len(within), _rho(rho_of_seeds)

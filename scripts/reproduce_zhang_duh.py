@@ -23,7 +23,7 @@ from fiesta_allennlp.searches.searchers.base import build_searcher
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, print_table
-from table_lookup import BUDGET, FRONT_BUDGET, Lookup, Measured, Protocol, SearchTable, exact_random_search, read_files
+from table_lookup import BUDGET, FRONT_BUDGET, Lookup, Measures, Protocol, SearchTable, exact_random_search, read_files
 
 SEED = 2020
 STANDARD_ERRORS = 4
@@ -96,28 +96,28 @@ TABLES = (
 )
 
 
-def cells(table: PaperTable, found: SearchTable, method: str, num_trials: int) -> List[str]:
+def cells(table: PaperTable, data: SearchTable, method: str, num_trials: int) -> List[str]:
     """One method on one language pair: every measure, with the paper's in brackets.
 
     Raises:
         RuntimeError: where simulated random search is far from the exact one.
     """
-    protocol = table.protocol(found.name)
-    measured = Lookup(found, build_searcher(table.methods[method]), protocol, SEED).run(num_trials)
+    protocol = table.protocol(data.name)
+    measures = Lookup(data, build_searcher(table.methods[method]), protocol, SEED).run(num_trials)
     if method == "RS":
-        _check(measured, found, protocol)
-    papers = table.paper(found.name, method)
+        _check(measures, data, protocol)
+    papers = table.paper(data.name, method)
     return [
-        f"{_cell(measure, measured.mean_and_sd(measure))}{f' ({paper})' if paper else ''}"
-        for measure, paper in zip(measured.values, papers, strict=True)
+        f"{_cell(measure, measures.mean_and_sd(measure))}{f' ({paper})' if paper else ''}"
+        for measure, paper in zip(measures.values, papers, strict=True)
     ]
 
 
-def _check(measured: Measured, found: SearchTable, protocol: Protocol) -> None:
-    for measure, (mean, sd) in exact_random_search(found, protocol).items():
-        values = measured.values[measure]
+def _check(measures: Measures, data: SearchTable, protocol: Protocol) -> None:
+    for measure, (mean, sd) in exact_random_search(data, protocol).items():
+        values = measures.values[measure]
         if abs(values.mean() - mean) > STANDARD_ERRORS * sd / np.sqrt(len(values)):
-            raise RuntimeError(f"{found.name}: random search has the {measure} {values.mean():.3f}, not {mean:.3f}.")
+            raise RuntimeError(f"{data.name}: random search has the {measure} {values.mean():.3f}, not {mean:.3f}.")
 
 
 def _cell(measure: str, moments: Tuple[float, float]) -> str:
@@ -125,17 +125,17 @@ def _cell(measure: str, moments: Tuple[float, float]) -> str:
     return "±".join(f"{moment:.{digits}f}" for moment in moments)
 
 
-def exact_cells(table: PaperTable, found: SearchTable) -> List[str]:
-    exact = exact_random_search(found, table.protocol(found.name))
+def exact_cells(table: PaperTable, data: SearchTable) -> List[str]:
+    exact = exact_random_search(data, table.protocol(data.name))
     return [_cell(measure, moments) for measure, moments in exact.items()]
 
 
-def rows(table: PaperTable, found: Sequence[SearchTable], args: argparse.Namespace) -> Iterator[Sequence[object]]:
+def rows(table: PaperTable, datasets: Sequence[SearchTable], args: argparse.Namespace) -> Iterator[Sequence[object]]:
     """A row for each method, with the measures of all language pairs."""
-    yield "RS, exactly", *(cell for pair in found for cell in exact_cells(table, pair))
+    yield "RS, exactly", *(cell for pair in datasets for cell in exact_cells(table, pair))
     for method in table.methods:
         if re.search(args.only, method):
-            yield method, *(cell for pair in found for cell in cells(table, pair, method, args.trials))
+            yield method, *(cell for pair in datasets for cell in cells(table, pair, method, args.trials))
 
 
 def parse() -> argparse.Namespace:
@@ -153,10 +153,10 @@ def main() -> None:
     for table in TABLES:
         if args.table not in (None, table.number):
             continue
-        found = [read_files(args.data / pair, table.objectives) for pair in pairs]
-        measures = exact_random_search(found[0], table.protocol(found[0].name))
-        headings = [f"{pair.name} {measure}" for pair in found for measure in measures]
-        print_table(("method", *headings), rows(table, found, args), title=f"{table.title}, ours (the paper's)")
+        datasets = [read_files(args.data / pair, table.objectives) for pair in pairs]
+        measures = exact_random_search(datasets[0], table.protocol(datasets[0].name))
+        headings = [f"{pair.name} {measure}" for pair in datasets for measure in measures]
+        print_table(("method", *headings), rows(table, datasets, args), title=f"{table.title}, ours (the paper's)")
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ def run(source: str, names: Dict[str, Any]) -> List[Cell]:
 
 def main() -> None:
     notebook = json.loads(TUTORIAL.read_text(encoding="utf-8"))
-    for cell, shown in zip(notebook["cells"], outputs(notebook["cells"]), strict=True):
+    for cell, cell_outputs in zip(notebook["cells"], outputs(notebook["cells"]), strict=True):
         if cell["cell_type"] == "code":
-            cell["outputs"] = shown
+            cell["outputs"] = cell_outputs
     TUTORIAL.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

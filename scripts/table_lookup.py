@@ -88,8 +88,8 @@ class Protocol:
         scores = table.scores[:, 0]
         best = np.nanmax(scores)
         return {
-            "ftb": self._first(order, [int(np.nanargmax(scores))]),
-            "ftc": self._first(order, np.flatnonzero(scores >= best - self.tolerance)),
+            "ftb": self._num_runs_until(order, [int(np.nanargmax(scores))]),
+            "ftc": self._num_runs_until(order, np.flatnonzero(scores >= best - self.tolerance)),
             "fb": float(best - np.nanmax(scores[list(order[: self.budget])], initial=-np.inf)),
         }
 
@@ -103,15 +103,15 @@ class Protocol:
     def _of_front(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
         front = table.front
         return {
-            "fto": self._first(order, front),
-            "fta": max(self._first(order, [row]) for row in front),
+            "fto": self._num_runs_until(order, front),
+            "fta": max(self._num_runs_until(order, [row]) for row in front),
             "fbp": len(set(order[: self.budget]).intersection(front.tolist())),
         }
 
-    def _first(self, order: Sequence[int], targets: Sequence[int]) -> int:
+    def _num_runs_until(self, order: Sequence[int], targets: Sequence[int]) -> int:
         """The number of runs after which one of the targets was run."""
-        wanted = set(np.asarray(targets).tolist())
-        return max(self.num_initial, 1 + next(place for place, row in enumerate(order) if row in wanted))
+        target_rows = set(np.asarray(targets).tolist())
+        return max(self.num_initial, 1 + next(position for position, row in enumerate(order) if row in target_rows))
 
 
 def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tuple[float, float]]:
@@ -120,25 +120,25 @@ def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tup
     The first of m targets is at place k with probability C(n - k, m - 1) / C(n, m), the last with C(k - 1, m - 1) /
     C(n, m). The best of the first B points is the one with rank r with probability C(n - r, B - 1) / C(n, B).
     """
-    number = len(table.points)
-    places = np.arange(1, number + 1)
+    num_points = len(table.points)
+    places = np.arange(1, num_points + 1)
     runs = np.maximum(places, protocol.num_initial)
     if table.scores.shape[1] > 1:
-        size, budget = len(table.front), protocol.budget
-        share = size / number
-        spread = budget * share * (1 - share) * (number - budget) / (number - 1)
+        num_front, budget = len(table.front), protocol.budget
+        share = num_front / num_points
+        variance = budget * share * (1 - share) * (num_points - budget) / (num_points - 1)
         return {
-            "fto": _moments(runs, _choose(number - places, size - 1) / _choose(number, size)),
-            "fta": _moments(runs, _choose(places - 1, size - 1) / _choose(number, size)),
-            "fbp": (budget * share, float(np.sqrt(spread))),
+            "fto": _mean_and_sd(runs, _choose(num_points - places, num_front - 1) / _choose(num_points, num_front)),
+            "fta": _mean_and_sd(runs, _choose(places - 1, num_front - 1) / _choose(num_points, num_front)),
+            "fbp": (budget * share, float(np.sqrt(variance))),
         }
     scores = np.sort(table.scores[table.succeeded, 0])[::-1]
-    close = int((scores >= scores[0] - protocol.tolerance).sum())
-    best = _choose(number - places[: len(scores)], protocol.budget - 1) / _choose(number, protocol.budget)
+    num_close = int((scores >= scores[0] - protocol.tolerance).sum())
+    best = _choose(num_points - places[: len(scores)], protocol.budget - 1) / _choose(num_points, protocol.budget)
     return {
-        "ftb": _moments(runs, np.full(number, 1 / number)),
-        "ftc": _moments(runs, _choose(number - places, close - 1) / _choose(number, close)),
-        "fb": _moments(scores[0] - scores, best / best.sum()),
+        "ftb": _mean_and_sd(runs, np.full(num_points, 1 / num_points)),
+        "ftc": _mean_and_sd(runs, _choose(num_points - places, num_close - 1) / _choose(num_points, num_close)),
+        "fb": _mean_and_sd(scores[0] - scores, best / best.sum()),
     }
 
 
@@ -149,7 +149,7 @@ def _choose(number: "int | np.ndarray", size: int) -> np.ndarray:
     return np.where(number < size, 0.0, np.exp(gammaln(enough + 1) - gammaln(size + 1) - gammaln(enough - size + 1)))
 
 
-def _moments(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, float]:
+def _mean_and_sd(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, float]:
     mean = float(values @ probabilities)
     return mean, float(np.sqrt(np.maximum((values - mean) ** 2 @ probabilities, 0)))
 
@@ -158,13 +158,13 @@ def _moments(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, floa
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measures:
     """The measures of all trials, by the protocol's name. Shape of each: `(num_trials,)`."""
 
     values: Mapping[str, np.ndarray]
 
     @classmethod
-    def of(cls, trials: Sequence[Mapping[str, float]]) -> "Measured":
+    def from_trials(cls, trials: Sequence[Mapping[str, float]]) -> "Measures":
         return cls({name: np.array([trial[name] for trial in trials]) for name in trials[0]})
 
     def mean_and_sd(self, name: str) -> Tuple[float, float]:
@@ -194,6 +194,8 @@ class Lookup:
             history = replace(history, seen=seen, scores=self.table.scores[list(seen)])
         return list(history.seen)
 
-    def run(self, num_trials: int) -> Measured:
+    def run(self, num_trials: int) -> Measures:
         """Return the measures of trials 0 to `num_trials` - 1."""
-        return Measured.of([self.protocol.measures(self.order(trial), self.table) for trial in range(num_trials)])
+        return Measures.from_trials(
+            [self.protocol.measures(self.order(trial), self.table) for trial in range(num_trials)]
+        )

@@ -121,12 +121,12 @@ def main() -> None:
     os.environ.update(HF_HUB_OFFLINE="1", NLTK_DATA=str(output))  # NLTK reads trees below NLTK_DATA only
     os.chdir(fixtures)  # where the paths of the configs begin
     write_transformers(output / "transformers")
-    chosen = [case for case in CASES if re.search(arguments.only, f"{case.model} {case.config}")]
+    cases = [case for case in CASES if re.search(arguments.only, f"{case.model} {case.config}")]
     print("| model | config | metric | shared splits | official splits |\n|---|---|---|---|---|", flush=True)
-    for case in chosen:
-        place = output / re.sub(r"\W+", "_", f"{case.model}_{case.config}_{case.change}")
-        write_config(case, fixtures, place, output / "transformers")
-        outcomes = [outcome_of(case, splits, place) for splits in SPLITS]
+    for case in cases:
+        directory = output / re.sub(r"\W+", "_", f"{case.model}_{case.config}_{case.change}")
+        write_config(case, fixtures, directory, output / "transformers")
+        outcomes = [outcome_of(case, splits, directory) for splits in SPLITS]
         config = f"`{case.config}`" + f", {case.change}" * bool(case.change)
         print(f"| `{case.model}` | {config} | `{case.metric}` | {' | '.join(outcomes)} |", flush=True)
 
@@ -142,21 +142,21 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_config(case: Case, fixtures: Path, place: Path, transformers: Path) -> None:
-    """The case's config in `place`, with three sets and with a transformer that is there."""
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+def write_config(case: Case, fixtures: Path, directory: Path, transformers: Path) -> None:
+    """The case's config in `directory`, with three sets and with a transformer that is there."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
     config = Params.from_file(str(fixtures / FIXTURES / case.config)).as_dict(quiet=True)
     config = apply_overrides(config, CHANGES[case.change])
     source = fixtures / config["train_data_path"]
     for part, times in TIMES.items():
-        target = place / f"{part}{source.suffix}"
+        target = directory / f"{part}{source.suffix}"
         repeat(source, target, times)
         config[f"{part}_data_path"] = str(target)
     text = json.dumps(config, indent=2)
     for name, kind in TRANSFORMERS.items():
         text = text.replace(f'"{name}', f'"{transformers / kind}')
-    (place / "config.json").write_text(text, encoding="utf-8")
+    (directory / "config.json").write_text(text, encoding="utf-8")
 
 
 def repeat(source: Path, target: Path, times: int) -> None:
@@ -211,13 +211,13 @@ def write_transformers(directory: Path) -> None:
     transformers.T5ForConditionalGeneration(t5_config).save_pretrained(t5, safe_serialization=False)
 
 
-def outcome_of(case: Case, splits: str, place: Path) -> str:
+def outcome_of(case: Case, splits: str, directory: Path) -> str:
     """Whether a selection of the case worked, or else why not."""
-    config = place / "config.json"
+    config = directory / "config.json"
     epochs = json.loads(config.read_text(encoding="utf-8"))["trainer"]["num_epochs"] + 1
     candidates = [f"A={config}", f"B={config}?trainer.num_epochs={epochs}"]
     try:
-        result = select(candidates, directory=place / splits, metric=case.metric, splits=splits, **LIMITS)
+        result = select(candidates, directory=directory / splits, metric=case.metric, splits=splits, **LIMITS)
     except FiestaError as error:
         return f"refused: {_in_a_cell(str(error))}"
     except Exception as error:

@@ -73,7 +73,8 @@ class Belief(Registrable):
         Here it is pooled over the candidates. A model with effects of splits has that of runs on one split.
         """
         scores = [history.scores(name) for name in history.active]
-        squares, df = (sum(values) for values in zip(*((np.var(s) * len(s), len(s) - 1) for s in scores), strict=True))
+        squares = sum(np.var(values) * len(values) for values in scores)
+        df = sum(len(values) - 1 for values in scores)
         return float(np.sqrt(squares / max(df, 1)))
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> Sequence[Posterior]:
@@ -87,12 +88,14 @@ class Belief(Registrable):
         return [self.posterior(history) for history in histories]
 
 
-def check_evaluations(history: History, candidate: str, least: int) -> None:
+def check_evaluations(history: History, candidate: str, minimum: int) -> None:
     """Check that every active candidate has enough finished runs.
 
     Raises:
         ScoreError: if one has fewer; the message has both numbers.
     """
-    number = history.num_finished(candidate)
-    if number < least:
-        raise ScoreError(f"P(best) requires at least {least} runs of each candidate but '{candidate}' has {number}.")
+    num_runs = history.num_finished(candidate)
+    if num_runs < minimum:
+        raise ScoreError(
+            f"P(best) requires at least {minimum} runs of each candidate but '{candidate}' has {num_runs}."
+        )

@@ -5,15 +5,15 @@ from typing import Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.beliefs.paired_measure import BINARY, check_beta, checked_counts
+from fiesta_allennlp.beliefs.paired_measure import BINARY_PAIRS, check_beta, valid_counts
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import weighted_draws
 from fiesta_allennlp.probability.expected_loss import expected_loss_of_draws
-from fiesta_allennlp.probability.rates import RatesModel, log_sum_exp
-from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
+from fiesta_allennlp.probability.rates import RatePosterior, log_sum_exp
+from fiesta_allennlp.probability.weighted_draws import EmpiricalDistribution, empirical_distribution
 
-LEAST_SAMPLES = 64
+MIN_SAMPLES = 64
 CACHE_SIZE = 1024
 """The number of single candidates' posteriors to keep, because a step changes only one of them."""
 
@@ -24,13 +24,13 @@ class FMeasurePosterior(Posterior):
     Each is represented by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
     """
 
-    def __init__(self, marginals: Sequence[Marginal]) -> None:
-        self.marginals = marginals
-        self.location = np.array([measure.location for measure in marginals])
-        self.scale = np.array([measure.scale for measure in marginals])
+    def __init__(self, distributions: Sequence[EmpiricalDistribution]) -> None:
+        self.distributions = distributions
+        self.location = np.array([distribution.location for distribution in distributions])
+        self.scale = np.array([measure.scale for measure in distributions])
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        return weighted_draws.sample(self.marginals, size, rng)
+        return weighted_draws.sample(self.distributions, size, rng)
 
     def interval(self, level: float) -> np.ndarray:
         """Compute the equal-tailed credible interval of each measure. Shape: `(num_candidates, 2)`.
@@ -38,14 +38,14 @@ class FMeasurePosterior(Posterior):
         Args:
             level: probability of the interval, such as 0.95.
         """
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        return np.array([[measure.quantile(tail) for tail in tails] for measure in self.marginals])
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        return np.array([distribution.quantiles(tails) for distribution in self.distributions])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        return weighted_draws.prob_best(self.marginals, margin)
+        return weighted_draws.prob_best(self.distributions, margin)
 
     def expected_loss(self, chosen: int) -> float:
-        return expected_loss_of_draws(self.marginals, chosen)
+        return expected_loss_of_draws(self.distributions, chosen)
 
 
 @Belief.register("dirichlet_f_measure")
@@ -91,42 +91,42 @@ class DirichletFMeasure(Belief):
         for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
             if not 1e-3 <= value <= 1e9:
                 raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but is {value}.")
-        if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
-            raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but is {num_samples}.")
-        self._model = beta, concentration, prior_concentration, num_samples
+        if num_samples < MIN_SAMPLES or math.log2(num_samples) % 1:
+            raise ConfigError(f"num_samples must be a power of 2, at least {MIN_SAMPLES}, but is {num_samples}.")
+        self._params = beta, concentration, prior_concentration, num_samples
 
     def posterior(self, history: History) -> FMeasurePosterior:
-        tables = [self._table(history, name) for name in history.active]
+        tables = [self._count_table(history, name) for name in history.active]
         # The order of documents plays no part, not even in the last digit of a sum.
-        return FMeasurePosterior([_marginal(table[np.lexsort(table.T)].tobytes(), *self._model) for table in tables])
+        return FMeasurePosterior([_estimate(table[np.lexsort(table.T)].tobytes(), *self._params) for table in tables])
 
-    def _table(self, history: History, candidate: str) -> np.ndarray:
-        counts = checked_counts(history, candidate, self.min_evaluations)
-        if unexpected := sorted(set(counts.kinds) - set(BINARY)):
+    def _count_table(self, history: History, candidate: str) -> np.ndarray:
+        counts = valid_counts(history, candidate, self.min_evaluations)
+        if unexpected := sorted(set(counts.kinds) - set(BINARY_PAIRS)):
             raise ScoreError(
-                f"dirichlet_f_measure needs the counts {', '.join(BINARY)} of a binary task but candidate "
+                f"dirichlet_f_measure needs the counts {', '.join(BINARY_PAIRS)} of a binary task but candidate "
                 f"'{candidate}' has {unexpected[0]}. Use paired_measure."
             )
-        return counts.columns_for(list(BINARY))
+        return counts.columns_for(list(BINARY_PAIRS))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _marginal(
-    table: bytes, beta: float, concentration: float, prior_concentration: float, num_samples: int
-) -> Marginal:
+def _estimate(
+    count_bytes: bytes, beta: float, concentration: float, prior_concentration: float, num_samples: int
+) -> EmpiricalDistribution:
     """The posterior of one candidate's measure, kept for these counts."""
-    counts = np.frombuffer(table).reshape(-1, len(BINARY))
-    prior = np.full(len(BINARY), prior_concentration / len(BINARY))
-    draws = RatesModel(prior, concentration, counts).posterior(num_samples)
-    return marginal(log_odds(draws.log_rates, beta), draws.weights)
+    counts = np.frombuffer(count_bytes).reshape(-1, len(BINARY_PAIRS))
+    prior = np.full(len(BINARY_PAIRS), prior_concentration / len(BINARY_PAIRS))
+    draws = RatePosterior(prior, concentration, counts).draw(num_samples)
+    return empirical_distribution(log_odds(draws.log_rates, beta), draws.weights)
 
 
 def log_odds(log_rates: np.ndarray, beta: float) -> np.ndarray:
-    """Compute log(F / (1 - F)) = log(tp / (beta fp + (1 - beta) fn)) of rates in the order of `BINARY`.
+    """Compute log(F / (1 - F)) = log(tp / (beta fp + (1 - beta) fn)) of rates in the order of `BINARY_PAIRS`.
 
     F is 1 / (beta / precision + (1 - beta) / recall), as Haffari et al. (2017, section 3) weight it. With `beta` 1/2 it
     is F1; F_b in the other convention has beta = 1 / (1 + b^2). Shapes: `(num_samples, 4)` to `(num_samples,)`.
     """
     weights = {1: beta, 2: 1 - beta}
-    wrong = [log_rates[:, kind] + np.log(weight) for kind, weight in weights.items() if weight > 0]
-    return log_rates[:, 0] - log_sum_exp(np.stack(wrong, axis=-1))
+    log_errors = [log_rates[:, column] + np.log(weight) for column, weight in weights.items() if weight > 0]
+    return log_rates[:, 0] - log_sum_exp(np.stack(log_errors, axis=-1))

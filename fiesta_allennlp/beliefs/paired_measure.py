@@ -4,17 +4,17 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, check_evaluations
-from fiesta_allennlp.beliefs.split_paired import score_table
-from fiesta_allennlp.beliefs.student_t import StudentTPosterior, compute_together
+from fiesta_allennlp.beliefs.split_paired import scores_by_split
+from fiesta_allennlp.beliefs.student_t import StudentTPosterior, cache_prob_best
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import COUNT_PREFIX, Counts, History
-from fiesta_allennlp.probability.pooled_measure import ITEM, PseudoScores, pseudo_scores
-from fiesta_allennlp.probability.split_effects import Scores, mean_scores_of_all
+from fiesta_allennlp.probability.pooled_measure import ITEM_WEIGHT, PseudoScores, pseudo_scores
+from fiesta_allennlp.probability.split_effects import SplitScores, mean_score_posteriors
 
 AVERAGES = ("binary", "macro", "accuracy")
 LARGEST_COUNT = 1e9
 
-BINARY = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")}
+BINARY_PAIRS = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")}
 """Gold and predicted label of the kinds of answers in a binary task."""
 
 
@@ -72,34 +72,35 @@ class PairedMeasure(Belief):
         return self.posteriors([history])[0]
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[MeasurePosterior]:
-        measures = [self._pseudo_scores(history) for history in histories]
-        tables = [_scores(history, measure) for history, measure in zip(histories, measures, strict=True)]
+        all_pseudo = [self._pseudo_scores(history) for history in histories]
+        tables = [_split_scores(history, pseudo) for history, pseudo in zip(histories, all_pseudo, strict=True)]
         posteriors = [
             MeasurePosterior(
-                location=measure.centre + measure.unit * means.location,
-                scales=measure.unit * means.scale,
+                location=measure.centre + measure.largest_deviation * means.location,
+                scales=measure.largest_deviation * means.scale,
                 df=means.df,
                 weight=means.weight,
                 pseudo_scores=measure,
             )
-            for measure, means in zip(measures, mean_scores_of_all(tables), strict=True)
+            for measure, means in zip(all_pseudo, mean_score_posteriors(tables), strict=True)
         ]
         for margin in margins:
-            compute_together(posteriors, margin)
+            cache_prob_best(posteriors, margin)
         return posteriors
 
     def _pseudo_scores(self, history: History) -> PseudoScores:
-        counts = [checked_counts(history, name, self.min_evaluations) for name in history.active]
-        pairs = _pairs(sorted({kind for own in counts for kind in own.kinds}), self._average)
-        contributions = _contributions(list(pairs.values()), self._average, self._beta)
-        numerators, denominators = ([own.columns_for(list(pairs)) @ added for own in counts] for added in contributions)
+        counts = [valid_counts(history, name, self.min_evaluations) for name in history.active]
+        label_pairs = _label_pairs(sorted({kind for table in counts for kind in table.kinds}), self._average)
+        contributions = _contributions(list(label_pairs.values()), self._average, self._beta)
+        kinds = list(label_pairs)
+        numerators, denominators = ([table.columns_for(kinds) @ added for table in counts] for added in contributions)
         return pseudo_scores(numerators, denominators)
 
 
-def _scores(history: History, measure: PseudoScores) -> Scores:
+def _split_scores(history: History, pseudo: PseudoScores) -> SplitScores:
     splits = [history.split_seeds(name) for name in history.active]
-    table = score_table(splits, [scores / measure.unit for scores in measure.scores])
-    return replace(table, within=table.within + measure.unseen / measure.unit**2)
+    table = scores_by_split(splits, [scores / pseudo.largest_deviation for scores in pseudo.scores])
+    return replace(table, within_squares=table.within_squares + pseudo.unseen_squares / pseudo.largest_deviation**2)
 
 
 def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:
@@ -108,26 +109,26 @@ def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) 
     Shapes: `(num_kinds, num_ratios)`.
     """
     if average == "accuracy":
-        right = np.array([[ITEM * (gold == answer)] for gold, answer in pairs])
-        return right, np.full_like(right, ITEM)
+        is_correct = np.array([[ITEM_WEIGHT * (gold == answer)] for gold, answer in pairs])
+        return is_correct, np.full_like(is_correct, ITEM_WEIGHT)
     labels = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
-    golds, answers = (np.array([[pair[side] == label for label in labels] for pair in pairs]) for side in (0, 1))
+    is_gold, is_answer = (np.array([[pair[side] == label for label in labels] for pair in pairs]) for side in (0, 1))
     # tp / (tp + beta fp + (1 - beta) fn)
-    return ITEM * (golds & answers), ITEM * (beta * answers + (1 - beta) * golds)
+    return ITEM_WEIGHT * (is_gold & is_answer), ITEM_WEIGHT * (beta * is_answer + (1 - beta) * is_gold)
 
 
-def _pairs(kinds: List[str], average: str) -> Dict[str, Tuple[str, str]]:
+def _label_pairs(kinds: List[str], average: str) -> Dict[str, Tuple[str, str]]:
     """Gold and predicted label of every kind, including kinds that were not reported."""
-    if set(kinds) <= set(BINARY):
-        return BINARY
-    wrong = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
-    if wrong is not None:
-        forms = ", ".join(BINARY) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
-        raise ScoreError(f"counts must be named {forms}, without '>' in a label, but got {COUNT_PREFIX}{wrong}.")
-    pairs: Dict[str, Tuple[str, str]] = {kind: (kind.split(">")[0], kind.split(">")[1]) for kind in kinds}
-    if len({label for pair in pairs.values() for label in pair}) < 2:
+    if set(kinds) <= set(BINARY_PAIRS):
+        return BINARY_PAIRS
+    wrong_kind = next((kind for kind in kinds if kind.count(">") != 1 or average == "binary"), None)
+    if wrong_kind is not None:
+        names = ", ".join(BINARY_PAIRS) + f" or, unless the average is binary, {COUNT_PREFIX}<gold>><predicted>"
+        raise ScoreError(f"counts must be named {names}, without '>' in a label, but got {COUNT_PREFIX}{wrong_kind}.")
+    label_pairs: Dict[str, Tuple[str, str]] = {kind: (kind.split(">")[0], kind.split(">")[1]) for kind in kinds}
+    if len({label for pair in label_pairs.values() for label in pair}) < 2:
         raise ScoreError(f"counts need at least two labels but have only '{kinds[0].split('>')[0]}'.")
-    return pairs
+    return label_pairs
 
 
 def check_beta(beta: float) -> None:
@@ -136,22 +137,22 @@ def check_beta(beta: float) -> None:
         raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but is {beta}.")
 
 
-def checked_counts(history: History, candidate: str, least: int) -> Counts:
+def valid_counts(history: History, candidate: str, min_evaluations: int) -> Counts:
     """Return the counts of right and wrong answers of a candidate.
 
     Raises:
-        ScoreError: if it has fewer than `least` runs, or a run without counts, or a count that is no count.
+        ScoreError: if it has fewer than `min_evaluations` runs, or a run without counts, or a count that is no count.
     """
-    check_evaluations(history, candidate, least)
+    check_evaluations(history, candidate, min_evaluations)
     counts = history.counts(candidate)
     if counts.num_runs_without_counts:
         raise ScoreError(
             f"the posterior needs counts such as {COUNT_PREFIX}tp from every run, but {counts.num_runs_without_counts} "
             f"runs of candidate '{candidate}' have none. Choose another --belief."
         )
-    refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
-    if refused.any():
-        row, column = np.argwhere(refused)[0]
+    is_invalid = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
+    if is_invalid.any():
+        row, column = np.argwhere(is_invalid)[0]
         raise ScoreError(
             f"counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate '{candidate}' has the "
             f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}. Fix the metric."

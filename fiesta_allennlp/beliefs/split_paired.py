@@ -4,35 +4,35 @@ from typing import List, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, compute_together
+from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, cache_prob_best
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.split_draws import effects_posterior
-from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
+from fiesta_allennlp.probability.split_effects import MeanScorePosterior, SplitScores, mean_score_posteriors
 
-MOST_CELLS = 10**7
+MAX_CELLS = 10**7
 """The most cells of a table of candidates and splits, which takes about a GB. Splits that no two candidates share are
 left out of a larger table."""
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class StandardisedScores:
     """Scores minus `centre`, divided by `unit`, by candidate and split. Their size is then about 1."""
 
     centre: float
     unit: float
-    table: Scores
+    table: SplitScores
 
     @classmethod
-    def of(cls, scores: List[np.ndarray], splits: List[np.ndarray]) -> "Standardised":
+    def from_scores(cls, scores: List[np.ndarray], splits: List[np.ndarray]) -> "StandardisedScores":
         """Standardise the scores of every candidate, which must not all be equal.
 
         Shapes of each array in `scores` and in `splits`, the labels of the splits: `(num_scores,)`.
         """
-        flat = np.concatenate(scores)
-        centre = float(flat.mean())
-        unit = float(np.abs(flat - centre).max())
-        return cls(centre, unit, score_table(splits, [(values - centre) / unit for values in scores]))
+        all_scores = np.concatenate(scores)
+        centre = float(all_scores.mean())
+        unit = float(np.abs(all_scores - centre).max())
+        return cls(centre, unit, scores_by_split(splits, [(values - centre) / unit for values in scores]))
 
 
 @Belief.register("split_paired")
@@ -58,42 +58,42 @@ class SplitPaired(ScoreBelief):
 
     def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[StudentTPosterior]:
         all_scores = [self.scores(history) for history in histories]
-        varying = {
-            index: Standardised.of(scores, _worth_pairing(self._splits(histories[index])))
+        standardised_scores = {
+            index: StandardisedScores.from_scores(scores, _merge_unpaired_splits(self._split_labels(histories[index])))
             for index, scores in enumerate(all_scores)
             if np.ptp(np.concatenate(scores)) > 0
         }
-        means = mean_scores_of_all([standardised.table for standardised in varying.values()])
+        mean_posteriors = mean_score_posteriors([standardised.table for standardised in standardised_scores.values()])
         fits = {
-            index: self._in_units(standardised, mean_scores)
-            for (index, standardised), mean_scores in zip(varying.items(), means, strict=True)
+            index: self._unstandardise(standardised, mean_posterior)
+            for (index, standardised), mean_posterior in zip(standardised_scores.items(), mean_posteriors, strict=True)
         }
         for margin in margins:
-            compute_together(list(fits.values()), margin)
-        return [fits[index] if index in fits else self._exact(scores) for index, scores in enumerate(all_scores)]
+            cache_prob_best(list(fits.values()), margin)
+        return [fits.get(index) or self._point_posterior(scores) for index, scores in enumerate(all_scores)]
 
     def noise_sd(self, history: History) -> float:
         scores = self.scores(history)
         if np.ptp(np.concatenate(scores)) == 0:
             return 0.0
-        standardised = Standardised.of(scores, _worth_pairing(self._splits(history)))
+        standardised = StandardisedScores.from_scores(scores, _merge_unpaired_splits(self._split_labels(history)))
         return standardised.unit * effects_posterior(standardised.table).noise_sd
 
-    def _exact(self, scores: List[np.ndarray]) -> StudentTPosterior:
+    def _point_posterior(self, scores: List[np.ndarray]) -> StudentTPosterior:
         zeros = np.zeros(len(scores))
         return StudentTPosterior.simple(zeros + scores[0][0], zeros, zeros + 1, has_margin=self.has_margin)
 
-    def _in_units(self, standardised: Standardised, means: MeanScores) -> StudentTPosterior:
+    def _unstandardise(self, standardised: StandardisedScores, mean_posterior: MeanScorePosterior) -> StudentTPosterior:
         unit = standardised.unit
         return StudentTPosterior(
-            location=standardised.centre + unit * means.location,
-            scales=unit * means.scale,
-            df=means.df,
-            weight=means.weight,
+            location=standardised.centre + unit * mean_posterior.location,
+            scales=unit * mean_posterior.scale,
+            df=mean_posterior.df,
+            weight=mean_posterior.weight,
             has_margin=self.has_margin,
         )
 
-    def _splits(self, history: History) -> List[np.ndarray]:
+    def _split_labels(self, history: History) -> List[np.ndarray]:
         return [history.split_seeds(name) for name in history.active]
 
 
@@ -119,7 +119,7 @@ class Unpaired(SplitPaired):
 
     pairs_splits = False
 
-    def _splits(self, history: History) -> List[np.ndarray]:
+    def _split_labels(self, history: History) -> List[np.ndarray]:
         ends = np.cumsum([history.num_finished(name) for name in history.active])
         return np.split(np.arange(ends[-1]), ends[:-1])
 
@@ -135,27 +135,27 @@ class LogitUnpaired(Unpaired):
     takes_logits = True
 
 
-def _worth_pairing(splits: List[np.ndarray]) -> List[np.ndarray]:
+def _merge_unpaired_splits(splits: List[np.ndarray]) -> List[np.ndarray]:
     """The splits or, where the table would be too large although no two candidates share two, one split for all: their
     effects are left out anyway."""
     distinct, num_candidates = np.unique(np.concatenate([np.unique(labels) for labels in splits]), return_counts=True)
-    if len(splits) * len(distinct) <= MOST_CELLS or (num_candidates > 1).sum() > 1:
+    if len(splits) * len(distinct) <= MAX_CELLS or (num_candidates > 1).sum() > 1:
         return splits
     return [np.zeros_like(labels) for labels in splits]
 
 
-def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
+def scores_by_split(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> SplitScores:
     """Gather the scores of each candidate by split. Shapes: `(num_scores,)` for each candidate, both."""
-    seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
-    if len(scores) * len(seeds) > MOST_CELLS:
+    distinct_seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
+    if len(scores) * len(distinct_seeds) > MAX_CELLS:
         raise ScoreError(
-            f"{len(scores)} candidates on {len(seeds)} splits are too many to pair: their product must not exceed "
-            f"{MOST_CELLS}. Leave out candidates, or use a belief that pairs no splits, such as student_t."
+            f"{len(scores)} candidates on {len(distinct_seeds)} splits are too many to pair: their product must not "
+            f"exceed {MAX_CELLS}. Leave out candidates, or use a belief that pairs no splits, such as student_t."
         )
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])
-    cells = rows * len(seeds) + columns.ravel()
-    flat, shape = np.concatenate(scores), (len(scores), len(seeds))
+    cells = rows * len(distinct_seeds) + columns.ravel()
+    all_scores, shape = np.concatenate(scores), (len(scores), len(distinct_seeds))
     counts = np.bincount(cells, minlength=shape[0] * shape[1])
-    sums = np.bincount(cells, flat, minlength=shape[0] * shape[1])
-    within = np.bincount(rows, (flat - (sums / np.maximum(counts, 1))[cells]) ** 2, minlength=shape[0])
-    return Scores(counts.reshape(shape).astype(float), sums.reshape(shape), within)
+    sums = np.bincount(cells, all_scores, minlength=shape[0] * shape[1])
+    within_squares = np.bincount(rows, (all_scores - (sums / np.maximum(counts, 1))[cells]) ** 2, minlength=shape[0])
+    return SplitScores(counts.reshape(shape).astype(float), sums.reshape(shape), within_squares)

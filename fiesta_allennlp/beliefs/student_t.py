@@ -8,7 +8,7 @@ from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import MAX_SCORE, History
 from fiesta_allennlp.probability import logit, prob_best
 from fiesta_allennlp.probability.expected_loss import expected_loss
-from fiesta_allennlp.probability.student_t import prob_best_of_all
+from fiesta_allennlp.probability.student_t import prob_best_of_selections
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class StudentTPosterior(Posterior):
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         shape = size, len(self.location)
-        component = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)
-        cells = component, np.arange(shape[1])
+        components = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)
+        cells = components, np.arange(shape[1])
         return self.location + self.scales[cells] * rng.standard_t(self.df[cells])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
@@ -62,13 +62,14 @@ class StudentTPosterior(Posterior):
         return expected_loss(self.location, scale=self.scales, df=self.df, weight=self.weight, chosen=chosen)
 
 
-def compute_together(posteriors: Sequence[StudentTPosterior], margin: float) -> None:
+def cache_prob_best(posteriors: Sequence[StudentTPosterior], margin: float) -> None:
     """Compute P(best) of posteriors of equally many candidates and components, which takes less time together."""
     if posteriors:
-        fields = (np.stack([getattr(own, name) for own in posteriors], axis=1) for name in ("scales", "df", "weight"))
-        scale, df, weight = fields
+        scale = np.stack([posterior.scales for posterior in posteriors], axis=1)
+        df = np.stack([posterior.df for posterior in posteriors], axis=1)
+        weight = np.stack([posterior.weight for posterior in posteriors], axis=1)
         location = np.stack([posterior.location for posterior in posteriors])
-        probability_rows = prob_best_of_all(location, scale=scale, df=df, weight=weight, margin=margin)
+        probability_rows = prob_best_of_selections(location, scale=scale, df=df, weight=weight, margin=margin)
         for posterior, probabilities in zip(posteriors, probability_rows, strict=True):
             posterior.prob_best_by_margin[margin] = probabilities
 
@@ -86,16 +87,16 @@ class ScoreBelief(Belief):
             ScoreError: if there are fewer than `min_evaluations`, or if a score is not finite, is too large to be
                 squared, or has no logit although the model needs it.
         """
-        return [self._scores(history, name) for name in history.active]
+        return [self._candidate_scores(history, name) for name in history.active]
 
-    def _scores(self, history: History, candidate: str) -> np.ndarray:
+    def _candidate_scores(self, history: History, candidate: str) -> np.ndarray:
         check_evaluations(history, candidate, self.min_evaluations)
         scores = history.scores(candidate)
-        refused = scores[~(np.abs(scores) <= MAX_SCORE)]
-        if refused.size:
+        invalid_scores = scores[~(np.abs(scores) <= MAX_SCORE)]
+        if invalid_scores.size:
             raise ScoreError(
                 f"scores must not exceed {MAX_SCORE:g} in absolute value but candidate '{candidate}' has "
-                f"{history.sign * refused[0]}. Fix the metric, or have the run exit with an error in this case."
+                f"{history.sign * invalid_scores[0]}. Fix the metric, or have the run exit with an error in this case."
             )
         if not self.takes_logits:
             return scores
@@ -125,12 +126,12 @@ class StudentT(ScoreBelief):
 
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
-        sizes = np.array([len(values) for values in scores], dtype=float)
+        num_scores = np.array([len(values) for values in scores], dtype=float)
         # The mean of equal scores is exactly this score, which a sum would round away.
         location = np.array([float(values[0] if np.ptp(values) == 0 else np.mean(values)) for values in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
-        scale = np.sqrt(squares / (sizes * (sizes - 2)))
-        return StudentTPosterior.simple(location, scale, sizes - 2, has_margin=self.has_margin)
+        scale = np.sqrt(squares / (num_scores * (num_scores - 2)))
+        return StudentTPosterior.simple(location, scale, num_scores - 2, has_margin=self.has_margin)
 
 
 @Belief.register("logit_student_t")

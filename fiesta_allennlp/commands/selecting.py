@@ -215,7 +215,7 @@ interrupted search."""
         if summary.selection is not None:
             super().print_result(summary.selection, args, console)
         console.print(*search_in_words(summary))
-        return summary.last
+        return summary.last_result
 
 
 class DocumentsCommand(SelectionCommand):

@@ -19,10 +19,10 @@ Charge = Tuple[int, float]
 """The number of questions asked and their cost."""
 
 VERSION = 1
-SECONDS_TO_WAIT = 60.0
+DATABASE_TIMEOUT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
 
-SECONDS_BETWEEN_TRIES = 0.05
+LOCK_POLL_SECONDS = 0.05
 """Between two tries to take a question that another selection is asking."""
 
 SCHEMA = """
@@ -53,80 +53,80 @@ class AnswerStore:
         self._path = path
         self._run = run
         self._lock = threading.Lock()
-        self._held: Set[Tuple[str, str]] = set()
+        self._locked_questions: Set[Tuple[str, str]] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
+                path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
             )
-            self._prepare()
+            self._create_tables()
             path = path.resolve()  # one file of locks for one of answers, whatever it is called
-            self._locks = path.with_name(f"{path.name}-asking").open("ab")
+            self._lock_file = path.with_name(f"{path.name}-asking").open("ab")
         except (OSError, sqlite3.Error) as error:
-            raise self._unusable(error) from error
+            raise self._store_error(error) from error
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            self._locks.close()
+            self._lock_file.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
-        key = key_of(identity)
-        with self._using() as database:
-            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
+        key = sha256_key(identity)
+        with self._locked_database() as database:
+            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical_json(identity)))
         return key
 
-    def find(self, system: str, question: Any) -> Optional[Answer]:
+    def find_answer(self, system: str, question: Any) -> Optional[Answer]:
         """Return the first answer of a system to a question, whoever paid for it."""
-        with self._using() as database:
+        with self._locked_database() as database:
             row = database.execute(
                 "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
-                (system, key_of(question)),
+                (system, sha256_key(question)),
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
     @contextmanager
-    def taking(self, system: str, question: Any, *, stop_waiting: Callable[[], bool]) -> Iterator[bool]:
+    def lock_question(self, system: str, question: Any, *, stop_waiting: Callable[[], bool]) -> Iterator[bool]:
         """Wait until nobody else is asking a system this question, neither another thread with this store nor another
         process with the same file. Nobody else may ask it until the block ends, or the process, however it ends. Yield
         whether it may be asked; otherwise `stop_waiting` became true."""
-        key = (system, key_of(question))
-        while not (is_held := self._take(key)) and not stop_waiting():
-            time.sleep(SECONDS_BETWEEN_TRIES)
+        key = (system, sha256_key(question))
+        while not (is_locked := self._try_lock(key)) and not stop_waiting():
+            time.sleep(LOCK_POLL_SECONDS)
         try:
-            yield is_held
+            yield is_locked
         finally:
             with self._lock:
-                self._held -= {key} if is_held else set()
-                if is_held and not self._locks.closed:
-                    fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _lock_byte(key))
+                self._locked_questions -= {key} if is_locked else set()
+                if is_locked and not self._lock_file.closed:
+                    fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, _lock_byte(key))
 
-    def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
+    def record(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
         value = json.dumps(answer.value)
-        row = (system, key_of(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
-        with self._using() as database:
+        row = (system, sha256_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
+        with self._locked_database() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def num_kept(self, system: str) -> int:
-        with self._using() as database:
+    def count_answers(self, system: str) -> int:
+        with self._locked_database() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])
 
-    def _take(self, key: Tuple[str, str]) -> bool:
+    def _try_lock(self, key: Tuple[str, str]) -> bool:
         with self._lock:
-            if key in self._held:
+            if key in self._locked_questions:
                 return False
             try:
-                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _lock_byte(key))
+                fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _lock_byte(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     return False
-                raise self._unusable(error) from error
-            self._held.add(key)
+                raise self._store_error(error) from error
+            self._locked_questions.add(key)
             return True
 
-    def _prepare(self) -> None:
+    def _create_tables(self) -> None:
         """Create the tables in a new file; refuse any other file."""
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
@@ -141,14 +141,14 @@ class AnswerStore:
         self._database.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
+    def _locked_database(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
                 yield self._database
             except sqlite3.Error as error:
-                raise self._unusable(error) from error
+                raise self._store_error(error) from error
 
-    def _unusable(self, error: Exception) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         return StoreError(
             f"cannot use the answers file {self._path}: {error}. Free disk space or fix its permissions, then "
             "continue with --recover; or pass another file with --answers."
@@ -168,12 +168,12 @@ def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
         return None
 
 
-def _canonical(value: Any) -> str:
+def _canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def key_of(identity_or_question: Any) -> str:
-    return hashlib.sha256(_canonical(identity_or_question).encode("utf-8")).hexdigest()
+def sha256_key(identity_or_question: Any) -> str:
+    return hashlib.sha256(_canonical_json(identity_or_question).encode("utf-8")).hexdigest()
 
 
 def _lock_byte(key: Tuple[str, str]) -> int:

@@ -16,15 +16,15 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.documents.settings import ABOUT_MEASURES, OF_THE_PAPER, DocumentSettings
+from fiesta_allennlp.documents.settings import DEFAULT_BELIEF, PAPER_BELIEF, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
-from fiesta_allennlp.strategies.base import Look, in_turn
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, runs_to_see_one, winner_and_rival
+from fiesta_allennlp.strategies.base import Analysis, fill_evenly
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs
 
-STARTS = 3
+NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
 
 
@@ -43,27 +43,27 @@ class LimitedDocuments(Strategy):
         self.belief = strategy.belief
         self.num_batches = num_batches
         self.measure = measure
-        self._latest: Tuple[Optional[History], Dict[str, int]] = (None, {})
+        self._latest_remaining: Tuple[Optional[History], Dict[str, int]] = (None, {})
 
     def check(self, candidates: List[str]) -> None:
         self.strategy.check(candidates)
-        needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
-        if self.num_batches < needed:
+        min_batches = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
+        if self.num_batches < min_batches:
             raise ConfigError(
-                f"the first queries need at least {needed} documents, or batches of documents, but the file has only "
-                f"{self.num_batches}. Add documents or use a smaller --batch-size."
+                f"the first queries need at least {min_batches} documents, or batches of documents, but the file has "
+                f"only {self.num_batches}. Add documents or use a smaller --batch-size."
             )
 
     def check_room(self, history: History) -> None:
         self.strategy.check_room(history)
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        remaining = dict(self._remaining(history))
+        num_remaining = dict(self._num_remaining(history))
         chosen: List[str] = []
         for name in self.strategy.propose(history, slots, rng):
-            replacement = name if remaining[name] else self._substitute(history, remaining)
+            replacement = name if num_remaining[name] else self._substitute(history, num_remaining)
             if replacement is not None:
-                remaining[replacement] -= 1
+                num_remaining[replacement] -= 1
                 chosen.append(replacement)
         return chosen
 
@@ -72,7 +72,7 @@ class LimitedDocuments(Strategy):
         if decision.stopped_by in ("confidence", "failures", "budget"):
             return decision
         exhausted = self._exhausted(history)
-        if not exhausted or not self._is_enough(history, decision, exhausted):
+        if not exhausted or not self._is_best_exhausted(history, decision, exhausted):
             return decision
         answered = [name for name in history.active if history.num_finished(name)]
         if len(answered) < 2:
@@ -87,42 +87,42 @@ class LimitedDocuments(Strategy):
         return self.strategy.expected_loss(history)
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
-        least, most = self.strategy.bounds(num_candidates)
-        most = min(most, num_candidates * self.num_batches)
-        return min(least, most), most
+        min_runs, max_runs = self.strategy.bounds(num_candidates)
+        max_runs = min(max_runs, num_candidates * self.num_batches)
+        return min(min_runs, max_runs), max_runs
 
-    def _is_enough(self, history: History, decision: Decision, exhausted: List[str]) -> bool:
+    def _is_best_exhausted(self, history: History, decision: Decision, exhausted: List[str]) -> bool:
         if len(exhausted) == len(history.active):
             return True
         if not isinstance(self.strategy, FixedConfidence):
             # The documents that its plan asks for next do not exist, and nothing else is part of the plan.
             next_names = self.strategy.propose(history, 1, np.random.default_rng(0))
             return not history.pending and bool(next_names) and next_names[0] in exhausted
-        total = sum(decision.prob_best.get(name, 0.0) for name in exhausted)
-        return len(exhausted) > 1 and total >= self.strategy.confidence
+        total_prob = sum(decision.prob_best.get(name, 0.0) for name in exhausted)
+        return len(exhausted) > 1 and total_prob >= self.strategy.confidence
 
     def _exhausted(self, history: History) -> List[str]:
         """Return the systems that have finished with all documents, even if they failed on each."""
         pending = Counter(request.candidate for request in history.pending)
-        remaining = self._remaining(history)
-        return [name for name in history.active if not remaining[name] and not pending[name]]
+        num_remaining = self._num_remaining(history)
+        return [name for name in history.active if not num_remaining[name] and not pending[name]]
 
-    def _substitute(self, history: History, remaining: Dict[str, int]) -> Optional[str]:
+    def _substitute(self, history: History, num_remaining: Dict[str, int]) -> Optional[str]:
         if not isinstance(self.strategy, FixedConfidence):
             return None
         prob_best = self.strategy.recommend(history).prob_best
-        open_ = [name for name in history.active if remaining[name]]
-        return max(open_, key=lambda name: (prob_best.get(name, 0.0), remaining[name]), default=None)
+        candidates = [name for name in history.active if num_remaining[name]]
+        return max(candidates, key=lambda name: (prob_best.get(name, 0.0), num_remaining[name]), default=None)
 
-    def _remaining(self, history: History) -> Dict[str, int]:
+    def _num_remaining(self, history: History) -> Dict[str, int]:
         """Return the number of batches left for each candidate. Failed ones count as asked."""
-        if self._latest[0] is not history:
-            used = dict.fromkeys(history.candidates, 0)
-            ended = [e.request for e in history.evaluations] + [f.request for f in history.failures]
-            for request in [*ended, *history.pending]:
-                used[request.candidate] = max(used[request.candidate], request.replicate + 1)
-            self._latest = (history, {name: self.num_batches - number for name, number in used.items()})
-        return self._latest[1]
+        if self._latest_remaining[0] is not history:
+            num_used = dict.fromkeys(history.candidates, 0)
+            ended_requests = [e.request for e in history.evaluations] + [f.request for f in history.failures]
+            for request in [*ended_requests, *history.pending]:
+                num_used[request.candidate] = max(num_used[request.candidate], request.replicate + 1)
+            self._latest_remaining = (history, {name: self.num_batches - number for name, number in num_used.items()})
+        return self._latest_remaining[1]
 
 
 @StoppingRule.register("enough_documents")
@@ -145,17 +145,17 @@ class EnoughDocuments(BayesianStop):
     def __init__(self, *, batch_size: int = 1) -> None:
         self.batch_size = batch_size
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, look, confidence) is None or look.posterior is None:
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
             return None
-        counts = {name: history.num_finished(name) for name in winner_and_rival(history, look).names}
-        return tuple(in_turn(counts, target=self.least_runs(confidence)))
+        num_finished_by_name = {name: history.num_finished(name) for name in find_lead(history, analysis).names}
+        return tuple(fill_evenly(num_finished_by_name, target_runs=self.least_runs(confidence)))
 
     def starts(self, belief: Belief) -> int:
-        return max(STARTS, belief.min_evaluations)
+        return max(NUM_STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(runs_to_see_one(confidence) / self.batch_size)
+        return math.ceil(rule_of_three_runs(confidence) / self.batch_size)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class DocumentFacts:
 
 
 @dataclass(frozen=True)
-class DocumentChoice:
+class DocumentsSetup:
     """Task, strategy and orders of a selection by documents. The settings are complete and checked."""
 
     settings: DocumentSettings
@@ -178,65 +178,67 @@ class DocumentChoice:
     strategy_params: Mapping[str, Any]
 
     @classmethod
-    def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
-        complete = settings.completed(task.metric)
-        inner = build_strategy(complete.until_documents_end(), list(names), has_counts=True)
+    def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
+        complete = settings.with_metric_defaults(task.metric)
+        inner_strategy = build_strategy(complete.without_default_limit(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
-        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=task.measure)
+        strategy = LimitedDocuments(inner_strategy, num_batches=num_batches, measure=task.measure)
         strategy.check(list(names))
         return cls(settings, facts, task, strategy, complete.strategy_params())
 
     @property
     def notes(self) -> List[str]:
         """Return what the user should know before the first query."""
-        if self.settings.has_belief_of_the_paper and self.strategy_params["belief"]["type"] != OF_THE_PAPER:
+        if self.settings.uses_paper_belief and self.strategy_params["belief"]["type"] != PAPER_BELIEF:
             return [
-                f"Note: {OF_THE_PAPER} models one F-measure with a known concentration. This selection uses "
-                f"{ABOUT_MEASURES} instead."
+                f"Note: {PAPER_BELIEF} models one F-measure with a known concentration. This selection uses "
+                f"{DEFAULT_BELIEF} instead."
             ]
         return []
 
     def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
         """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""
-        shared = self.settings.documents_order == "shared"
-        return {name: document_order(seed, self.facts.num_documents, None if shared else name) for name in names}
+        is_shared = self.settings.documents_order == "shared"
+        return {name: document_order(seed, self.facts.num_documents, None if is_shared else name) for name in names}
 
     def result(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
     ) -> DocumentsResult:
         """Return the result of a decision. `charges` is None if the file of answers is missing."""
-        size = self.settings.batch_size
-        about_runs: Dict[str, Any] = {"collapsed": (), "ahead_on_shared_splits": None, "plain_loop": None}
+        batch_size = self.settings.batch_size
+        run_only_fields: Dict[str, Any] = {"collapsed": (), "ahead_on_shared_splits": None, "plain_loop": None}
         result = DocumentsResult.from_decision(
             history,
             decision,
             Metric.parse(self.task.metric),
-            **about_runs,
+            **run_only_fields,
             task=self.settings.task,
             positive_label=self.settings.positive_label,
             strategy=dict(self.strategy_params),
             belief=self.strategy_params["belief"],
             seed=seed,
-            documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
+            documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
-        systems = (self._asked(system, history, charges) for system in result.candidates)
+        systems = (self._with_query_counts(system, history, charges) for system in result.candidates)
         return replace(result, candidates=tuple(systems))
 
-    def _asked(self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]]) -> SystemResult:
+    def _with_query_counts(
+        self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]]
+    ) -> SystemResult:
         """Return the system with the numbers of what it was asked."""
-        name, size, number = system.name, self.settings.batch_size, self.facts.num_documents
+        name, batch_size, num_documents = system.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return replace(
             system,
             measure=self.strategy.measure(history, name) if replicates else None,
-            num_documents=sum(min(size, number - replicate * size) for replicate in replicates),
+            num_documents=sum(min(batch_size, num_documents - replicate * batch_size) for replicate in replicates),
             num_queries=num_queries,
             cost=cost,
         )
 
 
-def task_of(settings: DocumentSettings) -> Task:
+def build_task(settings: DocumentSettings) -> Task:
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 

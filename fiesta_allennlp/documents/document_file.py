@@ -9,7 +9,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.tasks import Task
 
-FIELDS = ("id", "items", "label", "tags", "spans")
+FIELD_NAMES = ("id", "items", "label", "tags", "spans")
 """The names that have a meaning. Every other field is passed on to the systems unchanged."""
 
 
@@ -46,16 +46,17 @@ class DocumentFile:
         return sum(len(document.items) for document in self.documents)
 
 
-def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> DocumentFile:
-    """Read and check a file. `names` maps names of `FIELDS` to those of the file. Raise a `DataError` with the line."""
-    lines: Dict[str, int] = {}
+def read_documents(path: Path, task: Task, aliases: Mapping[str, str]) -> DocumentFile:
+    """Read and check a file. `aliases` maps names of `FIELD_NAMES` to those of the file. Raise a `DataError` with the
+    line."""
+    line_by_id: Dict[str, int] = {}
     documents: List[Document] = []
     for line, record in read_jsonl(path):
         where = f"{path}, line {line}"
-        document = _document(record, line, task, names, where)
-        if document.id in lines:
-            raise DataError(f"{where}: the id '{document.id}' appears twice, first on line {lines[document.id]}.")
-        lines[document.id] = line
+        document = _parse_document(record, line, task, aliases, where)
+        if document.id in line_by_id:
+            raise DataError(f"{where}: the id '{document.id}' appears twice, first on line {line_by_id[document.id]}.")
+        line_by_id[document.id] = line
         documents.append(document)
     if not documents:
         raise DataError(f"{path} contains no documents. Write one JSON object per line.")
@@ -66,45 +67,49 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
     return DocumentFile(path, tuple(documents), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def field_names(text: Optional[str]) -> Dict[str, str]:
+def parse_field_names(text: Optional[str]) -> Dict[str, str]:
     """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's."""
     names: Dict[str, str] = {}
-    for part in filter(str.strip, (text or "").split(",")):
-        name, _, field = (piece.strip() for piece in part.partition("="))
-        if not field or name not in FIELDS:
-            raise ConfigError(f"--fields: '{part.strip()}' must be NAME=FIELD. Valid names: {', '.join(FIELDS)}.")
+    for pair in filter(str.strip, (text or "").split(",")):
+        name, _, field = (piece.strip() for piece in pair.partition("="))
+        if not field or name not in FIELD_NAMES:
+            raise ConfigError(f"--fields: '{pair.strip()}' must be NAME=FIELD. Valid names: {', '.join(FIELD_NAMES)}.")
         names[name] = field
     return names
 
 
-def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str, str], where: str) -> Document:
+def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapping[str, str], where: str) -> Document:
     fields = dict(record)
-    name = names.get("id", "id")
-    id_ = fields.pop(name, None)
+    id_field = aliases.get("id", "id")
+    id_ = fields.pop(id_field, None)
     if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
         raise DataError(
-            f"{where}: '{name}' must be a string or a whole number but is {shorten(id_)}. Add it, or set the name of "
-            "its field with --fields id=FIELD."
+            f"{where}: '{id_field}' must be a string or a whole number but is {shorten(id_)}. Add it, or set the name "
+            "of its field with --fields id=FIELD."
         )
-    listed = names.get("items", "items")
-    if listed not in fields:
-        item = _item(fields, task, names, where)
+    items_field = aliases.get("items", "items")
+    if items_field not in fields:
+        item = _parse_item(fields, task, aliases, where)
         return Document(str(id_), line, item.fields, (item,), has_items=False)
-    listing = fields.pop(listed)
-    if not isinstance(listing, list) or not listing or not all(isinstance(item, dict) for item in listing):
-        raise DataError(f"{where}: '{listed}' must be a list of one or more objects but is {shorten(listing)}.")
-    items = tuple(_item(item, task, names, f"{where}, item {i}") for i, item in enumerate(listing, start=1))
+    records = fields.pop(items_field)
+    if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
+        raise DataError(f"{where}: '{items_field}' must be a list of one or more objects but is {shorten(records)}.")
+    items = tuple(
+        _parse_item(item, task, aliases, f"{where}, item {number}") for number, item in enumerate(records, start=1)
+    )
     for gold_field in task.gold_fields:
-        fields.pop(names.get(gold_field, gold_field), None)
+        fields.pop(aliases.get(gold_field, gold_field), None)
     fields["items"] = [dict(item.fields) for item in items]
     return Document(str(id_), line, fields, items, has_items=True)
 
 
-def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where: str) -> Item:
+def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str], where: str) -> Item:
     fields = dict(record)
-    golds = {name: fields.pop(names.get(name, name)) for name in task.gold_fields if names.get(name, name) in fields}
+    golds = {
+        name: fields.pop(aliases.get(name, name)) for name in task.gold_fields if aliases.get(name, name) in fields
+    }
     if len(golds) != 1:
-        choices = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
+        choices = " or ".join(f"'{aliases.get(name, name)}'" for name in task.gold_fields)
         number = "more than one" if golds else "no"
         raise DataError(
             f"{where} has {number} gold annotation ({choices}); its fields are {', '.join(record) or 'none'}. Set the "
@@ -114,4 +119,4 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
-        raise DataError(f"{where}: '{names.get(name, name)}': {error} but is {shorten(value)}.") from error
+        raise DataError(f"{where}: '{aliases.get(name, name)}': {error} but is {shorten(value)}.") from error

@@ -15,13 +15,13 @@ from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.records import Evaluation, Outcome, Request
 from fiesta_allennlp.documents.answers import Answer, AnswerStore
 from fiesta_allennlp.documents.document_file import Document
-from fiesta_allennlp.documents.systems.base import STOPPED, System, Unanswered
+from fiesta_allennlp.documents.systems.base import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
 
 
-class Station:
+class CachedSystem:
     """An open system at work, with its key among the kept answers and a limit on parallel questions.
 
     Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
@@ -34,30 +34,30 @@ class Station:
         self.key = answers.add_system(system.identity())
         self._answers = answers
         self._slots = threading.BoundedSemaphore(system.parallel)
-        self._stopped = threading.Event()
+        self._stop_event = threading.Event()
 
     def answer(self, question: Any) -> Answer:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         if not self.system.keeps_answers:
             return self._ask(question)
-        with self._answers.taking(self.key, question, stop_waiting=self._stopped.is_set) as may_ask:
+        with self._answers.lock_question(self.key, question, stop_waiting=self._stop_event.is_set) as may_ask:
             if not may_ask:
-                raise Unanswered(STOPPED)
-            answer = self._answers.find(self.key, question)
+                raise Unanswered(STOP_REASON)
+            answer = self._answers.find_answer(self.key, question)
             if answer is None:
                 answer = self._ask(question)
-                self._answers.keep(self.key, question, answer, asker=self.name, cost=self.system.cost)
+                self._answers.record(self.key, question, answer, asker=self.name, cost=self.system.cost)
             return answer
 
     def stop(self) -> None:
         """Ask no more questions. The system decides about those under way."""
-        self._stopped.set()
+        self._stop_event.set()
         self.system.stop()
 
     def _ask(self, question: Any) -> Answer:
         with self._slots:
-            if self._stopped.is_set():
-                raise Unanswered(STOPPED)
+            if self._stop_event.is_set():
+                raise Unanswered(STOP_REASON)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
             value = self.system.ask(question)
             return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
@@ -76,22 +76,22 @@ class DocumentQueries(Evaluator):
     task: Task
     orders: Mapping[str, np.ndarray]
     batch_size: int
-    stations: Mapping[str, Station]
+    cached_systems: Mapping[str, CachedSystem]
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Ask about every document of the batch, or take the kept answer, and count."""
-        station = self.stations[request.candidate]
+        system = self.cached_systems[request.candidate]
         counts: Dict[str, float] = {}
         received: List[Answer] = []
-        begin = request.replicate * self.batch_size
-        for position in self.orders[request.candidate][begin : begin + self.batch_size]:
+        start = request.replicate * self.batch_size
+        for position in self.orders[request.candidate][start : start + self.batch_size]:
             document = self.documents[position]
             try:
-                raw = [station.answer(question) for question in station.system.questions(document)]
-                answers = station.system.answers([answer.value for answer in raw], document, self.task)
+                raw_answers = [system.answer(question) for question in system.system.questions(document)]
+                answers = system.system.answers([answer.value for answer in raw_answers], document, self.task)
             except Unanswered as error:
                 raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
-            received += raw
+            received += raw_answers
             for name, number in self.task.counts([item.gold for item in document.items], answers).items():
                 counts[name] = counts.get(name, 0.0) + number
         return Evaluation(
@@ -131,7 +131,7 @@ class ThreadExecutor(Executor):
         self._unfinished.add(request)
         self._tasks.put((evaluator, request))
         if len(self._threads) < min(self.slots, len(self._unfinished)):
-            thread = threading.Thread(target=self._work, name=f"fiesta-query-{len(self._threads)}", daemon=True)
+            thread = threading.Thread(target=self._run_tasks, name=f"fiesta-query-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -163,23 +163,23 @@ class ThreadExecutor(Executor):
         for thread in self._threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
 
-    def _work(self) -> None:
+    def _run_tasks(self) -> None:
         while (task := self._tasks.get()) is not None:
             evaluator, request = task
             if request in self._unfinished:
-                self._outcomes.put(self._outcome(evaluator, request))
+                self._outcomes.put(self._evaluate(evaluator, request))
 
-    def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:
-        begun = RunStart.now(request)
+    def _evaluate(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:
+        started_run = RunStart.now(request)
         try:
             return evaluator.evaluate(request, self._directory.evaluation(request.name))
         except StoreError as error:
             return error  # nothing can be written down any more, which ends the selection
         except Exception as error:
-            return begun.failure(_kind(error), describe(error))
+            return started_run.failure(_failure_kind(error), describe(error))
 
 
-def _kind(error: Exception) -> str:
+def _failure_kind(error: Exception) -> str:
     """Return the kind of failure. A failed connection may work the next time, so the candidate did not fail."""
     if isinstance(error, TimeoutError):
         return "timeout"

@@ -16,10 +16,10 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_se
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.answers import AnswerStore, key_of, read_charges
-from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
-from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
-from fiesta_allennlp.documents.evaluator import DocumentQueries, Station, ThreadExecutor
+from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
+from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
+from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
+from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, ThreadExecutor
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import UNKNOWN, Task
@@ -31,16 +31,16 @@ from fiesta_allennlp.selection.session import SelectionFamily, StoredSelection, 
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_with_packages
 
-ARCHIVE_ENDING = ".tar.gz"
-WEB = ("http://", "https://")
-FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
+ARCHIVE_SUFFIX = ".tar.gz"
+URL_PREFIXES = ("http://", "https://")
+SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
 
 
 def parse_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given."""
-    named_sources = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
-    check_names(named_sources, noun="system", min_count=2, remedy=f"Pass each as {FORMS}.")
-    return {name: Candidate(name, source, _config(name, source)) for name, source in named_sources}
+    sources = [(_name_from(source) if name is None else name, source) for name, source in map(split_name, texts)]
+    check_names(sources, noun="system", min_count=2, remedy=f"Pass each as {SYSTEM_FORMS}.")
+    return {name: Candidate(name, source, _system_config(name, source)) for name, source in sources}
 
 
 def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
@@ -48,15 +48,15 @@ def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, 
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in candidates.items():
-        with _naming(name, system):
+        with _naming_errors(name, system):
             systems[name] = build(System, system.config)
             systems[name].check(documents, task)
             identity = systems[name].fingerprint()
-        twin = next((earlier for earlier in identities if identities[earlier] == identity), None)
-        if twin is not None:
+        duplicate = next((earlier_name for earlier_name in identities if identities[earlier_name] == identity), None)
+        if duplicate is not None:
             raise ConfigError(
-                f"the systems '{twin}' and '{name}' are the same. Remove one of them, or set 'version' to a different "
-                "string for each."
+                f"the systems '{duplicate}' and '{name}' are the same. Remove one of them, or set 'version' to a "
+                "different string for each."
             )
         identities[name] = identity
     return systems
@@ -70,7 +70,7 @@ def open_systems(
     with its name."""
 
     def open_system(name: str) -> None:
-        with _naming(name, candidates[name]):
+        with _naming_errors(name, candidates[name]):
             systems[name].open(Workplace(logs.system_log(name), settings.time_limit, settings.include_package))
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
@@ -84,27 +84,27 @@ def open_systems(
 
 
 @contextmanager
-def _naming(name: str, system: Candidate) -> Iterator[None]:
+def _naming_errors(name: str, system: Candidate) -> Iterator[None]:
     try:
         yield
     except (FiestaError, OSError) as error:
         raise ConfigError(f"system '{name}' ({system.source}): {describe_as_sentence(error)}") from error
 
 
-def _stem(path: str) -> str:
-    return Path(path).name.removesuffix(ARCHIVE_ENDING) if path.endswith(ARCHIVE_ENDING) else Path(path).stem
+def _name_from(path: str) -> str:
+    return Path(path).name.removesuffix(ARCHIVE_SUFFIX) if path.endswith(ARCHIVE_SUFFIX) else Path(path).stem
 
 
-def _config(name: str, source: str) -> Dict[str, Any]:
-    if source.startswith(WEB):
+def _system_config(name: str, source: str) -> Dict[str, Any]:
+    if source.startswith(URL_PREFIXES):
         return {"type": "http", "url": source}
     if source.endswith(".jsonl"):
         return {"type": "predictions", "path": source}
-    if source.endswith(ARCHIVE_ENDING) or Path(source).is_dir():
+    if source.endswith(ARCHIVE_SUFFIX) or Path(source).is_dir():
         return {"type": "archive", "path": source}
     where = f"system '{name}': {source}"
     if not source.endswith((".jsonnet", ".json")):
-        raise ConfigError(f"{where} has an unknown format. Pass {FORMS}.")
+        raise ConfigError(f"{where} has an unknown format. Pass {SYSTEM_FORMS}.")
     if not Path(source).is_file():
         raise ConfigError(f"{where}: config file not found. Check the path.")
     config = read_jsonnet(Path(source), label=where)
@@ -113,10 +113,10 @@ def _config(name: str, source: str) -> Dict[str, Any]:
     return config
 
 
-LINES_OF_PROGRESS = 20
+NUM_PROGRESS_LINES = 20
 """The approximate number of lines that a round of all documents prints if the output is not a terminal."""
 
-FEWEST_UNKNOWN = 3
+MIN_UNKNOWN_RUNS = 3
 """The number of runs after which a system without a known label gives a note."""
 
 
@@ -131,9 +131,9 @@ class DocumentSelection(SelectionFamily):
     run_noun = "query"
 
     settings: DocumentSettings
-    choice: DocumentChoice
-    file: DocumentFile
-    active: Mapping[str, Candidate]
+    setup: DocumentsSetup
+    document_file: DocumentFile
+    candidate_by_name: Mapping[str, Candidate]
     systems: Mapping[str, System]
     directory: RunDirectory
     run: str
@@ -143,17 +143,17 @@ class DocumentSelection(SelectionFamily):
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
-        task = task_of(settings)
-        order = [candidate.name for candidate in stored.candidates]
+        task = build_task(settings)
+        positions = {candidate.name: position for position, candidate in enumerate(stored.candidates)}
         parsed = parse_systems(settings.systems)
-        names = sorted(parsed, key=lambda name: order.index(name) if name in order else len(order))
+        names = sorted(parsed, key=lambda name: positions.get(name, len(positions)))
         candidates = {name: parsed[name] for name in names}
-        file = read_documents(Path(settings.documents), task, field_names(settings.fields))
-        facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
-        choice = build_with_packages(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
-        systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, file, task))
+        document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
+        facts = DocumentFacts(str(document_file.path), len(document_file.documents), document_file.num_items)
+        setup = build_with_packages(settings.include_package, lambda: DocumentsSetup.of(settings, task, facts, names))
+        systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
         run = stored.meta.run or secrets.token_hex(16)
-        selection = cls(settings, choice, file, candidates, systems, stored.directory, run)
+        selection = cls(settings, setup, document_file, candidates, systems, stored.directory, run)
         _check_unchanged(selection, stored)
         return selection
 
@@ -162,10 +162,10 @@ class DocumentSelection(SelectionFamily):
         """Check the file of answers and open the systems, with logs in `directory`."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
-        for note in self.choice.notes:
+        for note in self.setup.notes:
             console.print(note)
         console.print(f"Opening {len(self.systems)} systems ...")
-        with open_systems(self.systems, self.active, self.settings, directory):
+        with open_systems(self.systems, self.candidate_by_name, self.settings, directory):
             yield
 
     @property
@@ -176,35 +176,35 @@ class DocumentSelection(SelectionFamily):
     def candidates(self) -> List[Candidate]:
         return [
             Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
-            for name, candidate in self.active.items()
+            for name, candidate in self.candidate_by_name.items()
         ]
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        facts = asdict(self.choice.facts)
-        return {"documents": self.file.fingerprint, "document_facts": facts, "run": self.run}
+        facts = asdict(self.setup.facts)
+        return {"documents": self.document_file.fingerprint, "document_facts": facts, "run": self.run}
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
-        settings, choice = self.settings, self.choice
-        every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
+        settings, setup = self.settings, self.setup
+        runs_per_line = -(-setup.strategy.num_batches // NUM_PROGRESS_LINES)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
-            stations = {name: Station(name, system, answers) for name, system in self.systems.items()}
+            cached_systems = {name: CachedSystem(name, system, answers) for name, system in self.systems.items()}
             evaluator = DocumentQueries(
-                documents=self.file.documents,
-                task=choice.task,
-                orders=choice.orders(list(self.systems), seed),
+                documents=self.document_file.documents,
+                task=setup.task,
+                orders=setup.orders(list(self.systems), seed),
                 batch_size=settings.batch_size,
-                stations=stations,
+                cached_systems=cached_systems,
             )
 
             def stop() -> None:
-                for station in stations.values():
-                    station.stop()
+                for cached_system in cached_systems.values():
+                    cached_system.stop()
 
-            with ProgressDisplay(console, choice.task.metric, report_every=every) as progress:
+            with ProgressDisplay(console, setup.task.metric, report_every=runs_per_line) as progress:
                 yield SelectionLoop(
-                    strategy=choice.strategy,
+                    strategy=setup.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
                     listeners=[progress, UnknownLabels(console)],
@@ -219,24 +219,24 @@ class DocumentSelection(SelectionFamily):
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         charges = read_charges(self.answers, run=self.run)
-        return self.choice.result(history, decision, seed=seed, charges=charges)
+        return self.setup.result(history, decision, seed=seed, charges=charges)
 
 
 class UnknownLabels(Listener):
-    """Prints a note once the labels of a system have been unknown for `FEWEST_UNKNOWN` runs and never known."""
+    """Prints a note once the labels of a system have been unknown for `MIN_UNKNOWN_RUNS` runs and never known."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._checked: Set[str] = set()
+        self._checked_systems: Set[str] = set()
 
     def on_state(self, history: History, decision: Decision) -> None:
         for name in history.candidates:
             runs = history.evaluations_of(name)
-            if len(runs) < FEWEST_UNKNOWN or name in self._checked:
+            if len(runs) < MIN_UNKNOWN_RUNS or name in self._checked_systems:
                 continue
-            self._checked.add(name)
-            answered = {kind.rpartition(">")[2] for run in runs for kind, number in run.metrics.items() if number}
-            if answered == {UNKNOWN}:
+            self._checked_systems.add(name)
+            labels = {kind.rpartition(">")[2] for run in runs for kind, number in run.metrics.items() if number}
+            if labels == {UNKNOWN}:
                 self._console.print(
                     f"Note: no answer in the first {len(runs)} runs of {name} is a gold label, so all count as "
                     "wrong. Check upper case, and map its labels with the key 'labels'.",
@@ -247,10 +247,10 @@ class UnknownLabels(Listener):
 def _check_unchanged(selection: DocumentSelection, stored: StoredSelection) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
-    if stored.meta.documents not in (None, selection.file.fingerprint):
+    if stored.meta.documents not in (None, selection.document_file.fingerprint):
         raise ConfigError(
-            f"{selection.file.path} has changed since the selection in {root} began. Undo the change, or start over in "
-            "another directory and reuse the answers so far with --answers."
+            f"{selection.document_file.path} has changed since the selection in {root} began. Undo the change, or "
+            "start over in another directory and reuse the answers so far with --answers."
         )
     for candidate in stored.candidates:
         name = candidate.name
@@ -261,8 +261,9 @@ def _check_unchanged(selection: DocumentSelection, stored: StoredSelection) -> N
             )
         if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
             raise ConfigError(
-                f"system '{name}' ({selection.active[name].source}) has changed since the selection in {root} began. "
-                "Undo the change, rename it to add it as another system, or start over in another directory."
+                f"system '{name}' ({selection.candidate_by_name[name].source}) has changed since the selection in "
+                f"{root} began. Undo the change, rename it to add it as another system, or start over in another "
+                "directory."
             )
 
 
@@ -272,10 +273,11 @@ select_system = partial(run_selection, DocumentSelection)
 
 @dataclass(frozen=True)
 class DocumentPlan:
-    """The result of a dry run. `kept` are existing answers, by system; `least` and `most` are numbers of queries."""
+    """The result of a dry run. `num_kept_answers` are existing answers, by system; `least` and `most` are
+    numbers of queries."""
 
     prepared: DocumentSelection
-    kept: Mapping[str, int]
+    num_kept_answers: Mapping[str, int]
     least: int
     most: int
 
@@ -289,6 +291,8 @@ def plan_documents(settings: DocumentSettings, console: Console, directory: RunD
     num_kept: Dict[str, int] = {}
     if path.exists():
         with closing(AnswerStore(path, run="")) as answers:
-            num_kept = {name: answers.num_kept(key_of(s.identity())) for name, s in prepared.systems.items()}
-    least, most = prepared.choice.strategy.bounds(len(prepared.systems))
+            num_kept = {
+                name: answers.count_answers(sha256_key(system.identity())) for name, system in prepared.systems.items()
+            }
+    least, most = prepared.setup.strategy.bounds(len(prepared.systems))
     return DocumentPlan(prepared, num_kept, least, most)

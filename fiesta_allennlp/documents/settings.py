@@ -21,23 +21,23 @@ from fiesta_allennlp.selection.settings import (
     to_config,
 )
 
-ABOUT_DOCUMENTS = "Documents and scoring"
+DOCUMENTS_GROUP = "Documents and scoring"
 
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
 
-ABOUT_MEASURES = "paired_measure"
-STOP = "enough_documents"
-OF_THE_PAPER = "dirichlet_f_measure"
-AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
+DEFAULT_BELIEF = "paired_measure"
+DEFAULT_STOP = "enough_documents"
+PAPER_BELIEF = "dirichlet_f_measure"
+AVERAGE_BY_METRIC = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 """The names of the metrics in the belief about measures."""
 
-SHARED_KEYS = ("type", "beta", "average")
+SHARED_BELIEF_KEYS = ("type", "beta", "average")
 """The parameters that both of these beliefs have, or had."""
 
 NO_LIMIT = 10**9
 
-about_documents = partial(option, group=ABOUT_DOCUMENTS, is_fixed=True)
+document_option = partial(option, group=DOCUMENTS_GROUP, is_fixed=True)
 """Declares an option that decides which scores are made, so it is fixed once a selection has begun."""
 
 
@@ -48,18 +48,18 @@ class DocumentSettings(SelectionSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, SELECTION_GROUP, RESOURCES_GROUP)
-    default_stop: ClassVar[str] = STOP
+    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+    default_stop: ClassVar[str] = DEFAULT_STOP
 
     belief: Any = selection_option(
         None,
-        f"model of the scores: {ABOUT_MEASURES} (default), another name, or a JSON object with a `type`",
-        factory=lambda: {"type": ABOUT_MEASURES},
+        f"model of the scores: {DEFAULT_BELIEF} (default), another name, or a JSON object with a `type`",
+        factory=lambda: {"type": DEFAULT_BELIEF},
         metavar=CONFIG_METAVAR,
     )
     stop: Any = selection_option(
         None,
-        f"stopping rule: {STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
+        f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
     )
     budget: Optional[int] = selection_option(
@@ -79,30 +79,30 @@ class DocumentSettings(SelectionSettings):
     documents: str = option(
         "",
         "a JSONL file with one document and its gold annotation per line",
-        group=ABOUT_DOCUMENTS,
+        group=DOCUMENTS_GROUP,
         metavar="FILE.jsonl",
     )
-    task: str = about_documents(
+    task: str = document_option(
         "classification",
         "what the systems annotate: classification or spans",
         choices=TASKS,
     )
-    positive_label: Optional[str] = about_documents(
+    positive_label: Optional[str] = document_option(
         None, "score by the F-measure of this label (default: macro-F1 over all labels)", metavar="L"
     )
-    metric: Optional[str] = about_documents(
+    metric: Optional[str] = document_option(
         None, "accuracy: score a classification by accuracy instead of the F-measure"
     )
-    fields: str = about_documents(
+    fields: str = document_option(
         "", "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment"
     )
-    documents_order: str = about_documents(
+    documents_order: str = document_option(
         "shared",
         "shared: all systems get the documents in one random order; independent: each in its own order, as in the "
         "paper",
         choices=ORDERS,
     )
-    batch_size: int = about_documents(1, "documents per query", least=1)
+    batch_size: int = document_option(1, "documents per query", least=1)
     answers: Optional[str] = resource_option(
         None,
         "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
@@ -116,31 +116,31 @@ class DocumentSettings(SelectionSettings):
 
     @property
     def default_belief(self) -> str:
-        return ABOUT_MEASURES
+        return DEFAULT_BELIEF
 
     @property
-    def has_belief_of_the_paper(self) -> bool:
-        return bool(self.belief) and to_config(self.belief, "--belief")["type"] == OF_THE_PAPER
+    def uses_paper_belief(self) -> bool:
+        return bool(self.belief) and to_config(self.belief, "--belief")["type"] == PAPER_BELIEF
 
-    def completed(self, metric: str) -> "DocumentSettings":
+    def with_metric_defaults(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
         from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
 
         strategy = to_config(self.strategy, "--strategy") if self.strategy else {}
         if "belief" in strategy:
-            strategy["belief"] = _belief_for(to_config(strategy["belief"], "--strategy: 'belief'"), metric)
-        belief = _belief_for(to_config(self.belief or self.default_belief, "--belief"), metric)
+            strategy["belief"] = _belief_config(to_config(strategy["belief"], "--strategy: 'belief'"), metric)
+        belief = _belief_config(to_config(self.belief or self.default_belief, "--belief"), metric)
         complete = replace(self, strategy=strategy or None, belief=belief)
-        params = complete.strategy_params()
-        stops = params["type"] in Strategy.available() and issubclass(Strategy.by_name(params["type"]), FixedConfidence)
-        if not stops or "stop" in strategy:
+        name = complete.strategy_params()["type"]
+        has_stop = name in Strategy.available() and issubclass(Strategy.by_name(name), FixedConfidence)
+        if not has_stop or "stop" in strategy:
             return complete
         stop = to_config(self.stop or self.default_stop, "--stop")
         if stop["type"] == self.default_stop and self.batch_size > 1:
             fill_options(stop, {"batch_size": self.batch_size}, "--stop")
         return replace(complete, stop=stop)
 
-    def until_documents_end(self) -> "DocumentSettings":
+    def without_default_limit(self) -> "DocumentSettings":
         """Return these settings without the default limit, because documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
         if has_limit or "max_evaluations" in to_config(self.strategy or STRATEGY, "--strategy"):
@@ -148,14 +148,14 @@ class DocumentSettings(SelectionSettings):
         return replace(self, max_evaluations=NO_LIMIT)
 
 
-def _belief_for(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
+def _belief_config(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
     """Return the config of a belief about this metric. `paired_measure` takes the place of forms of
     `dirichlet_f_measure` that earlier versions had: with a learned concentration, and for more than one F-measure."""
-    average = AVERAGES[metric]
-    if belief["type"] in (ABOUT_MEASURES, OF_THE_PAPER):
+    average = AVERAGE_BY_METRIC[metric]
+    if belief["type"] in (DEFAULT_BELIEF, PAPER_BELIEF):
         fill_options(belief, {"average": average}, "--belief")
-    if belief["type"] != OF_THE_PAPER:
+    if belief["type"] != PAPER_BELIEF:
         return belief
     if belief.pop("learn_concentration", False) or average != "binary":
-        return {key: value for key, value in {**belief, "type": ABOUT_MEASURES}.items() if key in SHARED_KEYS}
+        return {key: value for key, value in {**belief, "type": DEFAULT_BELIEF}.items() if key in SHARED_BELIEF_KEYS}
     return {key: value for key, value in belief.items() if key != "average"}

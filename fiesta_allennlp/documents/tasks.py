@@ -81,17 +81,17 @@ class Classification(Task):
         self.metric = metric or ("macro_f1" if positive_label is None else "f_measure")
         allowed = ("macro_f1" if positive_label is None else "f_measure", "accuracy")
         if self.metric not in allowed:
-            how = "without" if positive_label is None else "with"
+            preposition = "without" if positive_label is None else "with"
             names = " or ".join(allowed)
-            raise ConfigError(f"--metric must be {names} {how} --positive-label but is '{self.metric}'.")
+            raise ConfigError(f"--metric must be {names} {preposition} --positive-label but is '{self.metric}'.")
         self._positive = positive_label
         self._labels: List[str] = []
 
     def gold(self, field: str, value: Any) -> str:
-        return _label(value)
+        return _parse_label(value)
 
     def answer(self, value: Any, gold: Any) -> str:
-        return _label(value)
+        return _parse_label(value)
 
     def check(self, golds: Sequence[Any]) -> None:
         self._labels = sorted(set(golds))
@@ -100,22 +100,26 @@ class Classification(Task):
             raise DataError(f"no item has the label '{self._positive}' of --positive-label. The labels are {names}.")
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
-        reserved = next((label for label in self._labels if ">" in label or label == UNKNOWN), None)
-        if self._positive is None and reserved is not None:
+        reserved_label = next((label for label in self._labels if ">" in label or label == UNKNOWN), None)
+        if self._positive is None and reserved_label is not None:
             raise DataError(
-                f"the label '{reserved}' is reserved: labels must not contain '>' or be '{UNKNOWN}'. Rename it in the "
-                "documents, and map it with 'labels' in the systems."
+                f"the label '{reserved_label}' is reserved: labels must not contain '>' or be '{UNKNOWN}'. Rename it "
+                "in the documents, and map it with 'labels' in the systems."
             )
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
         if self._positive is not None:
-            pairs = Counter((g == self._positive, a == self._positive) for g, a in zip(golds, answers, strict=True))
+            pair_counts = Counter(
+                (gold == self._positive, answer == self._positive) for gold, answer in zip(golds, answers, strict=True)
+            )
             cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
-            return {COUNT + name: float(pairs[pair]) for name, pair in cells}
+            return {COUNT + name: float(pair_counts[pair]) for name, pair in cells}
         labels = set(self._labels)
-        seen = Counter((g, a if a in labels else UNKNOWN) for g, a in zip(golds, answers, strict=True))
+        confusion = Counter(
+            (gold, answer if answer in labels else UNKNOWN) for gold, answer in zip(golds, answers, strict=True)
+        )
         return {
-            f"{COUNT}{gold}>{label}": float(seen[gold, label])
+            f"{COUNT}{gold}>{label}": float(confusion[gold, label])
             for gold in self._labels
             for label in [*self._labels, UNKNOWN]
         }
@@ -125,15 +129,15 @@ class Classification(Task):
             cells = [counts[COUNT + name] for name in BINARY_CELLS]
             return (cells[0] + cells[3]) / sum(cells) if self.metric == "accuracy" else _f_measure(*cells[:3])
         labels = sorted({name[len(COUNT) :].partition(">")[0] for name in counts})
-        right = {label: counts[f"{COUNT}{label}>{label}"] for label in labels}
-        gold_totals = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*labels, UNKNOWN]) for g in labels}
+        num_right = {label: counts[f"{COUNT}{label}>{label}"] for label in labels}
+        gold_totals = {gold: sum(counts[f"{COUNT}{gold}>{answer}"] for answer in [*labels, UNKNOWN]) for gold in labels}
         if self.metric == "accuracy":
-            return sum(right.values()) / sum(gold_totals.values())
+            return sum(num_right.values()) / sum(gold_totals.values())
         answer_totals = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
-        occurring = [label for label in labels if gold_totals[label] or answer_totals[label]]
+        occurring_labels = [label for label in labels if gold_totals[label] or answer_totals[label]]
         f_measures = [
-            _f_measure(right[label], answer_totals[label] - right[label], gold_totals[label] - right[label])
-            for label in occurring
+            _f_measure(num_right[label], answer_totals[label] - num_right[label], gold_totals[label] - num_right[label])
+            for label in occurring_labels
         ]
         return sum(f_measures) / len(f_measures)
 
@@ -156,13 +160,13 @@ class Spans(Task):
 
     def gold(self, field: str, value: Any) -> Tuple[Optional[int], FrozenSet[Span]]:
         """Read the number of tokens, known from tags only, and the spans."""
-        return (len(value), _spans_of_tags(value)) if field == "tags" else (None, _spans(value))
+        return (len(value), _spans_from_tags(value)) if field == "tags" else (None, _parse_spans(value))
 
     def answer(self, value: Any, gold: Any) -> FrozenSet[Span]:
         num_tokens, _ = gold
         if num_tokens is None:
-            return _spans(value)
-        spans = _spans_of_tags(value)
+            return _parse_spans(value)
+        spans = _spans_from_tags(value)
         if len(value) != num_tokens:
             raise DataError(f"{len(value)} tags for {num_tokens} tokens")
         return spans
@@ -186,7 +190,7 @@ def _f_measure(tp: float, fp: float, fn: float) -> float:
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0
 
 
-def _label(value: Any) -> str:
+def _parse_label(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -196,33 +200,33 @@ def _label(value: Any) -> str:
     return value.strip()
 
 
-def _spans_of_tags(value: Any) -> FrozenSet[Span]:
+def _spans_from_tags(value: Any) -> FrozenSet[Span]:
     """Read the spans of BIO tags; an `I-` without its `B-` begins one."""
     if not isinstance(value, list) or not all(isinstance(tag, str) and tag[:1] in ("B", "I", "O") for tag in value):
         raise DataError("tags must be a list of O, B-... and I-...")
-    spans, begin = set(), 0
+    spans, start = set(), 0
     open_label: Optional[str] = None
     for position, tag in enumerate([*value, "O"]):
         if tag[0] == "I" and tag[2:] == open_label:
             continue
         if open_label is not None:
-            spans.add((begin, position - 1, open_label))
-        begin, open_label = position, None if tag[0] == "O" else tag[2:]
+            spans.add((start, position - 1, open_label))
+        start, open_label = position, None if tag[0] == "O" else tag[2:]
     return frozenset(spans)
 
 
-def _spans(value: Any) -> FrozenSet[Span]:
+def _parse_spans(value: Any) -> FrozenSet[Span]:
     if not isinstance(value, list):
         raise DataError('spans must be a list such as [[0, 5, "PERSON"]]')
-    return frozenset(map(_span, value))
+    return frozenset(map(_parse_span, value))
 
 
-def _span(value: Any) -> Span:
+def _parse_span(value: Any) -> Span:
     """Read `[start, end, label]`, or an object with these keys. The label is optional."""
-    triple = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
-    if isinstance(triple, list) and len(triple) == 2:
-        triple = [*triple, ""]
-    is_list = isinstance(triple, list) and [type(entry) for entry in triple] == [int, int, str]
-    if not is_list or not 0 <= triple[0] <= triple[1]:
+    fields = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
+    if isinstance(fields, list) and len(fields) == 2:
+        fields = [*fields, ""]
+    is_list = isinstance(fields, list) and [type(entry) for entry in fields] == [int, int, str]
+    if not is_list or not 0 <= fields[0] <= fields[1]:
         raise DataError('a span must be [start, end, label] or {"start": ..., "end": ..., "label": ...}')
-    return cast(Span, tuple(triple))
+    return cast(Span, tuple(fields))

@@ -58,9 +58,9 @@ class UnpackedLstmSeq2Seq(_UnpackedLstm, Seq2SeqEncoder):
         # Shape: (batch_size, num_words, hidden_size)
         states = self._lstm(inputs)[0]
         if self._backward_lstm is not None:
-            from_right = reverse(self._backward_lstm(reverse(inputs, mask))[0], mask)
+            backward_states = reverse(self._backward_lstm(reverse(inputs, mask))[0], mask)
             # Shape: (batch_size, num_words, 2 * hidden_size)
-            states = torch.cat([states, from_right], dim=-1)
+            states = torch.cat([states, backward_states], dim=-1)
         return states * mask.unsqueeze(-1)
 
 
@@ -91,10 +91,10 @@ def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     embedding_dim)."""
     positions = torch.arange(vectors.size(1), device=vectors.device)
     # Shape: (batch_size, num_words)
-    sources = (mask.sum(dim=1, keepdim=True) - 1 - positions).clamp(min=0)
+    source_positions = (mask.sum(dim=1, keepdim=True) - 1 - positions).clamp(min=0)
     # Shape: (batch_size, 1)
     rows = torch.arange(vectors.size(0), device=vectors.device).unsqueeze(1)
-    return vectors[rows, sources]
+    return vectors[rows, source_positions]
 
 
 @DataCollator.register("token_ids")
@@ -115,11 +115,11 @@ class TokenIdsCollator(DataCollator):
         for name, field in instances[0].fields.items():
             fields = [instance.fields[name] for instance in instances]
             if isinstance(field, TextField):
-                batch[name] = _text(name, fields)
+                batch[name] = _text_tensors(name, fields)
             elif isinstance(field, LabelField):
                 batch[name] = torch.tensor([label._label_id for label in fields], dtype=torch.long)
             elif isinstance(field, SequenceLabelField):
-                batch[name] = torch.from_numpy(_padded([labels._indexed_labels for labels in fields]))
+                batch[name] = torch.from_numpy(_pad_ids([labels._indexed_labels for labels in fields]))
             elif not isinstance(field, MetadataField):
                 raise ConfigurationError(
                     f"the collator 'token_ids' does not support '{name}', a {type(field).__name__}. Remove "
@@ -128,7 +128,7 @@ class TokenIdsCollator(DataCollator):
         return batch
 
 
-def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tensor]]:
+def _text_tensors(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tensor]]:
     tensors: Dict[str, Dict[str, torch.Tensor]] = {}
     for indexer, indexed in fields[0]._indexed_tokens.items():
         (key, *other_keys) = indexed
@@ -139,14 +139,14 @@ def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tenso
             )
         ids = [field._indexed_tokens[indexer][key] for field in fields]
         if key == "tokens":
-            padded = _padded(ids)
+            padded = _pad_ids(ids)
         else:
-            padded = _padded_characters(ids, least=fields[0]._token_indexers[indexer]._min_padding_length)
+            padded = _pad_characters(ids, min_characters=fields[0]._token_indexers[indexer]._min_padding_length)
         tensors[indexer] = {key: torch.from_numpy(padded)}
     return tensors
 
 
-def _padded(ids: List[List[int]]) -> np.ndarray:
+def _pad_ids(ids: List[List[int]]) -> np.ndarray:
     """Shape: `(batch_size, num_words)`."""
     padded = np.zeros((len(ids), max(map(len, ids))), dtype=np.int64)
     for row, text in zip(padded, ids, strict=True):
@@ -154,9 +154,10 @@ def _padded(ids: List[List[int]]) -> np.ndarray:
     return padded
 
 
-def _padded_characters(texts: List[List[List[int]]], *, least: int) -> np.ndarray:
-    """Pad every word to the longest one, but at least to `least`. Shape: `(batch_size, num_words, num_characters)`."""
-    width = max([least, *(len(word) for text in texts for word in text)])
+def _pad_characters(texts: List[List[List[int]]], *, min_characters: int) -> np.ndarray:
+    """Pad every word to the longest one, but at least to `min_characters`. Shape: `(batch_size, num_words,
+    num_characters)`."""
+    width = max([min_characters, *(len(word) for text in texts for word in text)])
     padded = np.zeros((len(texts), max(map(len, texts)), width), dtype=np.int64)
     for rows, text in zip(padded, texts, strict=True):
         for row, word in zip(rows, text, strict=False):
@@ -164,7 +165,7 @@ def _padded_characters(texts: List[List[List[int]]], *, least: int) -> np.ndarra
     return padded
 
 
-NARROW = 12  # characters, which few words exceed
+NARROW_WIDTH = 12  # characters, which few words exceed
 
 
 @TokenEmbedder.register("distinct_character_encoding")
@@ -183,17 +184,17 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         batch_size, num_words, num_characters = token_characters.shape
         # Shapes: (num_distinct, num_characters) and (batch_size * num_words,)
-        words, inverse = torch.unique(token_characters.view(-1, num_characters), dim=0, return_inverse=True)
-        is_wide = words[:, NARROW:].any(dim=1)
+        words, word_index = torch.unique(token_characters.view(-1, num_characters), dim=0, return_inverse=True)
+        is_wide = words[:, NARROW_WIDTH:].any(dim=1)
         order = is_wide.long().sort(stable=True).indices
         narrow, wide = words[order].split([len(words) - int(is_wide.sum()), int(is_wide.sum())])
         # Shape: (num_distinct, encoding_dim), in `order`
-        encoded = torch.cat([self._encoded(group) for group in (narrow[:, :NARROW], wide) if len(group)])
+        encoded = torch.cat([self._encode(group) for group in (narrow[:, :NARROW_WIDTH], wide) if len(group)])
         # Shape: (batch_size * num_words, encoding_dim)
-        vectors = encoded[order.argsort()[inverse]]
+        vectors = encoded[order.argsort()[word_index]]
         return self._dropout(vectors.view(batch_size, num_words, -1))
 
-    def _encoded(self, words: torch.Tensor) -> torch.Tensor:
+    def _encode(self, words: torch.Tensor) -> torch.Tensor:
         """Shapes: (some_words, width) to (some_words, encoding_dim)."""
         return self._encoder(self._embedding(words.unsqueeze(0)), (words != 0).long().unsqueeze(0)).squeeze(0)
 

@@ -1,24 +1,25 @@
 """Which runs of a candidate lie so far below its others that they have probably failed: median and MAD with a floor."""
 
-from collections import Counter, defaultdict
+from collections import Counter
+from itertools import compress
 from typing import Dict, List
 
 import numpy as np
 
 from fiesta_allennlp.core.records import Evaluation, History
 
-FAR = 6.0
+LIMIT_SDS = 6.0
 """Robust sds below the median from which on a run of many has collapsed."""
 
-FEW = 16.0
-"""How much farther a run of few must lie: the limit is `FAR` (1 + `FEW` / (n - 2)^2)."""
+SMALL_SAMPLE_FACTOR = 16.0
+"""How much farther a run of few must lie: the limit is `LIMIT_SDS` (1 + `SMALL_SAMPLE_FACTOR` / (n - 2)^2)."""
 
-LEAST_SD = 0.005
+MIN_RELATIVE_SD = 0.005
 """The least robust sd, as a share of the median. Without it, one wrong answer of a test set collapses a candidate whose
 other runs are all equal."""
 
 
-def collapsed(scores: np.ndarray) -> np.ndarray:
+def flag_collapsed(scores: np.ndarray) -> np.ndarray:
     """Return which runs of one candidate lie far below its others. Shape: that of `scores`, `(num_runs,)`; bool.
 
     Higher scores are better: pass those of a minimised metric negated. With m the median and n the number of runs, run
@@ -36,15 +37,15 @@ def collapsed(scores: np.ndarray) -> np.ndarray:
     num_runs = len(scores)
     if num_runs < 3:
         return np.zeros(num_runs, dtype=bool)
-    return np.asarray(sds_below(scores) > FAR * (1 + FEW / (num_runs - 2) ** 2))
+    return np.asarray(robust_sds_below(scores) > LIMIT_SDS * (1 + SMALL_SAMPLE_FACTOR / (num_runs - 2) ** 2))
 
 
-def sds_below(scores: np.ndarray) -> np.ndarray:
+def robust_sds_below(scores: np.ndarray) -> np.ndarray:
     """Return how many robust sds each run lies below the median. Shape: that of `scores`, at least one."""
     median = np.median(scores)
-    below = median - np.asarray(scores, dtype=float)
-    sd = max(1.4826 * float(np.median(np.abs(below))), LEAST_SD * abs(float(median)), np.finfo(float).tiny)
-    return np.asarray(below / sd)
+    deviations = median - np.asarray(scores, dtype=float)
+    sd = max(1.4826 * float(np.median(np.abs(deviations))), MIN_RELATIVE_SD * abs(float(median)), np.finfo(float).tiny)
+    return np.asarray(deviations / sd)
 
 
 def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
@@ -53,14 +54,15 @@ def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
     On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
     run has collapsed.
     """
-    far: Dict[str, List[Evaluation]] = defaultdict(list)
+    collapsed: Dict[str, List[Evaluation]] = {}
     for name in history.candidates:
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
-        far[name] = [run for run, is_far in zip(runs, collapsed(history.scores(name)), strict=True) if is_far]
-    num_far = Counter(run.request.split_seed for runs in far.values() for run in runs)
-    if not num_far:
+        collapsed[name] = list(compress(runs, flag_collapsed(history.scores(name))))
+    num_collapsed = Counter(run.request.split_seed for runs in collapsed.values() for run in runs)
+    if not num_collapsed:
         return {}
     num_runs = Counter(run.request.split_seed for run in history.evaluations)
-    hard = {split for split, number in num_far.items() if number > 1 and 2 * number > num_runs[split]}
-    runs_by_name = {name: [run for run in runs if run.request.split_seed not in hard] for name, runs in far.items()}
-    return {name: runs for name, runs in runs_by_name.items() if runs}
+    hard_splits = {split for split, number in num_collapsed.items() if number > 1 and 2 * number > num_runs[split]}
+    for name, runs in collapsed.items():
+        collapsed[name] = [run for run in runs if run.request.split_seed not in hard_splits]
+    return {name: runs for name, runs in collapsed.items() if runs}

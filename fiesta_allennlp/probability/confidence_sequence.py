@@ -8,10 +8,10 @@ PRIOR_PRECISION = 0.5
 differences, effect sizes 0.8 to 2 and thresholds 40 and 160, it took 8 to 25 differences to reach the threshold, and
 0.5 came within 4% of the best of {0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 4} for each of them."""
 
-NUM_CELLS = 400
+NUM_GRID_CELLS = 400
 
 
-def log_evidence(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> np.ndarray:
+def log_evidence(counts: np.ndarray, sums: np.ndarray, sums_of_squares: np.ndarray) -> np.ndarray:
     """log E_m of normal differences D_1, ..., D_m of unknown variance, against the hypothesis that their mean is <= 0.
 
     With T = sum D, S = sum D^2, A = S - T^2 / (m + g) and F_m the distribution function of Student's t::
@@ -27,20 +27,20 @@ def log_evidence(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> n
     number to all D_k raises t and leaves the sd as it is, and E_m rises with t by the monotone likelihood ratio of
     the noncentral t: a mean below 0 makes all E_m only smaller.
 
-    `count` (m, at least 1), `total` (T) and `squares` (S) may have any shapes that go together. Where S is 0, nothing
-    was seen to differ and the evidence is log 1.
+    `counts` (m, at least 1), `sums` (T) and `sums_of_squares` (S) may have any shapes that go together. Where S is 0,
+    nothing was seen to differ and the evidence is log 1.
     """
-    varies = squares > 0
-    spread = np.where(varies, squares, 1.0)
-    residual = spread - total**2 / (count + PRIOR_PRECISION)
-    side = stdtr(count, total * np.sqrt(count / ((count + PRIOR_PRECISION) * residual)))
+    is_varying = sums_of_squares > 0
+    squares = np.where(is_varying, sums_of_squares, 1.0)
+    residual = squares - sums**2 / (counts + PRIOR_PRECISION)
+    prob_below = stdtr(counts, sums * np.sqrt(counts / ((counts + PRIOR_PRECISION) * residual)))
     with np.errstate(divide="ignore"):
-        log_side = np.log(2 * side)
-    log_prior = 0.5 * np.log(PRIOR_PRECISION / (count + PRIOR_PRECISION))
-    return np.where(varies, log_prior + count / 2 * (np.log(spread) - np.log(residual)) + log_side, 0.0)
+        log_tail = np.log(2 * prob_below)
+    log_prior = 0.5 * np.log(PRIOR_PRECISION / (counts + PRIOR_PRECISION))
+    return np.where(is_varying, log_prior + counts / 2 * (np.log(squares) - np.log(residual)) + log_tail, 0.0)
 
 
-def highest_log_evidence(differences: np.ndarray) -> float:
+def max_log_evidence(differences: np.ndarray) -> float:
     """The largest log E_m over all beginnings of the sequence, and of none: at least 0.
 
     `differences` has the shape `(num_differences,)`.
@@ -50,35 +50,35 @@ def highest_log_evidence(differences: np.ndarray) -> float:
     return float(np.max(log_evidences, initial=0.0))
 
 
-def apart_log_evidence(higher: np.ndarray, lower: np.ndarray) -> float:
+def unpaired_log_evidence(higher_scores: np.ndarray, lower_scores: np.ndarray) -> float:
     """Evidence that one mean is above another, from two independent samples with unknown variances.
 
-    The least over u of max(0, log E(higher - u)) + max(0, log E(u - lower)). Where the mean of `higher` is not above
-    the mean of `lower`, both hypotheses hold at the latter's u; over all sizes of the two samples, each term is then
-    dominated by an exponential variable, they are independent, and so::
+    The least over u of max(0, log E(higher - u)) + max(0, log E(u - lower)). Where the mean of `higher_scores` is not
+    above the mean of `lower_scores`, both hypotheses hold at the latter's u; over all sizes of the two samples, each
+    term is then dominated by an exponential variable, they are independent, and so::
 
         P(some value >= c) <= (1 + c) exp(-c)
 
-    The first term falls with u and the second rises, so values at the ends of `NUM_CELLS` cells bound it from below:
-    what is returned is this bound. Below the lower mean the second is 0, above the higher one the first.
+    The first term falls with u and the second rises, so values at the ends of `NUM_GRID_CELLS` cells bound it from
+    below: what is returned is this bound. Below the lower mean the second is 0, above the higher one the first.
 
-    Both have shapes `(num_scores,)` of their own, at least 1 score each.
+    Both have shapes `(count,)` of their own, at least 1 score each.
     """
-    edges = np.linspace(lower.mean(), higher.mean(), NUM_CELLS + 1)
-    if edges[-1] <= edges[0]:
+    shift_grid = np.linspace(lower_scores.mean(), higher_scores.mean(), NUM_GRID_CELLS + 1)
+    if shift_grid[-1] <= shift_grid[0]:
         return 0.0
-    falling = np.maximum(_log_evidence_above(higher, edges, 1.0), 0.0)
-    rising = np.maximum(_log_evidence_above(lower, edges, -1.0), 0.0)
-    return float(np.min(falling[1:] + rising[:-1]))
+    higher_evidence = np.maximum(_log_evidence_above(higher_scores, shift_grid, 1.0), 0.0)
+    lower_evidence = np.maximum(_log_evidence_above(lower_scores, shift_grid, -1.0), 0.0)
+    return float(np.min(higher_evidence[1:] + lower_evidence[:-1]))
 
 
-def apart_threshold(error: float) -> float:
+def unpaired_threshold(error: float) -> float:
     """The c with (1 + c) exp(-c) = `error`."""
     return float(gammainccinv(2, error))
 
 
-def _log_evidence_above(scores: np.ndarray, edges: np.ndarray, sign: float) -> np.ndarray:
-    """log E of sign (scores - u) for each u of `edges`. Shape: that of `edges`."""
+def _log_evidence_above(scores: np.ndarray, shift_grid: np.ndarray, sign: float) -> np.ndarray:
+    """log E of sign (scores - u) for each u of `shift_grid`. Shape: that of `shift_grid`."""
     count = np.array(float(len(scores)))
-    shifts = scores.mean() - edges
+    shifts = scores.mean() - shift_grid
     return log_evidence(count, sign * count * shifts, np.sum((scores - scores.mean()) ** 2) + count * shifts**2)

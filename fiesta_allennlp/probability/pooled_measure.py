@@ -7,7 +7,7 @@ from typing import List, Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-ITEM = 2.0
+ITEM_WEIGHT = 2.0
 """What one item adds to the numerator and to the denominator of a ratio, if its answer is right."""
 
 
@@ -15,18 +15,19 @@ ITEM = 2.0
 class PseudoScores:
     """The pseudo-scores of every system minus `centre`, the metric of all systems together.
 
-    `scores` has an array for each system, shape `(num_documents,)`; their number of documents may differ. `unseen` is
-    the squared deviation that one unseen item of each label adds to the scores of a system, shape `(num_systems,)`.
+    `scores` has an array for each system, shape `(num_documents,)`; their number of documents may differ.
+    `unseen_squares` is the squared deviation that one unseen item of each label adds to the scores of a system, shape
+    `(num_systems,)`.
     """
 
     centre: float
     scores: List[np.ndarray]
-    unseen: np.ndarray
+    unseen_squares: np.ndarray
 
     @cached_property
-    def unit(self) -> float:
+    def largest_deviation(self) -> float:
         """The size of the largest deviation, above 0."""
-        return max(float(np.sqrt(self.unseen.max())), *(float(np.abs(scores).max()) for scores in self.scores))
+        return max(float(np.sqrt(self.unseen_squares.max())), *(float(np.abs(scores).max()) for scores in self.scores))
 
     def interval(self, level: float) -> np.ndarray:
         """Compute the interval of each system's metric by the t distribution of its own pseudo-scores, which must be
@@ -35,11 +36,12 @@ class PseudoScores:
         Args:
             level: probability of the interval, such as 0.95.
         """
-        sizes = np.array([len(scores) for scores in self.scores])
-        squares = np.array([((scores - scores.mean()) ** 2).sum() for scores in self.scores]) + self.unseen
-        reach = stdtrit(sizes - 1, (1 + level) / 2) * np.sqrt(squares / (sizes * (sizes - 1)))
-        middle = self.centre + np.array([scores.mean() for scores in self.scores])
-        return np.clip(np.stack([middle - reach, middle + reach], axis=1), 0, 1)
+        num_documents = np.array([len(scores) for scores in self.scores])
+        squares = np.array([((scores - scores.mean()) ** 2).sum() for scores in self.scores]) + self.unseen_squares
+        standard_errors = np.sqrt(squares / (num_documents * (num_documents - 1)))
+        half_widths = stdtrit(num_documents - 1, (1 + level) / 2) * standard_errors
+        metrics = self.centre + np.array([scores.mean() for scores in self.scores])
+        return np.clip(np.stack([metrics - half_widths, metrics + half_widths], axis=1), 0, 1)
 
 
 def pseudo_scores(numerators: Sequence[np.ndarray], denominators: Sequence[np.ndarray]) -> PseudoScores:
@@ -54,7 +56,7 @@ def pseudo_scores(numerators: Sequence[np.ndarray], denominators: Sequence[np.nd
 
     The 2 stands for one more item of each label, which a system answers as all systems together do. The mean of the
     pseudo-scores is exactly the metric with this item. Its noise, as of a right or wrong answer to one item, is
-    `unseen`::
+    `unseen_squares`::
 
         sum_g (2 n_i / (G (sum_d B_ig(d) + 2)))^2 F_g (1 - F_g)
 
@@ -62,16 +64,18 @@ def pseudo_scores(numerators: Sequence[np.ndarray], denominators: Sequence[np.nd
     add up to 0 for each system. A label that occurs in one document would then seem to have no noise.
 
     Args:
-        numerators: A_ig(d) of each system, `ITEM` for a right answer. Shape of each: `(num_documents, num_labels)`.
+        numerators: A_ig(d) of each system, `ITEM_WEIGHT` for a right answer. Shape of each: `(num_documents,
+            num_labels)`.
         denominators: B_ig(d), in the same shapes.
     """
     # Shape: (num_systems, num_labels)
-    right, total = (np.array([values.sum(axis=0) for values in systems]) for systems in (numerators, denominators))
-    pooled_ratio = (right.sum() + ITEM / 2) / (total.sum() + ITEM)
+    numerator_sums = np.array([values.sum(axis=0) for values in numerators])
+    denominator_sums = np.array([values.sum(axis=0) for values in denominators])
+    overall_ratio = (numerator_sums.sum() + ITEM_WEIGHT / 2) / (denominator_sums.sum() + ITEM_WEIGHT)
     # Shape: (num_labels,)
-    common = (right.sum(axis=0) + ITEM * pooled_ratio) / (total.sum(axis=0) + ITEM)
-    sizes = np.array([[len(values)] for values in numerators])
-    weights = sizes / (total + ITEM) / len(common)
-    scores = [(a - common * b) @ weight for a, b, weight in zip(numerators, denominators, weights, strict=True)]
-    unseen = ((ITEM * weights) ** 2 * common * (1 - common)).sum(axis=1)
-    return PseudoScores(float(common.mean()), scores, unseen)
+    ratios = (numerator_sums.sum(axis=0) + ITEM_WEIGHT * overall_ratio) / (denominator_sums.sum(axis=0) + ITEM_WEIGHT)
+    num_documents = np.array([[len(values)] for values in numerators])
+    weights = num_documents / (denominator_sums + ITEM_WEIGHT) / len(ratios)
+    scores = [(a - ratios * b) @ weight for a, b, weight in zip(numerators, denominators, weights, strict=True)]
+    unseen_squares = ((ITEM_WEIGHT * weights) ** 2 * ratios * (1 - ratios)).sum(axis=1)
+    return PseudoScores(float(ratios.mean()), scores, unseen_squares)

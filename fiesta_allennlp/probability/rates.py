@@ -18,28 +18,28 @@ from typing import Tuple
 import numpy as np
 from scipy.special import digamma, gammaincinv, gammaln, softmax, zeta
 
-SCRAMBLING = 2017
+SOBOL_SEED = 2017
 """Seed of the one scrambling of Sobol's points that is ever used."""
 
-FAR_LEFT = -20.0
+SERIES_LOG_QUANTILE = -20.0
 """Logarithms of quantiles below this follow from the first term of the series."""
 
-GRAIN = 0.02
+SHAPE_GRID_STEP = 0.02
 """Shapes are rounded to multiples of this in the logarithm, so that few quantiles are computed."""
 
-WIDENINGS = (1.0, 0.8, 0.6)
+SHAPE_FACTORS = (1.0, 0.8, 0.6)
 """The proposal's shapes are multiplied by these in turn while too few draws would count."""
 
-ENOUGH = 0.5
+MIN_EFFECTIVE_SHARE = 0.5
 """An effective share of the draws that needs no wider proposal."""
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 TOLERANCE = 1e-3
 """The mode is found when no logarithm of a rate moves by more than this."""
 
 
 @lru_cache(maxsize=8)
-def even_ranks(num_points: int, num_dimensions: int) -> np.ndarray:
+def sobol_ranks(num_points: int, num_dimensions: int) -> np.ndarray:
     """Scrambled Sobol points, each coordinate as its rank among all. Shape: `(num_points, num_dimensions)`. Read only.
 
     Args:
@@ -47,7 +47,7 @@ def even_ranks(num_points: int, num_dimensions: int) -> np.ndarray:
     """
     from scipy.stats import qmc
 
-    points = qmc.Sobol(num_dimensions, seed=SCRAMBLING).random(num_points)
+    points = qmc.Sobol(num_dimensions, seed=SOBOL_SEED).random(num_points)
     ranks = points.argsort(axis=0).argsort(axis=0)
     ranks.flags.writeable = False
     return ranks
@@ -62,20 +62,20 @@ def log_gamma_quantiles(shape: float, num_points: int) -> np.ndarray:
     probability = (np.arange(num_points) + 0.5) / num_points
     # P(X < x) = x^shape / Gamma(shape + 1) (1 + O(x)): also where x is too small to be a number.
     log_x = (np.log(probability) + gammaln(shape + 1)) / shape
-    near = log_x > FAR_LEFT
-    log_x[near] = np.log(gammaincinv(shape, probability[near]))
+    is_above_series = log_x > SERIES_LOG_QUANTILE
+    log_x[is_above_series] = np.log(gammaincinv(shape, probability[is_above_series]))
     log_x.flags.writeable = False
     return log_x
 
 
 def log_sum_exp(values: np.ndarray) -> np.ndarray:
     """log sum exp over the last axis, of which one value is finite. Shape: `(..., n)` to `(...,)`."""
-    top = values.max(axis=-1)
-    return top + np.log(np.exp(values - top[..., None]).sum(axis=-1))
+    maximum = values.max(axis=-1)
+    return maximum + np.log(np.exp(values - maximum[..., None]).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRates:
+class WeightedRateDraws:
     """Draws of the rates. `log_rates` has the shape `(num_samples, num_kinds)`; `weights`, which sum to 1, have the
     shape `(num_samples,)`."""
 
@@ -83,13 +83,13 @@ class WeightedRates:
     weights: np.ndarray
 
     @property
-    def effective(self) -> float:
+    def effective_share(self) -> float:
         """The effective share of the draws, 1 / (num_samples sum w^2)."""
         return 1 / (len(self.weights) * float((self.weights**2).sum()))
 
 
 @dataclass(frozen=True, eq=False)
-class RatesModel:
+class RatePosterior:
     """The posterior of the rates after documents.
 
     The mode and the curvature of the proposal are those of the posterior. With u_k = log(A theta_k), let g_k be prior_k
@@ -106,64 +106,64 @@ class RatesModel:
     concentration: float
     counts: np.ndarray
 
-    def posterior(self, num_samples: int) -> WeightedRates:
+    def draw(self, num_samples: int) -> WeightedRateDraws:
         """Draw `num_samples` rates, a power of two. No chance is involved: equal counts give equal draws, in whatever
         order the documents came."""
-        slope, curvature = self.mode()
-        draws = self.drawn(slope, slope - curvature, num_samples)
-        for widening in WIDENINGS[1:]:
-            if draws.effective >= ENOUGH:
+        gradient, curvature = self.find_mode()
+        draws = self.draw_from_proposal(gradient, gradient - curvature, num_samples)
+        for shape_factor in SHAPE_FACTORS[1:]:
+            if draws.effective_share >= MIN_EFFECTIVE_SHARE:
                 break
-            wider_draws = self.drawn(slope, widening * (slope - curvature), num_samples)
-            draws = max(draws, wider_draws, key=lambda rates: rates.effective)
+            wider_draws = self.draw_from_proposal(gradient, shape_factor * (gradient - curvature), num_samples)
+            draws = max(draws, wider_draws, key=lambda rates: rates.effective_share)
         return draws
 
-    def mode(self) -> Tuple[np.ndarray, np.ndarray]:
+    def find_mode(self) -> Tuple[np.ndarray, np.ndarray]:
         """Return g and V at the highest density of log theta. Shapes: `(num_kinds,)` both."""
-        slope = self.prior + np.count_nonzero(self.counts, axis=0)
-        log_rates = np.log(slope / slope.sum())
-        for _ in range(MOST_STEPS):
-            gained, curvature = self.derivatives(np.log(self.concentration) + log_rates)
-            slope = self.prior + gained
-            step = np.clip((slope - slope.sum() * np.exp(log_rates)) / (slope - curvature), -1, 1)
+        gradient = self.prior + np.count_nonzero(self.counts, axis=0)
+        log_rates = np.log(gradient / gradient.sum())
+        for _ in range(MAX_STEPS):
+            likelihood_gradient, curvature = self.derivatives(np.log(self.concentration) + log_rates)
+            gradient = self.prior + likelihood_gradient
+            step = np.clip((gradient - gradient.sum() * np.exp(log_rates)) / (gradient - curvature), -1, 1)
             log_rates += step
             log_rates -= np.log(np.exp(log_rates).sum())
             if np.abs(step).max() < TOLERANCE:
                 break
-        return slope, curvature
+        return gradient, curvature
 
-    def drawn(self, slope: np.ndarray, shapes: np.ndarray, num_samples: int) -> WeightedRates:
+    def draw_from_proposal(self, gradient: np.ndarray, shapes: np.ndarray, num_samples: int) -> WeightedRateDraws:
         """Draw from the proposal, and weight by the posterior."""
         seen = self.counts.any(axis=0)
-        shapes = np.where(seen, np.exp(GRAIN * np.round(np.log(shapes) / GRAIN)), self.prior)
-        log_scales, num_kinds = np.log(shapes / slope), len(shapes)
+        shapes = np.where(seen, np.exp(SHAPE_GRID_STEP * np.round(np.log(shapes) / SHAPE_GRID_STEP)), self.prior)
+        log_scales, num_kinds = np.log(shapes / gradient), len(shapes)
         # One more dimension than kinds: the points differ with their number of dimensions.
-        ranks = even_ranks(num_samples, num_kinds + 1)[:, :-1]
+        ranks = sobol_ranks(num_samples, num_kinds + 1)[:, :-1]
         quantiles = np.stack([log_gamma_quantiles(shape, num_samples) for shape in shapes.tolist()])
         log_x = quantiles[np.arange(num_kinds), ranks] - log_scales
         log_rates = log_x - log_sum_exp(log_x)[:, None]
         # A kind without answers has its prior in both densities, which is left out: its rate may be too small a number.
-        log_posterior = self.log_rising(np.log(self.concentration) + log_rates[:, seen], self.counts[:, seen])
+        log_posterior = self.log_likelihood(np.log(self.concentration) + log_rates[:, seen], self.counts[:, seen])
         log_posterior = log_posterior + (self.prior * log_rates)[:, seen].sum(axis=1)
         log_proposal = (shapes * log_rates)[:, seen].sum(axis=1) - shapes.sum() * log_sum_exp(log_scales + log_rates)
-        return WeightedRates(log_rates, softmax(log_posterior - log_proposal))
+        return WeightedRateDraws(log_rates, softmax(log_posterior - log_proposal))
 
     def derivatives(self, u: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """Compute dS_k / du_k and d^2 S_k / du_k^2. Shapes: `(num_kinds,)`, as `u`."""
         x, counts = np.exp(u), np.maximum(self.counts, 1)
         # Gamma(x) = Gamma(1 + x) / x, so that nothing overflows at small x, and a count of 1 adds nothing.
-        slope = x * (digamma(x + counts) - digamma(x + 1)).sum(axis=0)
+        first_derivative = x * (digamma(x + counts) - digamma(x + 1)).sum(axis=0)
         # zeta(2, x) is the derivative of digamma(x).
         curvature = x**2 * (zeta(2, x + counts) - zeta(2, x + 1)).sum(axis=0)
-        return np.count_nonzero(self.counts, axis=0) + slope, slope + curvature
+        return np.count_nonzero(self.counts, axis=0) + first_derivative, first_derivative + curvature
 
     @staticmethod
-    def log_rising(u: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def log_likelihood(u: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Compute sum_k S_k(exp(u_k)). Shapes: `(num_samples, num_kinds)` to `(num_samples,)`."""
         result = np.zeros(len(u))
-        for column, values in zip(u.T, counts.T, strict=True):
-            distinct, times = np.unique(values[values > 0], return_counts=True)
-            x = np.exp(column)
-            result += times.sum() * column
-            result += (times * (gammaln(x[:, None] + distinct) - gammaln(x + 1)[:, None])).sum(axis=1)
+        for log_x, kind_counts in zip(u.T, counts.T, strict=True):
+            distinct_counts, multiplicities = np.unique(kind_counts[kind_counts > 0], return_counts=True)
+            x = np.exp(log_x)
+            result += multiplicities.sum() * log_x
+            result += (multiplicities * (gammaln(x[:, None] + distinct_counts) - gammaln(x + 1)[:, None])).sum(axis=1)
         return result

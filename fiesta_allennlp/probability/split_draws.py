@@ -6,33 +6,33 @@ import numpy as np
 from scipy.special import chdtri
 
 from fiesta_allennlp.probability.noise import noise_posterior
-from fiesta_allennlp.probability.split_effects import Joint, Scores, fitted
+from fiesta_allennlp.probability.split_effects import JointNormal, SplitScores, fit_tables
 
 
 @dataclass(frozen=True, eq=False)
-class Effects:
-    """One draw of all unknowns: `means` and `noise_sds`, shape `(num_candidates,)`; `splits`, shape `(num_splits,)`;
-    and the sd of further splits' effects."""
+class EffectsDraw:
+    """One draw of all unknowns: `means` and `noise_sds`, shape `(num_candidates,)`; `split_effects`, shape
+    `(num_splits,)`; and the sd of further splits' effects."""
 
     means: np.ndarray
     noise_sds: np.ndarray
-    splits: np.ndarray
+    split_effects: np.ndarray
     split_sd: float
 
 
 @dataclass(frozen=True, eq=False)
 class EffectsPosterior:
-    """The posterior of `mean_scores_of_all` to draw from: given the variances, mu and b are jointly normal.
+    """The posterior of `mean_score_posteriors` to draw from: given the variances, mu and b are jointly normal.
 
-    A candidate is outlying with the probability `outlying`, shape `(num_candidates,)`. Given that, its noise variance
-    is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary candidates
-    are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared with
-    `split_df` and `1 / split_precision`; it is 0 where no two candidates share two splits.
+    A candidate is outlying with the probability `prob_outlying`, shape `(num_candidates,)`. Given that, its noise
+    variance is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary
+    candidates are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared
+    with `split_df` and `1 / split_precision`; it is 0 where no two candidates share two splits.
     """
 
-    scores: Scores
+    scores: SplitScores
     location: np.ndarray
-    outlying: np.ndarray
+    prob_outlying: np.ndarray
     noise_df: np.ndarray
     noise_variance: np.ndarray
     split_df: float
@@ -43,38 +43,38 @@ class EffectsPosterior:
         """Noise standard deviation of an ordinary candidate."""
         return float(np.sqrt(np.median(self.noise_variance[1])))
 
-    def draw(self, rng: np.random.Generator) -> Effects:
+    def draw(self, rng: np.random.Generator) -> EffectsDraw:
         """One draw of the means, the splits that were seen, and the sds."""
         variance = self._noise_variances(rng)
         split_precision = self.split_precision
         if np.isfinite(split_precision):
             split_precision *= rng.chisquare(self.split_df) / self.split_df
-        joint = Joint(self.scores, 1 / variance, np.asarray(split_precision))
+        joint = JointNormal(self.scores, 1 / variance, np.asarray(split_precision))
         means = rng.multivariate_normal(
             joint.location, joint.covariance.rows(np.arange(len(variance))), check_valid="ignore", method="eigh"
         )
         weights = self.scores.counts / variance[:, None]
-        total = weights.sum(axis=0) + split_precision
-        expected = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total
-        splits = rng.normal(expected, np.sqrt(1 / total))
-        return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
+        total_precision = weights.sum(axis=0) + split_precision
+        expected_effects = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total_precision
+        split_effects = rng.normal(expected_effects, np.sqrt(1 / total_precision))
+        return EffectsDraw(means, np.sqrt(variance), split_effects, float(split_precision**-0.5))
 
     def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
-        is_outlying, uniform = rng.random((2, len(self.outlying)))
-        is_outlying = is_outlying < self.outlying
+        is_outlying, uniform = rng.random((2, len(self.prob_outlying)))
+        is_outlying = is_outlying < self.prob_outlying
         df, variance = (np.where(is_outlying, *by_class) for by_class in (self.noise_df, self.noise_variance))
         return df * variance / chdtri(df, np.where(is_outlying, uniform, rng.random()))
 
 
-def effects_posterior(scores: Scores) -> EffectsPosterior:
-    """Compute the posterior of `mean_scores_of_all` in a form to draw from."""
-    fit = fitted(Scores.stacked([scores]))
-    noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
-    df, variance = noise.scaled_inverse_chi_squared()
+def effects_posterior(scores: SplitScores) -> EffectsPosterior:
+    """Compute the posterior of `mean_score_posteriors` in a form to draw from."""
+    fit = fit_tables(SplitScores.stack([scores]))
+    noise = noise_posterior(fit.squares, df=fit.df, common=fit.common_variance)
+    df, variance = noise.match_scaled_inverse_chi_squared()
     return EffectsPosterior(
         scores=scores,
         location=fit.location[0],
-        outlying=noise.weight[0, 0],
+        prob_outlying=noise.weight[0, 0],
         noise_df=np.maximum(df[:, 0], 1.0),
         noise_variance=variance[:, 0],
         split_df=max(scores.counts.shape[1] - 1.0, 1.0),

@@ -10,60 +10,60 @@ from typing import Any, List, Sequence, Union
 
 import numpy as np
 
-from fiesta_allennlp.probability.noise import CommonNoise, common_noise, noise_posterior
+from fiesta_allennlp.probability.noise import CommonVariance, common_variance, noise_posterior
 
 MAX_STEPS = 40
-TOLERANCE, PATIENCE = 1e-3, 1.25
+TOLERANCE, TOLERANCE_GROWTH = 1e-3, 1.25
 """The fixed point is found when no precision changes by more than this part of itself, a tolerance that grows by this
 factor with every step: some tables leave open which of two candidates is the noisier one."""
 
-REACH = (-4.0, 0.5)
+ACCELERATION_LIMITS = (-4.0, 0.5)
 """An accelerated step goes on by at most four times the last one, and back by at most half of it."""
 
-HELD = 1e-6
+SHIFT_PRECISION_SHARE = 1e-6
 """Where b is free, it can take up a shift of all candidates that are linked by common splits. Such shifts, of which
 residuals know nothing, are held near 0 by so much of each candidate's information."""
 
-SMALLEST_DF = 1e-2
+MIN_DF = 1e-2
 """A candidate whose scores all go into its split effects has no degrees of freedom left; it is given so many."""
 
-SMALLEST = 1e-20
+MIN_VARIANCE_SHARE = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
 
 
-MANY = 100
+MAX_DENSE_CANDIDATES = 100
 """With more candidates than this, and than splits, their covariance is kept as a sum of two parts: a full matrix of
 10,000 candidates takes 0.8 GB and minutes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class SplitScores:
     """All finished scores of the candidates, by split.
 
     `counts` are numbers of evaluations and `sums` the sums of their scores, shape `(..., num_candidates, num_splits)`.
-    `within` are the sums of squared deviations from the mean of each candidate and split, shape
+    `within_squares` are the sums of squared deviations from the mean of each candidate and split, shape
     `(..., num_candidates)`. Scores are centred and of a size about 1. Every candidate has two evaluations or more.
     The leading axes are for several selections.
     """
 
     counts: np.ndarray
     sums: np.ndarray
-    within: np.ndarray
+    within_squares: np.ndarray
 
     @classmethod
-    def stacked(cls, selections: Sequence["Scores"]) -> "Scores":
+    def stack(cls, tables: Sequence["SplitScores"]) -> "SplitScores":
         """Those of several selections among equally many candidates, with empty splits at the end of the shorter
         ones."""
-        shape = (len(selections), selections[0].counts.shape[0], max(scores.counts.shape[1] for scores in selections))
+        shape = (len(tables), tables[0].counts.shape[0], max(table.counts.shape[1] for table in tables))
         counts, sums = np.zeros(shape), np.zeros(shape)
-        for index, scores in enumerate(selections):
+        for index, scores in enumerate(tables):
             counts[index, :, : scores.counts.shape[1]] = scores.counts
             sums[index, :, : scores.sums.shape[1]] = scores.sums
-        return cls(counts, sums, np.stack([scores.within for scores in selections]))
+        return cls(counts, sums, np.stack([scores.within_squares for scores in tables]))
 
     @cached_property
-    def empty(self) -> np.ndarray:
+    def empty_split_precision(self) -> np.ndarray:
         """Infinite for splits without a score, which leaves their effects out; else 0. Shape: `(..., num_splits)`."""
         return np.where(self.counts.any(axis=-2), 0.0, np.inf)
 
@@ -72,12 +72,12 @@ class Scores:
         """The mean scores by split, 0 where there is none. Shape: that of `sums`."""
         return self.sums / np.maximum(self.counts, 1)
 
-    def only(self, selected: np.ndarray) -> "Scores":
-        return Scores(self.counts[selected], self.sums[selected], self.within[selected])
+    def take(self, selected: np.ndarray) -> "SplitScores":
+        return SplitScores(self.counts[selected], self.sums[selected], self.within_squares[selected])
 
 
 @dataclass(frozen=True, eq=False)
-class MeanScores:
+class MeanScorePosterior:
     """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
     The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
@@ -90,7 +90,7 @@ class MeanScores:
     weight: np.ndarray
 
 
-def mean_scores_of_all(selections: Sequence[Scores]) -> List[MeanScores]:
+def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePosterior]:
     """Compute the posteriors of the mean scores mu_i of several selections, each under::
 
         x_ik = mu_i + b_k + e_ik,  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
@@ -104,60 +104,60 @@ def mean_scores_of_all(selections: Sequence[Scores]) -> List[MeanScores]:
     one is found: differences alone would not tell. The uncertainty about sigma_i^2 makes normal into Student-t, one for
     each class of noise.
     """
-    if not selections:
+    if not tables:
         return []
-    fit = fitted(Scores.stacked(selections))
-    noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
-    df, variance = noise.scaled_inverse_chi_squared()
-    factors = np.sqrt(variance * fit.used_precision)
+    fit = fit_tables(SplitScores.stack(tables))
+    noise = noise_posterior(fit.squares, df=fit.df, common=fit.common_variance)
+    df, variance = noise.match_scaled_inverse_chi_squared()
+    scale_factors = np.sqrt(variance * fit.used_precision)
     df = np.maximum(df, 1.0)
     posteriors = []
     for index, location in enumerate(fit.location):
-        scale = np.sqrt(_as_independent(location, _at(fit.covariance, index))) * factors[:, index]
-        posteriors.append(MeanScores(location, scale, df[:, index], noise.weight[:, index]))
+        scale = np.sqrt(_independent_variances(location, _take(fit.covariance, index))) * scale_factors[:, index]
+        posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index]))
     return posteriors
 
 
-def fitted(scores: Scores) -> "Fit":
+def fit_tables(tables: SplitScores) -> "VariationalFit":
     """Compute the fixed points of several selections. Each is left as it is once it is found."""
-    fit = unfinished = Fit(scores)
-    indices = np.arange(len(scores.counts))
+    fit = unfinished = VariationalFit(tables)
+    indices = np.arange(len(tables.counts))
     for step in range(MAX_STEPS):
-        is_unfinished = unfinished.step() >= TOLERANCE * PATIENCE**step
+        is_unfinished = unfinished.step() >= TOLERANCE * TOLERANCE_GROWTH**step
         if unfinished is not fit:
-            fit.put(indices, unfinished)
+            fit.update(indices, unfinished)
         if not is_unfinished.any():
             break
         if not is_unfinished.all():
-            indices, unfinished = indices[is_unfinished], unfinished.only(is_unfinished)
+            indices, unfinished = indices[is_unfinished], unfinished.take(is_unfinished)
     return fit
 
 
-class Fit:
+class VariationalFit:
     """Finds fixed points. `location` and `covariance` are of mu, given the precisions used. The first axis of every
     array is that of the selections. The last column of `log_precision` is that of the splits, the others are those of
     the noise."""
 
-    noise: CommonNoise
+    common_variance: CommonVariance
     covariance: "Covariance"
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: SplitScores) -> None:
         self.scores = scores
-        self.sizes = scores.counts.sum(axis=-1)
+        self.num_runs = scores.counts.sum(axis=-1)
         has_run = (scores.counts > 0).astype(float)
         self.num_splits = has_run.any(axis=-2).sum(axis=-1)
         # Two candidates share two splits where two splits share two candidates: the smaller matrix says so.
-        rows = has_run if has_run.shape[-2] <= has_run.shape[-1] else has_run.swapaxes(-1, -2)
-        self.has_splits = (np.triu(rows @ rows.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
-        means = scores.sums.sum(axis=-1) / self.sizes
-        between = np.var(means, axis=-1)
-        spread = _squares(scores, means[..., None]) / np.maximum(self.sizes - 1, 1)
-        largest = np.maximum(np.maximum(spread.max(axis=-1), between), np.finfo(float).tiny)
-        self.smallest = SMALLEST * largest
+        pairing = has_run if has_run.shape[-2] <= has_run.shape[-1] else has_run.swapaxes(-1, -2)
+        self.has_split_effects = (np.triu(pairing @ pairing.swapaxes(-1, -2), 1) > 1).any(axis=(-2, -1))
+        means = scores.sums.sum(axis=-1) / self.num_runs
+        variance_of_means = np.var(means, axis=-1)
+        own_variances = _squared_deviations(scores, means[..., None]) / np.maximum(self.num_runs - 1, 1)
+        max_variance = np.maximum(np.maximum(own_variances.max(axis=-1), variance_of_means), np.finfo(float).tiny)
+        self.min_variance = MIN_VARIANCE_SHARE * max_variance
         # The middle one: a run that diverged is far from where the others are.
-        common = np.exp(np.median(np.log(np.maximum(spread, self.smallest[:, None])), axis=-1)) / 2
-        self.log_precision = np.repeat(-np.log(common)[:, None], means.shape[-1] + 1, axis=-1)
-        self.previous = self.previous_change = np.zeros(self.log_precision.shape)
+        typical_variance = np.exp(np.median(np.log(np.maximum(own_variances, self.min_variance[:, None])), axis=-1)) / 2
+        self.log_precision = np.repeat(-np.log(typical_variance)[:, None], means.shape[-1] + 1, axis=-1)
+        self.previous_log_precision = self.previous_change = np.zeros(self.log_precision.shape)
 
     @property
     def precision(self) -> np.ndarray:
@@ -167,66 +167,67 @@ class Fit:
     @property
     def split_precision(self) -> np.ndarray:
         """1 / tau^2, infinite where no two candidates share two splits. Shape: `(...,)`."""
-        return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
+        return np.where(self.has_split_effects, np.exp(self.log_precision[..., -1]), np.inf)
 
-    def only(self, selected: np.ndarray) -> "Fit":
+    def take(self, selected: np.ndarray) -> "VariationalFit":
         fit = copy(self)
         arrays = {name: value[selected] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        records = {name: _at(getattr(self, name), selected) for name in ("noise", "covariance")}
-        vars(fit).update(arrays, scores=self.scores.only(selected), **records)
+        parts = {name: _take(getattr(self, name), selected) for name in ("common_variance", "covariance")}
+        vars(fit).update(arrays, scores=self.scores.take(selected), **parts)
         return fit
 
-    def put(self, indices: np.ndarray, fit: "Fit") -> None:
+    def update(self, indices: np.ndarray, fit: "VariationalFit") -> None:
         """Take over the results of these selections."""
         for name in ("location", "used_precision", "squares", "df", "log_precision"):
             getattr(self, name)[indices] = getattr(fit, name)
-        for record in ("noise", "covariance"):
+        for record in ("common_variance", "covariance"):
             for name, values in vars(getattr(fit, record)).items():
                 getattr(getattr(self, record), name)[indices] = values
 
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
         self.used_precision = self.precision
-        joint = Joint(self.scores, self.used_precision, self.split_precision)
+        joint = JointNormal(self.scores, self.used_precision, self.split_precision)
         self.location, self.covariance = joint.location, joint.covariance
-        squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
-        df = self.sizes - self.used_precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
-        self.squares = np.maximum(squares, self.smallest[:, None] * self.sizes)
-        self.df = np.maximum(df, SMALLEST_DF)
-        self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))
+        squares = _squared_deviations(self.scores, joint.location[..., None] + joint.split_effects[..., None, :])
+        df = self.num_runs - self.used_precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
+        self.squares = np.maximum(squares, self.min_variance[:, None] * self.num_runs)
+        self.df = np.maximum(df, MIN_DF)
+        self.common_variance = common_variance(self.squares, df=self.df, initial=vars(self).get("common_variance"))
         # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau
-        split_squares = (joint.split**2 + joint.split_variance).sum(axis=-1)
-        split_precision = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.smallest)
-        log_precision = np.log(np.concatenate([self.noise.precision, split_precision[..., None]], axis=-1))
+        split_squares = (joint.split_effects**2 + joint.split_variance).sum(axis=-1)
+        split_precision = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.min_variance)
+        log_precision = np.log(np.concatenate([self.common_variance.precision, split_precision[..., None]], axis=-1))
         change = log_precision - self.log_precision
-        self.log_precision = self._accelerated(log_precision, change)
+        self.log_precision = self._accelerate(log_precision, change)
         return np.abs(change).max(axis=-1)
 
-    def _accelerated(self, log_precision: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def _accelerate(self, log_precision: np.ndarray, change: np.ndarray) -> np.ndarray:
         """The next precisions from those found: the secant through this step and the one before (Anderson, 1965)."""
-        bend = change - self.previous_change
-        squared = np.maximum((bend**2).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
-        back = np.clip((bend * change).sum(axis=-1, keepdims=True) / squared, *REACH)
-        result = log_precision - np.where(self.previous.any(), back, 0.0) * (log_precision - self.previous)
-        self.previous, self.previous_change = log_precision, change
+        change_difference = change - self.previous_change
+        squared_norm = np.maximum((change_difference**2).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+        secant = np.clip((change_difference * change).sum(axis=-1, keepdims=True) / squared_norm, *ACCELERATION_LIMITS)
+        factor = np.where(self.previous_log_precision.any(), secant, 0.0)
+        result = log_precision - factor * (log_precision - self.previous_log_precision)
+        self.previous_log_precision, self.previous_change = log_precision, change
         return result
 
 
 @dataclass(frozen=True, eq=False)
-class Full:
+class DenseCovariance:
     """The covariance of mu as a matrix. Shape: `(..., num_candidates, num_candidates)`."""
 
     matrix: np.ndarray
 
     @classmethod
-    def inverse(cls, own: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "Full":
-        """Invert diag(own) - shares weights^T. Shapes as for `Joint`."""
-        size = own.shape[-1]
-        information = -shares @ weights.swapaxes(-1, -2)
-        information[..., range(size), range(size)] += own
-        return cls(np.linalg.inv(information))
+    def from_precision(cls, diagonal: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "DenseCovariance":
+        """Invert diag(diagonal) - shares weights^T. Shapes as for `JointNormal`."""
+        num_candidates = diagonal.shape[-1]
+        precision = -shares @ weights.swapaxes(-1, -2)
+        precision[..., range(num_candidates), range(num_candidates)] += diagonal
+        return cls(np.linalg.inv(precision))
 
-    def times(self, factor: np.ndarray) -> np.ndarray:
+    def multiply(self, factor: np.ndarray) -> np.ndarray:
         return self.matrix @ factor
 
     @property
@@ -238,78 +239,81 @@ class Full:
 
 
 @dataclass(frozen=True, eq=False)
-class Thin:
-    """The covariance of mu as diag(own) + left right, for many candidates on few splits (Woodbury, 1950).
+class LowRankCovariance:
+    """The covariance of mu as diag(diagonal_part) + left_factor right_factor, for many candidates on few splits
+    (Woodbury, 1950).
 
     Shapes: `(..., num_candidates)`, `(..., num_candidates, num_splits)` and `(..., num_splits, num_candidates)`.
     """
 
-    own: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    diagonal_part: np.ndarray
+    left_factor: np.ndarray
+    right_factor: np.ndarray
 
     @classmethod
-    def inverse(cls, own: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "Thin":
-        """Invert diag(own) - shares weights^T. Shapes as for `Joint`."""
-        left, right = shares / own[..., None], (weights / own[..., None]).swapaxes(-1, -2)
-        return cls(1 / own, left, np.linalg.solve(np.eye(left.shape[-1]) - right @ shares, right))
+    def from_precision(cls, diagonal: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "LowRankCovariance":
+        """Invert diag(diagonal) - shares weights^T. Shapes as for `JointNormal`."""
+        left, right = shares / diagonal[..., None], (weights / diagonal[..., None]).swapaxes(-1, -2)
+        return cls(1 / diagonal, left, np.linalg.solve(np.eye(left.shape[-1]) - right @ shares, right))
 
-    def times(self, factor: np.ndarray) -> np.ndarray:
-        return self.own[..., None] * factor + self.left @ (self.right @ factor)
+    def multiply(self, factor: np.ndarray) -> np.ndarray:
+        return self.diagonal_part[..., None] * factor + self.left_factor @ (self.right_factor @ factor)
 
     @property
     def diagonal(self) -> np.ndarray:
-        return self.own + (self.left * self.right.swapaxes(-1, -2)).sum(axis=-1)
+        return self.diagonal_part + (self.left_factor * self.right_factor.swapaxes(-1, -2)).sum(axis=-1)
 
     def rows(self, candidates: np.ndarray) -> np.ndarray:
-        rows = self.left[..., candidates, :] @ self.right
-        rows[..., range(len(candidates)), candidates] += self.own[..., candidates]
+        rows = self.left_factor[..., candidates, :] @ self.right_factor
+        rows[..., range(len(candidates)), candidates] += self.diagonal_part[..., candidates]
         return rows
 
 
-Covariance = Union[Full, Thin]
+Covariance = Union[DenseCovariance, LowRankCovariance]
 
 
-class Joint:
+class JointNormal:
     """mu and b, jointly normal given the precisions of noise and b. A precision of 0 leaves b free; mu is free.
 
-    `location` and `covariance` are of mu, `split` and `split_variance` of b, `fitted_variance` of mu_i + b_k, shape
-    `(..., num_candidates, num_splits)`. `noise` has the shape `(..., num_candidates)`, `split` `(...,)`.
+    `location` and `covariance` are of mu, `split_effects` and `split_variance` of b, `fitted_variance` of mu_i + b_k,
+    shape `(..., num_candidates, num_splits)`. `noise_precision` has the shape `(..., num_candidates)`,
+    `split_precision` `(...,)`.
     """
 
-    def __init__(self, scores: Scores, noise: np.ndarray, split: np.ndarray) -> None:
+    def __init__(self, scores: SplitScores, noise_precision: np.ndarray, split_precision: np.ndarray) -> None:
         # Shape: (..., num_candidates, num_splits)
-        weights = noise[..., None] * scores.counts
-        split_total = weights.sum(axis=-2) + split[..., None] + scores.empty
+        weights = noise_precision[..., None] * scores.counts
+        split_total = weights.sum(axis=-2) + split_precision[..., None] + scores.empty_split_precision
         shares = weights / split_total[..., None, :]
-        own = weights.sum(axis=-1) * (1 + HELD)
-        kind = Thin if own.shape[-1] > max(MANY, weights.shape[-1]) else Full
-        self.covariance: Covariance = kind.inverse(own, shares, weights)
-        weighted = noise[..., None] * scores.sums
-        total = weighted.sum(axis=-2)
-        self.location = self.covariance.times((weighted.sum(axis=-1) - _times(shares, total))[..., None])[..., 0]
+        diagonal = weights.sum(axis=-1) * (1 + SHIFT_PRECISION_SHARE)
+        is_large = diagonal.shape[-1] > max(MAX_DENSE_CANDIDATES, weights.shape[-1])
+        covariance_class = LowRankCovariance if is_large else DenseCovariance
+        self.covariance: Covariance = covariance_class.from_precision(diagonal, shares, weights)
+        sums = noise_precision[..., None] * scores.sums
+        split_sums = sums.sum(axis=-2)
+        self.location = self.covariance.multiply((sums.sum(axis=-1) - _multiply(shares, split_sums))[..., None])[..., 0]
         # Shape: (..., num_splits)
-        self.split = (total - _times(weights.swapaxes(-1, -2), self.location)) / split_total
-        crossed = self.covariance.times(shares)
-        self.split_variance = 1 / split_total + (shares * crossed).sum(axis=-2)
-        self.fitted_variance = self.covariance.diagonal[..., None] + self.split_variance[..., None, :] - 2 * crossed
+        self.split_effects = (split_sums - _multiply(weights.swapaxes(-1, -2), self.location)) / split_total
+        cross = self.covariance.multiply(shares)
+        self.split_variance = 1 / split_total + (shares * cross).sum(axis=-2)
+        self.fitted_variance = self.covariance.diagonal[..., None] + self.split_variance[..., None, :] - 2 * cross
 
 
-def _at(record: Any, indices: Any) -> Any:
+def _take(record: Any, indices: Any) -> Any:
     """The selections of a record of arrays at these indices of the first axis."""
     return type(record)(**{name: value[indices] for name, value in vars(record).items()})
 
 
-def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def _multiply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return (matrix @ vector[..., None])[..., 0]
 
 
-def _squares(scores: Scores, expected: np.ndarray) -> np.ndarray:
+def _squared_deviations(scores: SplitScores, expected: np.ndarray) -> np.ndarray:
     """Sums of squared deviations of each candidate's scores from `expected`. Shape: `(..., num_candidates)`."""
-    return scores.within + (scores.counts * (scores.means - expected) ** 2).sum(axis=-1)
+    return scores.within_squares + (scores.counts * (scores.means - expected) ** 2).sum(axis=-1)
 
 
-def _as_independent(location: np.ndarray, covariance: Covariance) -> np.ndarray:
+def _independent_variances(location: np.ndarray, covariance: Covariance) -> np.ndarray:
     """Variances v_i of independent variables whose differences to the leading candidate l have the right variances.
 
     V_ij = Var(mu_i - mu_j). v_l is the mean of Cov(mu_l - mu_i, mu_l - mu_j) over the three nearest rivals, and
@@ -318,15 +322,15 @@ def _as_independent(location: np.ndarray, covariance: Covariance) -> np.ndarray:
     """
     leader = int(np.argmax(location))
     variance, lead_row = covariance.diagonal, covariance.rows(np.array([leader]))[0]
-    difference = np.maximum(variance[leader] + variance - 2 * lead_row, 0)
+    gap_variance = np.maximum(variance[leader] + variance - 2 * lead_row, 0)
     rivals = np.delete(np.arange(len(location)), leader)
     if len(rivals) == 1:
-        return np.full(2, difference[rivals[0]] / 2)
-    distance = (location[leader] - location[rivals]) / np.sqrt(np.maximum(difference[rivals], np.finfo(float).tiny))
+        return np.full(2, gap_variance[rivals[0]] / 2)
+    distance = (location[leader] - location[rivals]) / np.sqrt(np.maximum(gap_variance[rivals], np.finfo(float).tiny))
     nearest = rivals[np.argsort(distance, kind="stable")[:3]]
-    shared = variance[leader] - lead_row[nearest][:, None] - lead_row[nearest] + covariance.rows(nearest)[:, nearest]
-    pairs = shared[np.triu_indices(len(nearest), 1)]
-    leader_variance = np.clip(pairs.mean(), 0.05 * difference[nearest].min(), 0.95 * difference[rivals].min())
-    result = difference - leader_variance
-    result[leader] = leader_variance
-    return result
+    lead_cov = variance[leader] - lead_row[nearest][:, None] - lead_row[nearest] + covariance.rows(nearest)[:, nearest]
+    pairs = lead_cov[np.triu_indices(len(nearest), 1)]
+    leader_variance = np.clip(pairs.mean(), 0.05 * gap_variance[nearest].min(), 0.95 * gap_variance[rivals].min())
+    variances = gap_variance - leader_variance
+    variances[leader] = leader_variance
+    return variances

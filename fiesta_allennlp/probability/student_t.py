@@ -18,18 +18,18 @@ import numpy as np
 from scipy.special import gammaln, stdtr, stdtrit
 
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
-from fiesta_allennlp.probability.panels import Panels, graded_panels
+from fiesta_allennlp.probability.quadrature import QuadraturePanels, graded_panel_edges
 
 LOGIT_CLIP = 1e-6
 """Scores nearer than this to 0 or 1 are taken as this near."""
 
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE_PROB = 1e-10
 """Probability that is left out at either end of the line."""
 
 POINT_RATIO = 1e-13
 """A scale this much smaller than the largest scale and distance is below what doubles can resolve."""
 
-NARROWEST = 1e-9
+SCALE_FLOOR = 1e-9
 """A component of a mixture is at least this share of the widest one of its candidate."""
 
 
@@ -44,11 +44,11 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
         ScoreError: where a score is outside [0, 1] or NaN. The message names `candidate` and the first such score.
     """
     scores = np.asarray(scores, dtype=float)
-    refused = scores[~((scores >= 0) & (scores <= 1))]
-    if refused.size:
+    invalid_scores = scores[~((scores >= 0) & (scores <= 1))]
+    if invalid_scores.size:
         raise ScoreError(
-            f"a logit requires scores from 0 to 1 but candidate '{candidate}' has {refused[0]}. Report the metric as a "
-            "fraction, or use a posterior without logit."
+            f"a logit requires scores from 0 to 1 but candidate '{candidate}' has {invalid_scores[0]}. Report the "
+            "metric as a fraction, or use a posterior without logit."
         )
     clipped = np.clip(scores, LOGIT_CLIP, 1 - LOGIT_CLIP)
     return np.log(clipped) - np.log1p(-clipped)
@@ -88,12 +88,12 @@ def prob_best(
     arrays = [np.array(array, dtype=float) for array in (scale, df, weight)]
     num_components = max((array.shape[0] for array in arrays if array.ndim == 2), default=1)
     shape = num_components, *location.shape
-    _check(location, arrays[0], arrays[1], margin)
+    _check_mixture(location, arrays[0], arrays[1], margin)
     scale, df, weight = (np.broadcast_to(array, shape)[:, None] for array in arrays)
-    return prob_best_of_all(location[None], scale=scale, df=df, weight=weight, margin=margin)[0]
+    return prob_best_of_selections(location[None], scale=scale, df=df, weight=weight, margin=margin)[0]
 
 
-def prob_best_of_all(
+def prob_best_of_selections(
     location: np.ndarray, *, scale: np.ndarray, df: np.ndarray, weight: np.ndarray, margin: float = 0.0
 ) -> np.ndarray:
     """Compute `prob_best` of several selections among equally many candidates, without checks.
@@ -103,25 +103,25 @@ def prob_best_of_all(
         scale: shape `(num_components, num_selections, num_candidates)`; `df` and `weight` as well.
         margin: in the units of `location`, the same for all.
     """
-    widest = scale.max(axis=0)
-    unit = np.maximum(np.abs(location).max(axis=-1), widest.max(axis=-1))
+    max_scale = scale.max(axis=0)
+    unit = np.maximum(np.abs(location).max(axis=-1), max_scale.max(axis=-1))
     unit = np.maximum(unit, np.finfo(float).tiny)[:, None]
     # Near the narrowest variable the differences of nearly equal numbers count: it becomes the origin.
-    location, widest, scale = location / unit, widest / unit, np.maximum(scale, NARROWEST * widest) / unit
-    location = location - np.take_along_axis(location, widest.argmin(axis=-1)[:, None], axis=-1)
-    resolved = POINT_RATIO * np.maximum(widest.max(axis=-1), np.ptp(location, axis=-1))
-    is_point = widest <= resolved[:, None]
-    mixtures = _Mixtures(location, scale, df, weight, (margin / unit)[:, 0])
+    location, max_scale, scale = (location / unit, max_scale / unit, np.maximum(scale, SCALE_FLOOR * max_scale) / unit)
+    location = location - np.take_along_axis(location, max_scale.argmin(axis=-1)[:, None], axis=-1)
+    min_resolved_scale = POINT_RATIO * np.maximum(max_scale.max(axis=-1), np.ptp(location, axis=-1))
+    is_point = max_scale <= min_resolved_scale[:, None]
+    mixtures = _StudentTMixtures(location, scale, df, weight, (margin / unit)[:, 0])
     result = np.empty(location.shape)
     has_point = is_point.any(axis=-1)
     if not has_point.all():
-        result[~has_point] = mixtures.at(~has_point).probabilities(-math.inf)
+        result[~has_point] = mixtures.take(~has_point).prob_best(-math.inf)
     for selection in np.flatnonzero(has_point):
-        result[selection] = _with_points(mixtures.at([selection]), is_point[selection])
+        result[selection] = _prob_best_with_points(mixtures.take([selection]), is_point[selection])
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum(axis=-1, keepdims=True)
 
 
-def _check(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
+def _check_mixture(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
     is_finite = location.ndim == 1 and location.size and np.isfinite(location).all() and np.isfinite(scale).all()
     if not is_finite or (scale < 0).any() or not (df >= 1).all():
         raise ScoreError(
@@ -142,7 +142,7 @@ def check_margin(margin: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mixtures:
+class _StudentTMixtures:
     """Mixtures of Student-t variables of several selections, in units of their own.
 
     Shapes: `location` `(num_selections, num_candidates)`; `scale`, `df` and `weight`
@@ -155,51 +155,53 @@ class _Mixtures:
     weight: np.ndarray
     margin: np.ndarray
 
-    def at(self, selections: "np.ndarray | List[int]") -> "_Mixtures":
+    def take(self, selections: "np.ndarray | List[int]") -> "_StudentTMixtures":
         scale, df, weight = (array[:, selections] for array in (self.scale, self.df, self.weight))
-        return _Mixtures(self.location[selections], scale, df, weight, self.margin[selections])
+        return _StudentTMixtures(self.location[selections], scale, df, weight, self.margin[selections])
 
-    def of_candidates(self, candidates: np.ndarray) -> "_Mixtures":
+    def take_candidates(self, candidates: np.ndarray) -> "_StudentTMixtures":
         scale, df, weight = (array[:, :, candidates] for array in (self.scale, self.df, self.weight))
-        return _Mixtures(self.location[:, candidates], scale, df, weight, self.margin)
+        return _StudentTMixtures(self.location[:, candidates], scale, df, weight, self.margin)
 
-    def below(self, x: np.ndarray) -> np.ndarray:
+    def cdf(self, x: np.ndarray) -> np.ndarray:
         """The distribution functions at `x`, which has the shape of `location`. Same shape."""
         return (self.weight * stdtr(self.df, (x - self.location) / self.scale)).sum(axis=0)
 
-    def probabilities(self, top: float) -> np.ndarray:
-        """P(best) of all, where `top` is the highest point mass. Shape: that of `location`."""
-        seen = np.where(self.weight > NEGLIGIBLE, self.scale * -stdtrit(self.df, NEGLIGIBLE), 0.0)
-        reach = seen.max(axis=0)
+    def prob_best(self, highest_point: float) -> np.ndarray:
+        """P(best) of all, where `highest_point` is the highest point mass. Shape: that of `location`."""
+        component_tails = np.where(self.weight > NEGLIGIBLE_PROB, self.scale * -stdtrit(self.df, NEGLIGIBLE_PROB), 0.0)
+        tail_distances = component_tails.max(axis=0)
         # Left of `left`, some variable is almost surely too far ahead; right of `right`, there is almost surely none.
-        left = np.maximum((self.location - reach).max(axis=-1), top) - self.margin
-        right = (self.location + reach).max(axis=-1)
+        left = np.maximum((self.location - tail_distances).max(axis=-1), highest_point) - self.margin
+        right = (self.location + tail_distances).max(axis=-1)
         result = np.zeros(self.location.shape)
-        has_room = left < right
-        if has_room.any():
-            result[has_room] = self.at(has_room)._between(left[has_room], right[has_room])
+        is_open = left < right
+        if is_open.any():
+            result[is_open] = self.take(is_open)._integrate(left[is_open], right[is_open])
         return result
 
-    def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def _integrate(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """P(best) by integrals from `left` to `right`, shape `(num_selections,)` both."""
-        panels = Panels.joined([self._panels(index, *ends) for index, ends in enumerate(zip(left, right, strict=True))])
-        density = shifted = self._density(panels.nodes, panels.owner)
+        panels = QuadraturePanels.from_edges(
+            [self._edges(row, *ends) for row, ends in enumerate(zip(left, right, strict=True))]
+        )
+        density = shifted = self._densities(panels.nodes, panels.integral)
         if self.margin.any():
-            shifted = self._density(panels.nodes + self.margin[panels.owner, None], panels.owner)
-        before = self.below((left + self.margin)[:, None])
-        others_below = product_of_others(before.T[:, panels.owner, None] + panels.antiderivative(shifted))
+            shifted = self._densities(panels.nodes + self.margin[panels.integral, None], panels.integral)
+        cdf_left = self.cdf((left + self.margin)[:, None])
+        others_below = product_of_others(cdf_left.T[:, panels.integral, None] + panels.integrate_to_nodes(shifted))
         return panels.integrate(density * others_below).T
 
-    def _panels(self, selection: int, left: float, right: float) -> np.ndarray:
+    def _edges(self, selection: int, left: float, right: float) -> np.ndarray:
         scale, df, weight = self.scale[:, selection], self.df[:, selection], self.weight[:, selection]
         # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
-        widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE]
-        centres = np.broadcast_to(self.location[selection], scale.shape)[weight > NEGLIGIBLE]
+        widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE_PROB]
+        centres = np.broadcast_to(self.location[selection], scale.shape)[weight > NEGLIGIBLE_PROB]
         if self.margin[selection] > 0:
             centres, widths = np.concatenate([centres, centres - self.margin[selection]]), np.tile(widths, 2)
-        return graded_panels(centres, widths, left, right)
+        return graded_panel_edges(centres, widths, left, right)
 
-    def _density(self, x: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    def _densities(self, x: np.ndarray, selection_index: np.ndarray) -> np.ndarray:
         """The densities at `x`, shape `(num_panels, NUM_NODES)`. Shape: `(num_candidates, num_panels, NUM_NODES)`."""
         power = (self.df + 1) / 2
         log_peak = gammaln(power) - gammaln(self.df / 2) - np.log(self.df * np.pi) / 2 - np.log(self.scale)
@@ -208,7 +210,7 @@ class _Mixtures:
         factor = 1 / (self.scale * np.sqrt(self.df))
 
         def by_panel(values: np.ndarray) -> np.ndarray:
-            return values.T[:, owner, None]
+            return values.T[:, selection_index, None]
 
         density = 0.0
         distance = x - by_panel(self.location)
@@ -218,16 +220,16 @@ class _Mixtures:
         return np.asarray(density)
 
 
-def _with_points(mixtures: _Mixtures, is_point: np.ndarray) -> np.ndarray:
+def _prob_best_with_points(mixtures: _StudentTMixtures, is_point: np.ndarray) -> np.ndarray:
     """P(best) of one selection with point masses. Shape: `(num_candidates,)`."""
-    points, spread, margin = mixtures.location[0, is_point], mixtures.of_candidates(~is_point), mixtures.margin[0]
+    points, smooth, margin = (mixtures.location[0, is_point], mixtures.take_candidates(~is_point), mixtures.margin[0])
     result = np.zeros(len(is_point))
     rounding = 4 * np.finfo(float).eps if margin > 0 else 0.0
-    near_top = points + margin + rounding >= points.max()
-    below = [spread.below(np.full_like(spread.location, point + margin)).prod() for point in points]
-    result[is_point] = near_top * below / (1 if margin > 0 else near_top.sum())
+    is_near_highest = points + margin + rounding >= points.max()
+    prob_below = [smooth.cdf(np.full_like(smooth.location, point + margin)).prod() for point in points]
+    result[is_point] = is_near_highest * prob_below / (1 if margin > 0 else is_near_highest.sum())
     if not is_point.all():
-        result[~is_point] = spread.probabilities(points.max())[0]
+        result[~is_point] = smooth.prob_best(points.max())[0]
     return result
 
 
@@ -274,6 +276,6 @@ def correlated_t(differences: np.ndarray, test_share: float) -> CorrelatedT:
         differences: one difference for each split. Shape: `(num_splits,)`, with at least two.
         test_share: r, above 0 and below 1.
     """
-    number = len(differences)
-    variance = float(np.var(differences, ddof=1)) * (1 / number + test_share / (1 - test_share))
-    return CorrelatedT(float(np.mean(differences)), variance**0.5, number - 1)
+    num_splits = len(differences)
+    variance = float(np.var(differences, ddof=1)) * (1 / num_splits + test_share / (1 - test_share))
+    return CorrelatedT(float(np.mean(differences)), variance**0.5, num_splits - 1)

@@ -165,5 +165,5 @@ def _template_environment() -> "Environment":
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines, decimals=num_decimals)
     environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
-    environment.filters.update(margin=lambda margin: Margin.of(margin).text.replace("=", " = "))
+    environment.filters.update(margin=lambda margin: Margin.parse(margin).text.replace("=", " = "))
     return environment

@@ -14,7 +14,7 @@ from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY, render_file, re
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.strategies.stopping_rules import HOPELESS, RuleOfThree
+from fiesta_allennlp.strategies.stopping_rules import MIN_POWER, RuleOfThree
 from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.version import __version__
 
@@ -170,7 +170,7 @@ def compose_paragraph(report: Report) -> str:
         software=CITATION_TEXTS[SOFTWARE_KEY],
         notes=changes_in_words(report.changes, report.words),
         splits_are_assumed=not report.strategy and _are_splits_assumed(report),
-        hopeless=HOPELESS,
+        hopeless=MIN_POWER,
     )
 
 

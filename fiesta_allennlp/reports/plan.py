@@ -62,7 +62,7 @@ def outlook_table(forecast: Forecast) -> Table:
     share_headings = ("picked\nbest", "wrong\nwinner", "no\nwinner")
     table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours_columns, *share_headings))
     params = forecast.problem.choice.strategy_params()
-    strategy_margin = Margin.of(params.get("margin", 0.0))
+    strategy_margin = Margin.parse(params.get("margin", 0.0))
     strategy_name = params["type"] + (f", margin {strategy_margin.text}" if strategy_margin.is_above_0 else "")
     rows: List[Tuple[str, float, Optional[Outlook]]] = [(strategy_name, forecast.margin, forecast.default)]
     rows += [(f"  margin {margin:g}", margin, outlook) for margin, outlook in forecast.margins.items()]

@@ -40,7 +40,7 @@ from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.progress import Columns, build_table
 from fiesta_allennlp.selection.result import DECIDED_REASONS, Result, Standings, num_decimals
 from fiesta_allennlp.selection.summary import number_text
-from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -298,7 +298,7 @@ def _report_screening(source: SourceData) -> "Optional[ScreeningReport]":
 
 def _measure_intervals(source: SourceData) -> Dict[str, Interval]:
     """Return the interval of every system's measure, where the posterior is about measures."""
-    posterior = believed(source.history, source.belief).posterior if source.by_documents else None
+    posterior = analyse(source.history, source.belief).posterior if source.by_documents else None
     interval_ends = None if posterior is None else posterior.interval(INTERVAL_LEVEL)
     if interval_ends is None:
         return {}
@@ -353,5 +353,5 @@ def compute_belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ..
         prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : num_evaluations])
         names = tuple(name for name in prefix.active if prefix.num_finished(name))
         active_history = prefix if names == prefix.active else replace(prefix, candidates=names, withdrawn=frozenset())
-        points.append(PathPoint(num_evaluations, believed(active_history, belief).decision.prob_best))
+        points.append(PathPoint(num_evaluations, analyse(active_history, belief).decision.prob_best))
     return tuple(point for point in points if point.prob_best)

@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import open_for_reading
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
+    from fiesta_allennlp.searches.search import SearchPlan, StageResults
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def read_screening(
     )
 
 
-def search_in_words(summary: "SearchSummary") -> Tuple[str, ...]:
+def search_in_words(summary: "StageResults") -> Tuple[str, ...]:
     """Describe how the screening ended and how the fresh runs changed its order."""
     screening, selection = summary.screening, summary.selection
     candidates: Sequence[CandidateResult] = () if selection is None else selection.candidates

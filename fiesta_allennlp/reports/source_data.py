@@ -23,7 +23,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, merge_settings
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 from fiesta_allennlp.tables.settings import is_selection, refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
@@ -201,7 +201,7 @@ class SourceData(SourceFacts):
     def restrict(self, names: Sequence[str]) -> "SourceData":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
         history = restrict_history(self.history, names)
-        decision = believed(self.history_for_belief(history), self.belief, margin=self.decision.margin).decision
+        decision = analyse(self.history_for_belief(history), self.belief, margin=self.decision.margin).decision
         return replace(self, history=history, decision=decision, full_source=self)
 
 
@@ -274,7 +274,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Source
 
 def _read_documents(selection: StoredSelection) -> SourceData:
     from fiesta_allennlp.documents.answers import read_charges
-    from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
+    from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.settings import DocumentSettings
 
     root, stored_facts = selection.directory.root, selection.meta.document_facts
@@ -286,8 +286,8 @@ def _read_documents(selection: StoredSelection) -> SourceData:
     with translated_store_errors(selection.directory.store):
         settings = DocumentSettings(**merge_settings(selection.meta.settings or {}, settings_class=DocumentSettings))
         document_facts = build_record(DocumentFacts, stored_facts)
-    task = task_of(settings)
-    choice = DocumentChoice.of(settings, task, document_facts, selection.names)
+    task = build_task(settings)
+    choice = DocumentsSetup.of(settings, task, document_facts, selection.names)
     history = selection.read_history(max_failures=settings.max_failures)
     metric = Metric.parse(task.metric)
     source = _read_selection(selection, history, choice.strategy, choice.strategy_params, metric=metric)

@@ -16,7 +16,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.summary import ScoreThreshold, failed_notes
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.settings import NextSettings, done_note
 from fiesta_allennlp.tables.sources import UNNAMED
@@ -65,7 +65,7 @@ def read_table(
 def _decide_table(source: SourceData, done_candidates: Sequence[str]) -> Dict[str, Any]:
     """Return the decision about a table, and the target confidence if the default strategy would go on."""
     history = source.history_for_belief(source.history)
-    decision = believed(history, source.belief).decision
+    decision = analyse(history, source.belief).decision
     if len(history.candidates) < 2 or decision.best is None:
         return {"decision": decision}
     strategy = build(Strategy, {"type": NextSettings().strategy_params()["type"], "belief": source.belief})
@@ -146,7 +146,7 @@ def _join_sources(first: SourceData, second: SourceData, *, paired: bool) -> Sou
     return replace(
         joined,
         name=f"{first.name} and {second.name}",
-        decision=believed(joined.history_for_belief(history), joined.belief).decision,
+        decision=analyse(joined.history_for_belief(history), joined.belief).decision,
         asked_confidence=None,
         adaptive=first.adaptive or second.adaptive,
         notes=(*_data_notes(first, second), *_metric_notes(first.metric, second.metric)),

@@ -109,10 +109,10 @@ def show_documents_plan(plan: Any) -> TerminalLines:
     for column in ("cost of a query", "answers kept"):
         table.add_column(column, justify="right")
     for name, system in prepared.systems.items():
-        num_kept_answers = plan.kept.get(name, 0)
-        system_type = prepared.active[name].config["type"]
+        num_kept_answers = plan.num_kept_answers.get(name, 0)
+        system_type = prepared.candidate_by_name[name].config["type"]
         table.add_row(escape(name), system_type, f"{system.cost:g}", str(num_kept_answers or ""))
-    return _show_plan(table, plan, prepared.choice.strategy_params, prepared=prepared)
+    return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 
 def _show_plan(table: Table, plan: Any, strategy_params: Mapping[str, Any], *, prepared: Any = None) -> TerminalLines:

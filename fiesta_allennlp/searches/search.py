@@ -18,10 +18,10 @@ from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_stage_seed
 from fiesta_allennlp.searches.screener import Screener, failed_configs
-from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
+from fiesta_allennlp.searches.search_settings import MIN_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import CandidatePoints, pool_of_points, read_space
+from fiesta_allennlp.searches.space import PointPool, pool_from_points, read_space
 from fiesta_allennlp.selection.jsonnet import cached_evaluations
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
@@ -42,8 +42,8 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
-from fiesta_allennlp.trainings.listeners import reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
+from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -58,8 +58,8 @@ class ScreenedConfig(CandidateResult):
     def from_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
         """Make the record of an entry. Earlier versions wrote the score alone."""
         score = entry["score"]
-        ran = {"num_evaluations": int(score is not None), "mean": score}
-        return super().from_entry({**ran, **entry, "seconds": entry["seconds"] or 0.0})
+        run_fields = {"num_evaluations": int(score is not None), "mean": score}
+        return super().from_entry({**run_fields, **entry, "seconds": entry["seconds"] or 0.0})
 
     @stored_property
     def score(self) -> Optional[float]:
@@ -76,10 +76,10 @@ class ScreeningResult(Result):
     candidate_class: ClassVar[Type[CandidateResult]] = ScreenedConfig
 
 
-INPUTS = "inputs"
+INPUTS_KEY = "inputs"
 """The key of a point's inputs in the facts of a candidate."""
 
-LEAST_POINTS = 3
+MIN_POINTS = 3
 
 
 @dataclass
@@ -101,23 +101,23 @@ class ScreeningSelection(TrainingSelection):
         searcher = build_with_packages(settings.include_package, lambda: build_searcher(settings.searcher_params()))
         candidates = build_with_packages(
             settings.include_package,
-            lambda: _stored(stored, settings) if stored.candidates else _drawn(settings, searcher.most_points),
+            lambda: _load_stored(stored, settings) if stored.candidates else _draw_new(settings, searcher.most_points),
         )
-        inputs = np.array([candidate.facts[INPUTS] for candidate in candidates.values()])
+        inputs = np.array([candidate.facts[INPUTS_KEY] for candidate in candidates.values()])
         candidate_set = compare_with_store(candidates, stored, allow_removed=False, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
                 "seconds, or use gp_ei, graph_ei, graph_eif or random."
             )
-        configs = min(settings.num_configs or len(candidates), len(candidates))
-        _check_selection(settings, settings.num_finalists(configs), next(iter(candidates.values())))
+        num_configs = min(settings.num_configs or len(candidates), len(candidates))
+        _check_second_stage(settings, settings.num_finalists(num_configs), next(iter(candidates.values())))
         screener = Screener(
             searcher,
             Points(inputs),
-            configs=configs,
+            num_configs=num_configs,
             sign=settings.scored_by.sign,
-            in_little_time=settings.second_objective is not None,
+            minimises_seconds=settings.second_objective is not None,
         )
         return cls(settings, stored.directory, candidate_set, screener)
 
@@ -129,24 +129,28 @@ class ScreeningSelection(TrainingSelection):
     ) -> Dict[str, Preparation]:
         """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
         built is a failed run later."""
-        alike: Dict[str, List[str]] = {}
+        groups: Dict[str, List[str]] = {}
         for name, candidate in candidates.items():
-            alike.setdefault(type_of(candidate.config).preparation_key, []).append(name)
-        built = super().prepare({names[0]: candidates[names[0]] for names in alike.values()}, directory, console)
-        copies = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
+            groups.setdefault(type_of(candidate.config).preparation_key, []).append(name)
+        built = super().prepare({names[0]: candidates[names[0]] for names in groups.values()}, directory, console)
+        copies = {name: replace(built[same[0]], num_parameters=None) for same in groups.values() for name in same[1:]}
         return {**built, **copies}
 
     def further_facts(self, name: str) -> Dict[str, Any]:
-        return {INPUTS: self.candidate_set.active[name].facts[INPUTS]}
+        return {INPUTS_KEY: self.candidate_set.active[name].facts[INPUTS_KEY]}
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         clear_directory(RunDirectory(self.directory.root.parent), keep=self.directory.root)
         settings, screener = self.settings, self.strategy
-        console.print(f"Screening {screener.configs} of {len(screener.points)} configs, {self.executor.describe()}.")
+        console.print(
+            f"Screening {screener.num_configs} of {len(screener.points)} configs, {self.executor.describe()}."
+        )
         num_before = len(store.history(max_failures=settings.max_failures).evaluations)
-        showing = ScreeningProgress(console, settings.scored_by, configs=screener.configs, num_before=num_before)
-        with reporting_jobs(self.executor, self.directory, console), showing as progress:
+        display = ScreeningProgress(
+            console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
+        )
+        with told_of_jobs(self.executor, self.directory, console), display as progress:
             yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),
@@ -162,11 +166,11 @@ class ScreeningSelection(TrainingSelection):
 
     def result(self, history: History, decision: Decision, *, seed: str) -> ScreeningResult:
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
-        order = (*self.strategy.ranked(history), *failed_configs(history))
-        drawn = self.candidate_set.active
+        ranked_names = (*self.strategy.rank_configs(history), *failed_configs(history))
+        candidates = self.candidate_set.active
         configs = (
-            replace(ScreenedConfig.from_history(history, decision, name), values=values_text(drawn[name].source))
-            for name in order
+            replace(ScreenedConfig.from_history(history, decision, name), values=values_text(candidates[name].source))
+            for name in ranked_names
         )
         metric = self.settings.scored_by.option_text
         return ScreeningResult(
@@ -180,28 +184,28 @@ class ScreeningSelection(TrainingSelection):
 class ScreeningProgress(ProgressDisplay):
     """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
-    def __init__(self, console: Console, metric: Metric, *, configs: int, num_before: int) -> None:
-        super().__init__(console, metric.name, describe_remaining=self._standing)
+    def __init__(self, console: Console, metric: Metric, *, num_configs: int, num_before: int) -> None:
+        super().__init__(console, metric.name, describe_remaining=self._status_text)
         self._live = None  # a table would have a row for every point
-        self._sign, self._configs, self._num_before = metric.sign, configs, num_before
+        self._sign, self._num_configs, self._num_before = metric.sign, num_configs, num_before
 
-    def _standing(self, history: History) -> str:
-        num_done, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
-        seconds_per_run = (time.monotonic() - self._start) / max(1, num_done - self._num_before)
-        time_left = f"; about {duration_text(round(seconds_per_run * (self._configs - num_done)))} left"
-        text = f"; {num_done} of {self._configs}, best {number_text(best.score)}, {best.request.candidate}"
-        return text + (time_left if self._configs > num_done else "")
+    def _status_text(self, history: History) -> str:
+        num_finished, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
+        seconds_per_run = (time.monotonic() - self._start) / max(1, num_finished - self._num_before)
+        time_left = f"; about {duration_text(round(seconds_per_run * (self._num_configs - num_finished)))} left"
+        text = f"; {num_finished} of {self._num_configs}, best {number_text(best.score)}, {best.request.candidate}"
+        return text + (time_left if self._num_configs > num_finished else "")
 
 
-def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
+def _draw_new(settings: SearchSettings, max_points: float) -> Dict[str, Candidate]:
     """Return the candidates that a template is at the points of the pool, by name."""
-    pool, template = _pool(settings), Path(settings.template)
-    if len(pool.points) < LEAST_POINTS:
-        raise ConfigError(f"a search needs at least {LEAST_POINTS} points but got {len(pool.points)}.")
-    if len(pool.points) > most:
+    pool, template = _read_pool(settings), Path(settings.template)
+    if len(pool.points) < MIN_POINTS:
+        raise ConfigError(f"a search needs at least {MIN_POINTS} points but got {len(pool.points)}.")
+    if len(pool.points) > max_points:
         raise ConfigError(
             f"--searcher {settings.searcher_params()['type']} compares all pairs of points, so it supports at most "
-            f"{most:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
+            f"{max_points:,} points but got {len(pool.points):,}. Use --searcher random, or reduce --pool or --configs."
         )
     specs = [
         CandidateSpec(template, point, f"{NUMBERED_PREFIX}{row}") for row, point in enumerate(pool.points, start=1)
@@ -212,7 +216,7 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
     with cached_evaluations([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
-                candidates[spec.name] = replace(load_candidate(spec, settings), facts={INPUTS: inputs})
+                candidates[spec.name] = replace(load_candidate(spec, settings), facts={INPUTS_KEY: inputs})
             except ConfigError as error:
                 refusals.append(str(error))
         if refusals:
@@ -221,50 +225,50 @@ def _drawn(settings: SearchSettings, most: float) -> Dict[str, Candidate]:
     return candidates
 
 
-def _pool(settings: SearchSettings) -> CandidatePoints:
+def _read_pool(settings: SearchSettings) -> PointPool:
     if settings.space is None:
-        return pool_of_points(settings.points)
+        return pool_from_points(settings.points)
     assert settings.seed is not None  # every new search has one
-    return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
+    return read_space(settings.space).draw_pool(settings.num_drawn_points, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
-def _stored(stored: StoredSelection, settings: SearchSettings) -> Dict[str, Candidate]:
+def _load_stored(stored: StoredSelection, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
-    remade = replace(load_candidate(parse_candidate(first.source, name=first.name), settings), facts=first.facts)
-    return {candidate.name: candidate for candidate in (remade, *stored.candidates[1:])}
+    rebuilt = replace(load_candidate(parse_candidate(first.source, name=first.name), settings), facts=first.facts)
+    return {candidate.name: candidate for candidate in (rebuilt, *stored.candidates[1:])}
 
 
-def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
+def _check_second_stage(settings: SearchSettings, num_finalists: int, example_candidate: Candidate) -> None:
     """Check the second stage now, not after hours."""
-    stage = settings.selection()
+    stage = settings.second_stage_settings()
     names = [f"finalist {index}" for index in range(1, num_finalists + 1)]
     build_with_packages(
         settings.include_package, lambda: build_strategy(stage, names, minimise=stage.scored_by.minimise)
     )
-    take_candidate_snapshot(load_candidate(parse_candidate(example.source), stage), stage.division)
+    take_candidate_snapshot(load_candidate(parse_candidate(example_candidate.source), stage), stage.division)
 
 
-DONE = "budget"
+STOPPED_BY_BUDGET = "budget"
 """`stopped_by` of a screening that ran all its configs."""
 
 
 @dataclass(frozen=True)
-class SearchSummary:
+class StageResults:
     """The results of both stages. `selection` is None of a search that stopped in the first stage."""
 
     screening: ScreeningResult
     selection: Optional[Result] = None
 
     @property
-    def last(self) -> Result:
+    def last_result(self) -> Result:
         """The result of the stage that ran last."""
         return self.selection or self.screening
 
 
 def search(
     options: Mapping[str, Any], root: Path, *, console: Console, recover: bool = False, force: bool = False
-) -> SearchSummary:
+) -> StageResults:
     """Screen many configs, then select among the best; or resume in the stage that was interrupted.
 
     `options` are settings that are not defaults. `force` deletes what is in the directory, once the new search has
@@ -277,51 +281,54 @@ def search(
     if not recover and options.get("seed") is None:
         options = {**options, "seed": fresh_seed()}
     run_selection(ScreeningSelection, options, directory.screening.root, console=console, recover=recover, force=force)
-    screened = ScreeningResult.read(directory.screening.root)
-    if screened.stopped_by != DONE:
-        return SearchSummary(screened)
-    return _select(screened, directory, console)
+    screening = ScreeningResult.read(directory.screening.root)
+    if screening.stopped_by != STOPPED_BY_BUDGET:
+        return StageResults(screening)
+    return _select_among_finalists(screening, directory, console)
 
 
-def _select(screened: ScreeningResult, directory: RunDirectory, console: Console) -> SearchSummary:
-    stage = _first_stage(directory)
-    settings, sources = stored_search(stage.meta), {candidate.name: candidate.source for candidate in stage.candidates}
-    ranked = [config.name for config in screened.candidates if config.score is not None]
-    finalists = ranked[: settings.num_finalists(len(screened.candidates))]
-    if len(finalists) < LEAST_FINALISTS:
-        return SearchSummary(replace(screened, stopped_by="failures"))
+def _select_among_finalists(screening: ScreeningResult, directory: RunDirectory, console: Console) -> StageResults:
+    first_stage = _read_first_stage(directory)
+    settings = stored_search(first_stage.meta)
+    source_by_name = {candidate.name: candidate.source for candidate in first_stage.candidates}
+    ranked = [config.name for config in screening.candidates if config.score is not None]
+    finalists = ranked[: settings.num_finalists(len(screening.candidates))]
+    if len(finalists) < MIN_FINALISTS:
+        return StageResults(replace(screening, stopped_by="failures"))
     console.print(f"Selecting among the {len(finalists)} best configs.")
     selection_settings = replace(
-        settings.selection(),
-        candidates=tuple(f"{name}={sources[name]}" for name in finalists),
-        seed=second_stage_seed(int(str(stage.meta.seed))),
-        max_hours=_hours_left(settings.max_hours, stage.meta),
+        settings.second_stage_settings(),
+        candidates=tuple(f"{name}={source_by_name[name]}" for name in finalists),
+        seed=second_stage_seed(int(str(first_stage.meta.seed))),
+        max_hours=_hours_left(settings.max_hours, first_stage.meta),
     )
-    return SearchSummary(
-        screened, run_selection(TrainingSelection, selection_settings, directory.root, console=console)
+    return StageResults(
+        screening, run_selection(TrainingSelection, selection_settings, directory.root, console=console)
     )
 
 
-def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+def _resume_selecting(options: Mapping[str, Any], directory: RunDirectory, console: Console) -> StageResults:
     """Resume the second stage."""
     if not directory.screening.store.is_file():
         raise StoreError(
             f"{directory.root} has no screening. If {full_command('select')} began it, resume it with that."
         )
-    meta = _first_stage(directory).meta
-    late = sorted(merge_settings(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)})
-    if late:
-        raise ConfigError(f"the screening in {directory.root} is over, so {flag(late[0])} can no longer change.")
+    meta = _read_first_stage(directory).meta
+    search_only = sorted(
+        merge_settings(options, settings_class=SearchSettings).keys() - {f.name for f in fields(Settings)}
+    )
+    if search_only:
+        raise ConfigError(f"the screening in {directory.root} is over, so {flag(search_only[0])} can no longer change.")
     options = {**options, "max_hours": _hours_left(options["max_hours"], meta)} if "max_hours" in options else options
-    selected = run_selection(TrainingSelection, options, directory.root, console=console, recover=True)
-    return SearchSummary(ScreeningResult.read(directory.screening.root), selected)
+    selection = run_selection(TrainingSelection, options, directory.root, console=console, recover=True)
+    return StageResults(ScreeningResult.read(directory.screening.root), selection)
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
-def _first_stage(directory: RunDirectory) -> StoredSelection:
+def _read_first_stage(directory: RunDirectory) -> StoredSelection:
     with open_for_reading(directory.screening) as store:
         return StoredSelection(directory.screening, store.meta(), tuple(store.candidates()))
 
@@ -347,10 +354,10 @@ def plan_search(settings: SearchSettings, console: Console, directory: RunDirect
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
     with dry_run(ScreeningSelection, settings, console) as prepared:
-        candidates, configs = prepared.candidate_set.active, prepared.strategy.configs
-        num_finalists = settings.num_finalists(configs)
+        candidates, num_configs = prepared.candidate_set.active, prepared.strategy.num_configs
+        num_finalists = settings.num_finalists(num_configs)
         examples = tuple(values_text(candidate.source) for candidate in list(candidates.values())[:NUM_EXAMPLES])
         name, candidate = next(iter(candidates.items()))
-        run = directory.screening.evaluation(f"{name}-0")
-        command = type_of(candidate.config).example_command(prepared.candidate_set.division, run)
-        return SearchPlan(len(candidates), configs, num_finalists, examples, prepared, command)
+        example_run = directory.screening.evaluation(f"{name}-0")
+        command = type_of(candidate.config).example_command(prepared.candidate_set.division, example_run)
+        return SearchPlan(len(candidates), num_configs, num_finalists, examples, prepared, command)

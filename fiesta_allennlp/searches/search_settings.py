@@ -13,20 +13,20 @@ from fiesta_allennlp.trainings.settings import CLUSTER_GROUP, RAY_GROUP, SCORING
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
 
-FIRST_STAGE = "Screening"
-SEARCHER, SEARCHER_OF_TWO = "gp_ei", "gp_ehvi"
+SCREENING_GROUP = "Screening"
+DEFAULT_SEARCHER, TWO_OBJECTIVE_SEARCHER = "gp_ei", "gp_ehvi"
 
-CONFIGS_TO_POOL = 5
+POINTS_PER_CONFIG = 5
 """The number of points drawn for each config that runs."""
 
-MOST_DRAWN = 1000
+MAX_DRAWN_POINTS = 1000
 SECOND_OBJECTIVES = ("seconds",)
-LEAST_FINALISTS, MOST_FINALISTS = 2, 8
-CONFIGS_TO_FINALISTS = 3
+MIN_FINALISTS, MAX_FINALISTS = 2, 8
+CONFIGS_PER_FINALIST = 3
 """The number of screened configs for each finalist by default, within these bounds."""
 
 
-of_screening = partial(option, group=FIRST_STAGE)
+screening_option = partial(option, group=SCREENING_GROUP)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SearchSettings(Settings):
     """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (
-        FIRST_STAGE,
+        SCREENING_GROUP,
         SCORING_GROUP,
         SELECTION_GROUP,
         RESOURCES_GROUP,
@@ -59,35 +59,36 @@ class SearchSettings(Settings):
     )
     searcher: Any = option(
         None,
-        f"method that chooses the next config to screen: {SEARCHER} (default), graph_ei, graph_eif or random; with "
-        f"--second-objective: {SEARCHER_OF_TWO} (default), graph_ehvi or random; or a JSON object with a `type`",
-        group=FIRST_STAGE,
+        f"method that chooses the next config to screen: {DEFAULT_SEARCHER} (default), graph_ei, graph_eif or random; "
+        f"with --second-objective: {TWO_OBJECTIVE_SEARCHER} (default), graph_ehvi or random; or a JSON object with a "
+        "`type`",
+        group=SCREENING_GROUP,
         metavar=CONFIG_METAVAR,
     )
-    configs: Optional[int] = of_screening(
+    configs: Optional[int] = screening_option(
         None, "number of configs to screen, with one run each (default: all points of --points)", least=3
     )
-    finalists: Optional[int] = of_screening(
+    finalists: Optional[int] = screening_option(
         None,
-        f"number of the best screened configs to select among (default: a third of them, at most {MOST_FINALISTS})",
-        least=LEAST_FINALISTS,
+        f"number of the best screened configs to select among (default: a third of them, at most {MAX_FINALISTS})",
+        least=MIN_FINALISTS,
     )
-    second_objective: Optional[str] = of_screening(
+    second_objective: Optional[str] = screening_option(
         None,
         "seconds: look for configs with a high score in little time; the finalists are the configs that no other "
         "config beats in both",
         choices=SECOND_OBJECTIVES,
         is_fixed=True,
     )
-    runs: Optional[int] = of_screening(
+    runs: Optional[int] = screening_option(
         None,
         "total number of runs in both stages, instead of --configs, --finalists and --budget",
         least=1,
     )
-    pool: Optional[int] = of_screening(
+    pool: Optional[int] = screening_option(
         None,
         "number of points to draw from the space for the searcher to choose among (default: "
-        f"{CONFIGS_TO_POOL} per config to screen, at most {MOST_DRAWN:,})",
+        f"{POINTS_PER_CONFIG} per config to screen, at most {MAX_DRAWN_POINTS:,})",
         least=3,
         is_fixed=True,
     )
@@ -99,11 +100,11 @@ class SearchSettings(Settings):
         if self.template and (self.space is None) == (self.points is None):
             raise ConfigError("a search needs either a SPACE.json or --points FILE.jsonl.")
         if self.runs is not None:
-            rivals = ("configs", "finalists", "budget", "confidence", "strategy")
-            rival = next((name for name in rivals if getattr(self, name) is not None), None)
-            if rival is not None:
-                raise ConfigError(f"--runs divides up all runs, so it cannot be combined with {flag(rival)}.")
-            shared_out(self.runs)
+            conflicts = ("configs", "finalists", "budget", "confidence", "strategy")
+            conflict = next((name for name in conflicts if getattr(self, name) is not None), None)
+            if conflict is not None:
+                raise ConfigError(f"--runs divides up all runs, so it cannot be combined with {flag(conflict)}.")
+            allocate_runs(self.runs)
         if self.template and self.configs is None and self.runs is None and self.points is None:
             raise ConfigError("set the number of configs to screen with --configs N, or of all runs with --runs N.")
         if self.pool is not None and self.pool < (self.num_configs or 0):
@@ -112,24 +113,24 @@ class SearchSettings(Settings):
             raise ConfigError(f"--finalists is {self.finalists} but --configs is only {self.configs}.")
 
     def searcher_params(self) -> Dict[str, Any]:
-        default = SEARCHER if self.second_objective is None else SEARCHER_OF_TWO
+        default = DEFAULT_SEARCHER if self.second_objective is None else TWO_OBJECTIVE_SEARCHER
         return to_config(self.searcher or default, "--searcher")
 
     @property
     def num_configs(self) -> Optional[int]:
         """The number of screened configs; None for all points."""
-        return self.configs if self.runs is None else shared_out(self.runs).configs
+        return self.configs if self.runs is None else allocate_runs(self.runs).num_configs
 
     def num_finalists(self, num_screened: int) -> int:
         if self.runs is not None:
-            return shared_out(self.runs).finalists
-        return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
+            return allocate_runs(self.runs).num_finalists
+        return self.finalists or max(MIN_FINALISTS, min(MAX_FINALISTS, num_screened // CONFIGS_PER_FINALIST))
 
     @property
-    def num_drawn(self) -> int:
+    def num_drawn_points(self) -> int:
         """The number of points drawn from the space."""
         num_configs = self.num_configs or 0
-        return max(num_configs, self.pool or min(CONFIGS_TO_POOL * num_configs, MOST_DRAWN))
+        return max(num_configs, self.pool or min(POINTS_PER_CONFIG * num_configs, MAX_DRAWN_POINTS))
 
     # The first stage. Its one candidate is the template, and its runs never look at the test set.
 
@@ -142,10 +143,12 @@ class SearchSettings(Settings):
     def keeps_models(self) -> bool:
         return False
 
-    def selection(self) -> Settings:
+    def second_stage_settings(self) -> Settings:
         """Return the settings of the second stage, without its candidates."""
-        plain = Settings(**{**{f.name: getattr(self, f.name) for f in fields(Settings)}, "points": None})
-        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
+        selection = Settings(**{**{f.name: getattr(self, f.name) for f in fields(Settings)}, "points": None})
+        return (
+            selection if self.runs is None else replace(selection, budget=allocate_runs(self.runs).num_selection_runs)
+        )
 
 
 def stored_search(meta: "Meta") -> SearchSettings:
@@ -153,26 +156,26 @@ def stored_search(meta: "Meta") -> SearchSettings:
     return SearchSettings.from_layers(meta.settings or {})
 
 
-SHARE_OF_SCREENING = 4 / 5
-FEWEST_RUNS = 12
+SCREENING_SHARE = 4 / 5
+MIN_RUNS = 12
 
 
 @dataclass(frozen=True)
-class Shares:
-    """`configs` run once each. The best `finalists` of them then share `decision` further runs."""
+class RunAllocation:
+    """`num_configs` run once each. The best `num_finalists` of them then share `num_selection_runs` further runs."""
 
-    configs: int
-    finalists: int
-    decision: int
+    num_configs: int
+    num_finalists: int
+    num_selection_runs: int
 
 
-def shared_out(runs: int) -> Shares:
+def allocate_runs(num_runs: int) -> RunAllocation:
     """Return a share that is near the best one on three tasks; see `docs/searching.md`. Sequential halving of m
     finalists, a power of two, needs m log2(m) runs."""
-    if runs < FEWEST_RUNS:
-        raise ConfigError(f"--runs must be at least {FEWEST_RUNS} for two stages but is {runs}.")
-    configs = round(SHARE_OF_SCREENING * runs)
-    rounds = 1
-    while 2 ** (rounds + 1) * (rounds + 1) <= runs - configs:
-        rounds += 1
-    return Shares(configs, 2**rounds, runs - configs)
+    if num_runs < MIN_RUNS:
+        raise ConfigError(f"--runs must be at least {MIN_RUNS} for two stages but is {num_runs}.")
+    num_configs = round(SCREENING_SHARE * num_runs)
+    num_rounds = 1
+    while 2 ** (num_rounds + 1) * (num_rounds + 1) <= num_runs - num_configs:
+        num_rounds += 1
+    return RunAllocation(num_configs, 2**num_rounds, num_runs - num_configs)

@@ -13,10 +13,10 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import refuse_constant, shorten
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
-DIGITS = 3
+SIGNIFICANT_DIGITS = 3
 """Significant digits of a number that is drawn, so that a candidate's name stays short."""
 
-DECADE = 10.0
+LOG_SCALE_RATIO = 10.0
 """Numbers of a list are scaled by logarithm if all are above 0, and the largest is at least DECADE times the least."""
 
 TRIES_PER_POINT = 50
@@ -24,43 +24,43 @@ TRIES_PER_POINT = 50
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberRange:
     """A range of numbers, both ends included; with `step`, those at multiples of it from `low` on."""
 
     low: float
     high: float
-    log: bool = False
-    is_whole: bool = False
+    is_log: bool = False
+    is_int: bool = False
     step: Optional[float] = None
 
     @property
     def values(self) -> Optional[List[Any]]:
         """All values; None if they are too many to count."""
-        step = self.step or (1 if self.is_whole else None)
+        step = self.step or (1 if self.is_int else None)
         if step is None:
             return [self.low] if self.low == self.high else None
-        number = math.floor((self.high - self.low) / step + 1e-9) + 1
-        return [self._plain(self.low + k * step) for k in range(number)]
+        num_values = math.floor((self.high - self.low) / step + 1e-9) + 1
+        return [self._round(self.low + index * step) for index in range(num_values)]
 
     def draw(self, rng: np.random.Generator) -> Any:
         if self.step is not None:
             values = self.values or []
             return values[int(rng.integers(len(values)))]
-        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-        if self.is_whole and not self.log:
+        low, high = (math.log(self.low), math.log(self.high)) if self.is_log else (self.low, self.high)
+        if self.is_int and not self.is_log:
             return int(rng.integers(int(low), int(high) + 1))
         drawn = float(rng.uniform(low, high))
-        return self._plain(math.exp(drawn) if self.log else drawn)
+        return self._round(math.exp(drawn) if self.is_log else drawn)
 
-    def _plain(self, value: float) -> Any:
-        short = round(value) if self.is_whole else float(f"{value:.{DIGITS}g}")
-        return min(max(short, self.low), self.high)
+    def _round(self, value: float) -> Any:
+        rounded = round(value) if self.is_int else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+        return min(max(rounded, self.low), self.high)
 
-    def scaled(self, values: Sequence[Any]) -> np.ndarray:
+    def scale_to_unit(self, values: Sequence[Any]) -> np.ndarray:
         """Scale values to [0, 1] by the ends of the range. Shape: `(num_values, 1)`."""
-        scale = np.log if self.log else np.asarray
-        low, high = float(scale(self.low)), float(scale(self.high))
-        return ((scale(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
+        transform = np.log if self.is_log else np.asarray
+        low, high = float(transform(self.low)), float(transform(self.high))
+        return ((transform(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,18 @@ class Choices:
     def draw(self, rng: np.random.Generator) -> Any:
         return self.values[int(rng.integers(len(self.values)))]
 
-    def scaled(self, values: Sequence[Any]) -> np.ndarray:
+    def scale_to_unit(self, values: Sequence[Any]) -> np.ndarray:
         """Scale numbers to [0, 1], by logarithm where they span a decade. Anything else gets a dimension for each
         value, so that two different values have the distance 1."""
         if all(is_number(value) and math.isfinite(value) for value in self.values):
             low, high = min(self.values), max(self.values)
-            return Numbers(low, high, log=low > 0 and high >= DECADE * low).scaled(values)
-        kinds = sorted(map(json.dumps, self.values))
-        return np.array([[json.dumps(value) == kind for kind in kinds] for value in values]) / np.sqrt(2)
+            return NumberRange(low, high, is_log=low > 0 and high >= LOG_SCALE_RATIO * low).scale_to_unit(values)
+        categories = sorted(map(json.dumps, self.values))
+        return np.array([[json.dumps(value) == category for category in categories] for value in values]) / np.sqrt(2)
 
 
-Values = Any
-"""`Numbers` or `Choices`."""
+Dimension = Any
+"""`NumberRange` or `Choices`."""
 
 
 def is_number(value: Any) -> bool:
@@ -91,7 +91,7 @@ def is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class CandidatePoints:
+class PointPool:
     """The points that a search can run, and their inputs in [0, 1]. Shape of `inputs`: `(num_points, num_inputs)`."""
 
     points: Tuple[Point, ...]
@@ -102,7 +102,7 @@ class CandidatePoints:
 class Space:
     """The values that each name of a template may have."""
 
-    dimensions: Mapping[str, Values]
+    dimensions: Mapping[str, Dimension]
 
     def __post_init__(self) -> None:
         for name in self.dimensions:
@@ -116,51 +116,51 @@ class Space:
     @property
     def num_points(self) -> Optional[int]:
         """The number of points; None if they are too many to count."""
-        counted = [dimension.values for dimension in self.dimensions.values()]
-        return None if any(values is None for values in counted) else math.prod(map(len, counted))
+        value_lists = [dimension.values for dimension in self.dimensions.values()]
+        return None if any(values is None for values in value_lists) else math.prod(map(len, value_lists))
 
-    def pool(self, size: int, rng: np.random.Generator) -> CandidatePoints:
-        """Return all points in random order, or `size` different ones at random where there are more."""
-        number = self.num_points
-        if number is not None and number <= size:
+    def draw_pool(self, max_points: int, rng: np.random.Generator) -> PointPool:
+        """Return all points in random order, or `max_points` different ones at random where there are more."""
+        num_points = self.num_points
+        if num_points is not None and num_points <= max_points:
             grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
             points = [Point(dict(zip(self.dimensions, values, strict=True))) for values in grid]
-            return self.with_inputs([points[row] for row in rng.permutation(len(points))])
-        drawn: Dict[str, Point] = {}
-        for _ in range(TRIES_PER_POINT * size):
+            return self.make_pool([points[row] for row in rng.permutation(len(points))])
+        point_by_identity: Dict[str, Point] = {}
+        for _ in range(TRIES_PER_POINT * max_points):
             point = Point({name: dimension.draw(rng) for name, dimension in self.dimensions.items()})
-            drawn.setdefault(point.identity, point)
-            if len(drawn) == size:
+            point_by_identity.setdefault(point.identity, point)
+            if len(point_by_identity) == max_points:
                 break
-        return self.with_inputs(list(drawn.values()))
+        return self.make_pool(list(point_by_identity.values()))
 
-    def with_inputs(self, points: Sequence[Point]) -> CandidatePoints:
+    def make_pool(self, points: Sequence[Point]) -> PointPool:
         """Return points of this space with their inputs. A name that a point lacks has the value None."""
         columns = [
-            dimension.scaled([point.values.get(name) for point in points])
+            dimension.scale_to_unit([point.values.get(name) for point in points])
             for name, dimension in self.dimensions.items()
         ]
-        return CandidatePoints(tuple(points), np.concatenate([np.zeros((len(points), 0)), *columns], axis=1))
+        return PointPool(tuple(points), np.concatenate([np.zeros((len(points), 0)), *columns], axis=1))
 
 
-def pool_of_points(points: Any) -> CandidatePoints:
+def pool_from_points(points: Any) -> PointPool:
     """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category."""
     points = read_points(points)
     names = dict.fromkeys(name for point in points for name in point.values)
     distinct = {name: {json.dumps(value): value for value in (p.values.get(name) for p in points)} for name in names}
-    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).with_inputs(points)
+    return Space({name: Choices(list(values.values())) for name, values in distinct.items()}).make_pool(points)
 
 
 def read_space(content: Any) -> Space:
     """Return the space in a JSON file, or as plain data: our own form, or allennlp-optuna's list."""
     is_file = isinstance(content, (str, Path))
     try:
-        return Space(_dimensions(_content(Path(content)) if is_file else content))
+        return Space(_parse_dimensions(_read_json(Path(content)) if is_file else content))
     except ConfigError as error:
         raise ConfigError(f"{content if is_file else 'the space'}: {error}") from error
 
 
-def _content(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=refuse_constant)
     except OSError as error:
@@ -170,26 +170,26 @@ def _content(path: Path) -> Any:
 
 
 EXAMPLE = '{"lr": {"low": 1e-4, "high": 0.1, "log": true}, "layers": [1, 2]}'
-OWN_KEYS = {"low", "high", "log", "step", "type"}
+RANGE_KEYS = {"low", "high", "log", "step", "type"}
 
 
-def _dimensions(content: Any) -> Dict[str, Values]:
+def _parse_dimensions(content: Any) -> Dict[str, Dimension]:
     if isinstance(content, list):
-        content = dict(_of_optuna(entry, number) for number, entry in enumerate(content, start=1))
+        content = dict(_parse_optuna_entry(entry, number) for number, entry in enumerate(content, start=1))
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"must be an object such as {EXAMPLE} but is {shorten(content)}.")
     return {
-        name: _numbers(name, entry) if isinstance(entry, dict) else _choices(name, entry)
+        name: _parse_range(name, entry) if isinstance(entry, dict) else _parse_choices(name, entry)
         for name, entry in content.items()
     }
 
 
-def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
+def _parse_optuna_entry(entry: Any, number: int) -> Tuple[str, Any]:
     """Read `{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
     try:
-        kind, attributes = entry["type"], dict(entry["attributes"])
+        type_name, attributes = entry["type"], dict(entry["attributes"])
         name = str(attributes.pop("name"))
-        return name, attributes["choices"] if kind == "categorical" else {**attributes, "type": kind}
+        return name, attributes["choices"] if type_name == "categorical" else {**attributes, "type": type_name}
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"entry {number} must have a 'type' (int, float or categorical) and 'attributes' with a 'name' but is "
@@ -197,27 +197,27 @@ def _of_optuna(entry: Any, number: int) -> Tuple[str, Any]:
         ) from error
 
 
-def _numbers(name: str, entry: Mapping[str, Any]) -> Numbers:
+def _parse_range(name: str, entry: Mapping[str, Any]) -> NumberRange:
     low: Any = entry.get("low")
     high: Any = entry.get("high")
-    kind, step, log = entry.get("type"), entry.get("step"), entry.get("log", False)
-    fits = (
-        is_number(low) and is_number(high) and low <= high and log in (True, False) and kind in (None, "int", "float")
+    dtype, step, log = entry.get("type"), entry.get("step"), entry.get("log", False)
+    is_valid_range = (
+        is_number(low) and is_number(high) and low <= high and log in (True, False) and dtype in (None, "int", "float")
     )
-    steps = step is None or (is_number(step) and step > 0 and not log)
-    if not fits or not steps or not OWN_KEYS.issuperset(entry) or (log and low <= 0):
+    is_valid_step = step is None or (is_number(step) and step > 0 and not log)
+    if not is_valid_range or not is_valid_step or not RANGE_KEYS.issuperset(entry) or (log and low <= 0):
         raise ConfigError(
             f"'{name}': a range needs the numbers 'low' and 'high' (above 0 with 'log'), and optionally 'log' (true or "
             f"false) or 'step' (above 0), and 'type' (int or float), but is {shorten(entry)}. Or list values."
         )
     numbers = (low, high, step or 1)
-    is_int = kind == "int" or (kind is None and all(isinstance(value, int) for value in numbers))
+    is_int = dtype == "int" or (dtype is None and all(isinstance(value, int) for value in numbers))
     if is_int and not all(float(value).is_integer() for value in numbers):
         raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shorten(entry)}.")
-    return Numbers(low, high, log=log, is_whole=is_int, step=step)
+    return NumberRange(low, high, is_log=log, is_int=is_int, step=step)
 
 
-def _choices(name: str, entry: Any) -> Choices:
+def _parse_choices(name: str, entry: Any) -> Choices:
     values = entry if isinstance(entry, list) else [entry]
     if not values or len({json.dumps(value, sort_keys=True) for value in values}) < len(values):
         raise ConfigError(f"'{name}' must be a list of different values but is {shorten(values)}.")

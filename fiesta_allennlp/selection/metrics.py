@@ -24,7 +24,7 @@ WORD_BOUNDARY = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-
 class Metric:
     """A metric as AllenNLP's `validation_metric` writes it: `-NAME` is minimised, `NAME` and `+NAME` are maximised.
 
-    Scores keep their natural sign wherever they are kept and shown. Only `History.turned` negates them, for strategies
+    Scores keep their natural sign wherever they are kept and shown. Only `History.negated` negates them, for strategies
     and beliefs.
     """
 
@@ -153,11 +153,11 @@ def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
     programs write -1 or 0 for a run that crashed. `scores` are by candidate."""
     import numpy as np  # which --help does without
 
-    from fiesta_allennlp.probability.collapsed import collapsed
+    from fiesta_allennlp.probability.collapsed import flag_collapsed
 
     notes: List[str] = []
     for name, values in scores.items():
-        are_collapsed = collapsed(np.asarray(values))
+        are_collapsed = flag_collapsed(np.asarray(values))
         crash_scores = [
             value for value, is_collapsed in zip(values, are_collapsed, strict=True) if is_collapsed and value <= 0
         ]

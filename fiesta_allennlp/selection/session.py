@@ -43,7 +43,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv
-from fiesta_allennlp.strategies.base import is_recorded_margin, unfixed
+from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class _Session(Generic[Family]):
         if new_settings.get("min_score", stored_settings.get("min_score")) != stored_settings.get("min_score"):
             stored_settings = {
                 **stored_settings,
-                "margin": unfixed(stored_settings.get("margin")),
+                "margin": without_fixed_number(stored_settings.get("margin")),
             }  # other runs have failed now
         settings = family.settings_class.from_layers(stored_settings, new_settings)
         comparable_settings = (

@@ -12,7 +12,7 @@ import numpy as np
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.probability.collapsed import collapsed_runs, sds_below
+from fiesta_allennlp.probability.collapsed import collapsed_runs, robust_sds_below
 from fiesta_allennlp.selection.metrics import Metric
 
 
@@ -55,7 +55,7 @@ def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, 
     entries: List[Dict[str, Any]] = []
     for name, runs in collapsed_runs(signed_history).items():
         scores = {run.request.name: -run.score if minimise else run.score for run in runs}
-        sds = float(sds_below(signed_history.scores(name)).max())
+        sds = float(robust_sds_below(signed_history.scores(name)).max())
         entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
     return tuple(entries)
 

@@ -1,4 +1,4 @@
-"""The base class of strategies, and what they share: what is believed, who is next, margins, and minimized metrics."""
+"""The base class of strategies, and what they share: the analysis, who is next, margins, and minimized metrics."""
 
 import math
 import re
@@ -41,14 +41,14 @@ class Strategy(Registrable):
         Raises:
             ConfigError: if one is unknown or has too few scores, or all of them are named.
         """
-        least = self.belief.min_evaluations
+        min_evaluations = self.belief.min_evaluations
         for name in done:
             if name not in history.candidates:
                 raise ConfigError(f"--done: unknown candidate '{name}'.{did_you_mean(name, history.candidates)}")
-            if history.num_finished(name) < least:
+            if history.num_finished(name) < min_evaluations:
                 raise ConfigError(
-                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {least} scores required for "
-                    "P(best). Add scores or remove the candidate."
+                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {min_evaluations} scores "
+                    "required for P(best). Add scores or remove the candidate."
                 )
         if done and set(history.active) <= set(done):
             raise ConfigError("--done names all candidates, so there is nothing left to run. Remove one of them.")
@@ -129,7 +129,7 @@ class Strategy(Registrable):
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Analysis:
     """The decision and the posterior after a history.
 
     `posterior` is `None` while the model of the scores needs more runs.
@@ -137,6 +137,17 @@ class Look:
 
     decision: Decision
     posterior: Optional[Posterior] = None
+
+    def expected_loss(self, best: Optional[str], history: History) -> Optional[float]:
+        """Return what choosing `best` costs on average, by this posterior after `history`; see
+        `Strategy.expected_loss`."""
+        if self.posterior is None or best not in history.active:
+            return None
+        return self.posterior.expected_loss(history.active.index(best))
+
+
+Look = Analysis
+"""The name in version 0.2, which strategies and stopping rules of users import."""
 
 
 def check_candidates(candidates: Sequence[str]) -> None:
@@ -147,12 +158,14 @@ def check_candidates(candidates: Sequence[str]) -> None:
     """
     if len(candidates) < 2:
         raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
-    twice = [name for name in candidates if candidates.count(name) > 1]
-    if twice:
-        raise ConfigError(f"candidate names must be unique, but '{twice[0]}' appears more than once.")
+    duplicates = [name for name in candidates if candidates.count(name) > 1]
+    if duplicates:
+        raise ConfigError(f"candidate names must be unique, but '{duplicates[0]}' appears more than once.")
 
 
-def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None) -> Look:
+def analyse(
+    history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None
+) -> Analysis:
     """Compute the posterior after `history`, unless it is given, and the candidate that is most probably within
     `margin` of the best.
 
@@ -163,22 +176,22 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     active = history.active
     if len(active) < 2:
         best = next((name for name in active if history.num_finished(name)), None)
-        return Look(Decision(best=best, margin=margin))
-    if not all_finished(history, active, belief.min_evaluations):
-        return Look(Decision(best=None, margin=margin))
+        return Analysis(Decision(best=best, margin=margin))
+    if not have_finished(history, active, belief.min_evaluations):
+        return Analysis(Decision(best=None, margin=margin))
     posterior = posterior or belief.posterior(history)
     if not hasattr(posterior, "prob_best"):
         raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shorten(posterior)}.")
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
-    within = prob_best
+    prob_within = prob_best
     if margin > 0:
-        within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
-    best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
-    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
-    return Look(decision, posterior)
+        prob_within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
+    best = max(active, key=lambda name: (round(prob_within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
+    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=prob_within)
+    return Analysis(decision, posterior)
 
 
-def names_in(returned: Any, history: History, method: str) -> List[str]:
+def valid_names(returned: Any, history: History, method: str) -> List[str]:
     """Return the names that a method returned, which may be of a user's own class.
 
     Raises:
@@ -191,93 +204,86 @@ def names_in(returned: Any, history: History, method: str) -> List[str]:
     return names
 
 
-def loss_of(best: Optional[str], history: History, posterior: Optional[Posterior]) -> Optional[float]:
-    """Return what choosing `best` costs on average, by this posterior after `history`; see `Strategy.expected_loss`."""
-    if posterior is None or best not in history.active:
-        return None
-    return posterior.expected_loss(history.active.index(best))
+def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool:
+    """Return whether each of `names` has at least `min_runs` finished runs."""
+    return all(history.num_finished(name) >= min_runs for name in names)
 
 
-def all_finished(history: History, names: Sequence[str], count: int) -> bool:
-    """Return whether each of `names` has at least `count` finished runs."""
-    return all(history.num_finished(name) >= count for name in names)
-
-
-def in_turn(counts: Mapping[str, int], *, target: int, slots: float = math.inf) -> List[str]:
-    """Return at most `slots` names, the one with the fewest runs first, until each has `target`. `counts` are the runs
-    of each so far."""
-    num_runs = dict(counts)
+def fill_evenly(num_runs_by_name: Mapping[str, int], *, target_runs: int, slots: float = math.inf) -> List[str]:
+    """Return at most `slots` names, the one with the fewest runs first, until each has `target_runs`.
+    `num_runs_by_name` are the runs of each so far."""
+    num_runs = dict(num_runs_by_name)
     chosen: List[str] = []
     while num_runs and len(chosen) < slots:
         name = min(num_runs, key=num_runs.__getitem__)
-        if num_runs[name] >= target:
+        if num_runs[name] >= target_runs:
             break
         num_runs[name] += 1
         chosen.append(name)
     return chosen
 
 
-IN_SDS = re.compile(r"\s*(?P<share>[^\s=]+?)\s*sd\s*(=\s*(?P<number>\S+)\s*)?")
+SD_SHARE_PATTERN = re.compile(r"\s*(?P<share>[^\s=]+?)\s*sd\s*(=\s*(?P<number>\S+)\s*)?")
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The margin of a strategy: `number` in units of the score, `share` as a part of the run-to-run sd.
+    """The margin of a strategy: `value` in units of the score, `sd_share` as a part of the run-to-run sd.
 
     The first runs fix the number of a share, see `FixedConfidence.margin_after`; until then it is None. As text, a
     share is `0.25sd`, and `0.25sd=0.0037` once it is fixed.
     """
 
-    number: Optional[float] = 0.0
-    share: Optional[float] = None
+    value: Optional[float] = 0.0
+    sd_share: Optional[float] = None
 
     @classmethod
-    def of(cls, value: Union[float, str]) -> "Margin":
+    def parse(cls, value: Union[float, str]) -> "Margin":
         """Read a number or a text.
 
         Raises:
             ConfigError: if it is neither a number of at least 0 nor a share of the sd.
         """
-        match = IN_SDS.fullmatch(value) if isinstance(value, str) else None
+        match = SD_SHARE_PATTERN.fullmatch(value) if isinstance(value, str) else None
         try:
             if match is None:
                 margin = cls(float(value))
             else:
-                fixed = match["number"]
-                margin = cls(None if fixed is None else float(fixed), float(match["share"]))
+                with_sd = match["number"]
+                margin = cls(None if with_sd is None else float(with_sd), float(match["share"]))
         except (TypeError, ValueError):
             raise ConfigError(
                 "margin must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
                 f"is '{value}'."
             ) from None
-        for number in (margin.number, margin.share):
+        for number in (margin.value, margin.sd_share):
             check_margin(number or 0.0)
         return margin
 
-    def fixed(self, sd: float) -> "Margin":
+    def with_sd(self, sd: float) -> "Margin":
         """Return the share with its number, of two digits, for this run-to-run sd."""
-        return Margin(float(f"{(self.share or 0.0) * sd:.2g}"), self.share)
+        return Margin(float(f"{(self.sd_share or 0.0) * sd:.2g}"), self.sd_share)
 
     @property
     def is_above_0(self) -> bool:
-        return bool(self.share or self.number)
+        return bool(self.sd_share or self.value)
 
     @property
     def text(self) -> str:
-        if self.share is None:
-            return f"{self.number:g}"
-        return f"{self.share:g}sd" if self.number is None else f"{self.share:g}sd={self.number:g}"
+        if self.sd_share is None:
+            return f"{self.value:g}"
+        return f"{self.sd_share:g}sd" if self.value is None else f"{self.sd_share:g}sd={self.value:g}"
 
 
 def is_recorded_margin(new: Any, recorded: Any) -> bool:
     """Return whether a margin is the recorded one, whose number the first runs have fixed."""
     if not (isinstance(new, str) and isinstance(recorded, str)):
         return False
-    new_margin, recorded_margin = Margin.of(new), Margin.of(recorded)
-    return new_margin.share is not None and new_margin.share == recorded_margin.share and new_margin.number is None
+    typed, fixed = Margin.parse(new), Margin.parse(recorded)
+    return typed.sd_share is not None and typed.sd_share == fixed.sd_share and typed.value is None
 
 
-def unfixed(recorded: Any) -> Any:
+def without_fixed_number(recorded: Any) -> Any:
     """Return a recorded margin without the number that the first runs gave it."""
     return recorded.partition("=")[0] if isinstance(recorded, str) else recorded
 
@@ -285,7 +291,7 @@ def unfixed(recorded: Any) -> Any:
 class Minimising(Strategy):
     """Wraps another strategy, so that the lowest mean is the best.
 
-    The strategy, its model of the scores and its stopping rule read `History.turned`; no other object does. A decision
+    The strategy, its model of the scores and its stopping rule read `History.negated`; no other object does. A decision
     contains only candidates, probabilities and a margin above 0, so nothing in it needs to be negated back.
 
     Args:
@@ -331,6 +337,6 @@ class Minimising(Strategy):
         return self.strategy.bounds(num_candidates)
 
 
-def unwrapped(strategy: Strategy) -> Strategy:
+def unwrap_minimising(strategy: Strategy) -> Strategy:
     """Return the strategy that looks for the highest mean: the given one, or the one inside `Minimising`."""
     return strategy.strategy if isinstance(strategy, Minimising) else strategy

@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Decision, History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates, in_turn, loss_of
+from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, check_candidates, fill_evenly, have_finished
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
@@ -52,24 +52,24 @@ class FixedBudget(Strategy):
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
-        least = self.least(len(candidates))
-        if self.budget < least:
+        min_budget = self.least(len(candidates))
+        if self.budget < min_budget:
             raise ConfigError(
-                f"budget must be at least {least} for {len(candidates)} candidates but got {self.budget}."
+                f"budget must be at least {min_budget} for {len(candidates)} candidates but got {self.budget}."
             )
 
     def check_room(self, history: History) -> None:
-        enough = copy(self)
-        enough.budget = max(self.budget, self.least(history.num_planned) + history.num_runs_of_removed)
-        while enough._lacking(history) > enough.budget - history.total_started:
-            enough.budget += 1
-        if enough.budget > self.budget:
+        sufficient = copy(self)
+        sufficient.budget = max(self.budget, self.least(history.num_planned) + history.num_runs_of_removed)
+        while sufficient._num_missing_runs(history) > sufficient.budget - history.total_started:
+            sufficient.budget += 1
+        if sufficient.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {enough.budget} to cover the {history.total_started} runs so far and those "
-                f"that the current candidates still need, but is {self.budget}. Use a larger --budget."
+                f"budget must be at least {sufficient.budget} to cover the {history.total_started} runs so far and "
+                f"those that the current candidates still need, but is {self.budget}. Use a larger --budget."
             )
 
-    def _lacking(self, history: History) -> int:
+    def _num_missing_runs(self, history: History) -> int:
         stage = self.stage(history)
         return sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
 
@@ -78,20 +78,20 @@ class FixedBudget(Strategy):
             return []
         stage = self.stage(history)
         room = min(slots, self.budget - history.total_started)
-        return in_turn(history.started_by(self.open(stage.contenders)), target=stage.target, slots=room)
+        return fill_evenly(history.started_by(self.open(stage.contenders)), target_runs=stage.target, slots=room)
 
     def expected_loss(self, history: History) -> Optional[float]:
-        return loss_of(self.recommend(history).best, history, believed(history, self.belief).posterior)
+        return analyse(history, self.belief).expected_loss(self.recommend(history).best, history)
 
     def recommend(self, history: History) -> Decision:
-        decision = believed(history, self.belief).decision
+        decision = analyse(history, self.belief).decision
         if len(history.active) < 2:
             return replace(decision, stopped_by="failures")
         stage = self.stage(history)
         is_spent = history.total_started >= self.budget and not history.pending
-        is_over = is_spent or all_finished(history, self.open(stage.contenders), stage.target)
+        is_over = is_spent or have_finished(history, self.open(stage.contenders), stage.target)
         best = None
-        if all_finished(history, stage.contenders, 1):
+        if have_finished(history, stage.contenders, 1):
             best = max(stage.contenders, key=lambda name: history.scores(name).mean())
         return replace(decision, best=best, stopped_by="budget" if is_over else None)
 
@@ -123,10 +123,10 @@ class SequentialHalving(FixedBudget):
     def stage(self, history: History) -> Stage:
         contenders = history.active
         target = 0
-        for size in _sizes(history.num_planned):
-            num_new = _num_new(self.planned(history), size, history.num_planned)
-            target += num_new
-            if num_new == 0 or not all_finished(history, self.open(contenders), target):
+        for size in _round_sizes(history.num_planned):
+            num_new_runs = _num_new_runs(self.planned(history), size, history.num_planned)
+            target += num_new_runs
+            if num_new_runs == 0 or not have_finished(history, self.open(contenders), target):
                 break
             means = {name: history.scores(name)[:target].mean() for name in contenders}
             ranked = sorted(means, key=means.__getitem__, reverse=True)
@@ -138,19 +138,19 @@ class SequentialHalving(FixedBudget):
 
         If a candidate drops out, the selection can take fewer runs, or more within the budget.
         """
-        planned = sum(size * _num_new(self.budget, size, num_candidates) for size in _sizes(num_candidates))
+        planned = sum(size * _num_new_runs(self.budget, size, num_candidates) for size in _round_sizes(num_candidates))
         return planned, planned
 
 
-def _num_new(budget: int, size: int, num_candidates: int) -> int:
-    return budget // (size * _num_rounds(num_candidates))
+def _num_new_runs(budget: int, num_contenders: int, num_candidates: int) -> int:
+    return budget // (num_contenders * _num_rounds(num_candidates))
 
 
 def _num_rounds(num_candidates: int) -> int:
     return (num_candidates - 1).bit_length()
 
 
-def _sizes(num_candidates: int) -> List[int]:
+def _round_sizes(num_candidates: int) -> List[int]:
     """|S_r| of every round."""
     sizes = [num_candidates]
     for _ in range(_num_rounds(num_candidates) - 1):
@@ -169,24 +169,24 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     The parameters are those of `FixedConfidence`.
     """
 
-    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        started = history.started_by(self.open(history.active))
-        return in_turn(started, target=self._num_complete(history) + 1, slots=slots)
+    def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+        num_started_by_name = history.started_by(self.open(history.active))
+        return fill_evenly(num_started_by_name, target_runs=self._num_complete_rounds(history) + 1, slots=slots)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
-        started = history.started_by(self.open(history.active)).values()
-        return super().may_stop(history, decision) and max(started, default=0) <= self._num_complete(history)
+        num_started = history.started_by(self.open(history.active)).values()
+        return super().may_stop(history, decision) and max(num_started, default=0) <= self._num_complete_rounds(history)
 
     def room(self, history: History) -> int:
-        started = list(history.started_by(self.open(history.active)).values())
-        to_start, room = started.count(self._num_complete(history)), super().room(history)
-        return room if room >= to_start else 0
+        num_started = list(history.started_by(self.open(history.active)).values())
+        num_to_start, room = num_started.count(self._num_complete_rounds(history)), super().room(history)
+        return room if room >= num_to_start else 0
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        rounds = max(self.num_starts, self.to_win)
-        return rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
+        min_rounds = max(self.num_starts, self.to_win)
+        return min_rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
 
-    def _num_complete(self, history: History) -> int:
+    def _num_complete_rounds(self, history: History) -> int:
         """The number of complete rounds of the active candidates that get further runs."""
         return min((history.num_finished(name) for name in self.open(history.active)), default=0)
 

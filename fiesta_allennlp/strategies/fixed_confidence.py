@@ -12,26 +12,25 @@ from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDID
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import (
-    Look,
+    Analysis,
     Margin,
     Strategy,
-    all_finished,
-    believed,
+    analyse,
     check_candidates,
-    loss_of,
-    names_in,
+    have_finished,
+    valid_names,
 )
-from fiesta_allennlp.strategies.remaining import plain_loop
+from fiesta_allennlp.strategies.remaining import estimate_plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
 
 SMALLEST_MARGIN = 1e-9
 LARGEST_MARGIN = 1e4
 """In ranges of the means and scales of the posterior."""
 
-MOST_KEPT = 1000
+MAX_CACHED_MARGINS = 1000
 """Margins in sds to keep, one for each simulated selection."""
 
-CLOSE = 1e-6
+MARGIN_TOLERANCE = 1e-6
 """The relative precision of a margin, which is shown with two digits."""
 
 
@@ -66,31 +65,31 @@ class FixedConfidence(Strategy):
     ) -> None:
         self.belief = belief
         self.confidence: float = confidence
-        self.margin, self.typed_margin = margin, Margin.of(margin)
-        self._margins: Dict[Any, float] = {}
+        self.margin, self.parsed_margin = margin, Margin.parse(margin)
+        self._margin_by_first_runs: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
-        self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
+        self._latest_analysis: Tuple[Optional[History], Analysis] = (None, Analysis(Decision(best=None)))
 
     @abstractmethod
-    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names to run next, while there is more to do and room for as many.
 
-        `look` has the current posterior. If nothing is pending, the list has at least one name.
+        `analysis` has the current posterior. If nothing is pending, the list has at least one name.
         """
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
-        margin = self.typed_margin
+        margin = self.parsed_margin
         if margin.is_above_0 and not self.belief.has_margin:
             raise ConfigError(
                 f"margin must be 0 with the posterior {type(self.belief).__name__}, which models logits of scores, but "
                 f"is {margin.text}. Choose another posterior or remove the margin."
             )
-        if margin.share is not None and self.belief.needs_counts:
+        if margin.sd_share is not None and self.belief.needs_counts:
             raise ConfigError(
                 f"margin must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
                 f"sd, but is {margin.text}."
@@ -103,64 +102,64 @@ class FixedConfidence(Strategy):
         self._check_limit(*self.bounds(len(candidates)))
 
     def check_room(self, history: History) -> None:
-        started = [history.num_started(name) for name in history.active]
-        lacking = sum(max(0, self.num_starts - number) for number in started)
-        to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in started)[:2])
-        self._check_limit(history.total_started + lacking + to_win, self.limit_of(history))
+        num_started = [history.num_started(name) for name in history.active]
+        num_missing_starts = sum(max(0, self.num_starts - number) for number in num_started)
+        num_to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in num_started)[:2])
+        self._check_limit(history.total_started + num_missing_starts + num_to_win, self.limit_of(history))
 
-    def _check_limit(self, least: int, limit: int) -> None:
-        if limit < least:
+    def _check_limit(self, min_limit: int, limit: int) -> None:
+        if limit < min_limit:
             raise ConfigError(
-                f"max_evaluations must be at least {least}, to start every candidate {self.num_starts} times and give "
-                f"the winner and its closest rival {max(self.num_starts, self.to_win)} runs each, but is {limit}."
+                f"max_evaluations must be at least {min_limit}, to start every candidate {self.num_starts} times and "
+                f"give the winner and its closest rival {max(self.num_starts, self.to_win)} runs each, but is {limit}."
             )
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        look = self._look(history)
+        analysis = self._analyse(history)
         room = min(slots, self.room(history))
-        if look.decision.stopped_by is not None or room < 1:
+        if analysis.decision.stopped_by is not None or room < 1:
             return []
-        return self.fill(history, look, room, rng)
+        return self.fill(history, analysis, room, rng)
 
     def recommend(self, history: History) -> Decision:
-        return self._look(history).decision
+        return self._analyse(history).decision
 
     def expected_loss(self, history: History) -> Optional[float]:
-        look = self._look(history)
-        return loss_of(look.decision.best, history, look.posterior)
+        analysis = self._analyse(history)
+        return analysis.expected_loss(analysis.decision.best, history)
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
-        posterior = self._look(history).posterior
+        posterior = self._analyse(history).posterior
         if posterior is None or not self.belief.has_margin or not self.stop.stops_at_probability:
             return None
 
-        def decided(margin: float) -> Optional[CredibleMargin]:
-            look = believed(history, self.belief, margin=margin, posterior=posterior)
-            is_over = look.decision.best is not None and self._missing(history, look) == ()
-            return CredibleMargin(margin, str(look.decision.best)) if is_over else None
+        def credible_margin_at(margin: float) -> Optional[CredibleMargin]:
+            analysis = analyse(history, self.belief, margin=margin, posterior=posterior)
+            is_over = analysis.decision.best is not None and self._missing_runs(history, analysis) == ()
+            return CredibleMargin(margin, str(analysis.decision.best)) if is_over else None
 
-        enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
-        exact = _smallest_margin(lambda margin: decided(margin) is not None, enough)
-        return None if exact is None else decided(rounded_up(exact))
+        upper_bound = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
+        exact_margin = _smallest_margin(lambda margin: credible_margin_at(margin) is not None, upper_bound)
+        return None if exact_margin is None else credible_margin_at(round_up(exact_margin))
 
-    def _look(self, history: History) -> Look:
+    def _analyse(self, history: History) -> Analysis:
         """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
-        if self._latest[0] is not history:
-            look = believed(history, self.belief, margin=self.margin_after(history))
-            missing = self._missing(history, look)
-            stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing == () else None
-            if stopped_by is None and self._is_at_its_limit(history, look, missing):
+        if self._latest_analysis[0] is not history:
+            analysis = analyse(history, self.belief, margin=self.margin_after(history))
+            missing_runs = self._missing_runs(history, analysis)
+            stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
+            if stopped_by is None and self._has_reached_limit(history, analysis, missing_runs):
                 stopped_by = "max_evaluations"
-            decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
-            self._latest = (history, replace(look, decision=decision))
-        return self._latest[1]
+            decision = replace(analysis.decision, stopped_by=stopped_by, lacking=missing_runs or ())
+            self._latest_analysis = (history, replace(analysis, decision=decision))
+        return self._latest_analysis[1]
 
-    def _is_at_its_limit(self, history: History, look: Look, missing: Optional[Tuple[str, ...]]) -> bool:
+    def _has_reached_limit(self, history: History, analysis: Analysis, missing_runs: Optional[Tuple[str, ...]]) -> bool:
         """Return whether the limit leaves no runs, or too few to go on for."""
         room = self.room(history) + len(history.pending)
-        if room < 1 or missing is not None or not self.may_stop(history, look.decision):
+        if room < 1 or missing_runs is not None or not self.may_stop(history, analysis.decision):
             return room < 1
-        return self.stop.is_hopeless(history, look, self.confidence, room)
+        return self.stop.is_hopeless(history, analysis, self.confidence, room)
 
     def margin_after(self, history: History) -> float:
         """Return the margin in units of the score.
@@ -169,60 +168,60 @@ class FixedConfidence(Strategy):
         by `Belief.noise_sd` from the first `num_starts` runs of each candidate that finished, so later runs do not
         change it.
         """
-        margin = self.typed_margin
-        if margin.number is not None:
-            return margin.number
-        if not all_finished(history, self.open(history.active), self.num_starts):
+        margin = self.parsed_margin
+        if margin.value is not None:
+            return margin.value
+        if not have_finished(history, self.open(history.active), self.num_starts):
             return 0.0
         names = [name for name in history.candidates if history.num_finished(name) >= self.num_starts]
         first_runs = tuple(run for name in names for run in history.evaluations_of(name)[: self.num_starts])
         key = tuple((run.request, run.score) for run in first_runs)
-        if key not in self._margins:
-            if len(self._margins) >= MOST_KEPT:
-                self._margins.clear()
+        if key not in self._margin_by_first_runs:
+            if len(self._margin_by_first_runs) >= MAX_CACHED_MARGINS:
+                self._margin_by_first_runs.clear()
             sd = self.belief.noise_sd(History(tuple(names), first_runs, sign=history.sign))
-            self._margins[key] = margin.fixed(sd).number or 0.0
-        return self._margins[key]
+            self._margin_by_first_runs[key] = margin.with_sd(sd).value or 0.0
+        return self._margin_by_first_runs[key]
 
     def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        look = self._look(history)
-        is_decided = look.decision.stopped_by == "confidence" and self.stop.stops_at_probability
-        if look.posterior is None or not is_decided or self.done:
+        analysis = self._analyse(history)
+        is_decided = analysis.decision.stopped_by == "confidence" and self.stop.stops_at_probability
+        if analysis.posterior is None or not is_decided or self.done:
             return None
-        return plain_loop(
-            look.posterior,
+        return estimate_plain_loop(
+            analysis.posterior,
             [history.num_finished(name) for name in history.active],
             confidence=self.confidence,
-            margin=look.decision.margin,
+            margin=analysis.decision.margin,
             stop=self.stop,
-            least=max(self.num_starts, self.to_win),
-            limit=self.limit(len(history.active)),
+            min_rounds=max(self.num_starts, self.to_win),
+            max_runs=self.limit(len(history.active)),
             rng=rng,
         )
 
     def fix_margin(self, history: History) -> Optional[str]:
-        is_open = self.typed_margin.share is not None and self.typed_margin.number is None
-        if not is_open or not all_finished(history, self.open(history.active), self.num_starts):
+        is_open = self.parsed_margin.sd_share is not None and self.parsed_margin.value is None
+        if not is_open or not have_finished(history, self.open(history.active), self.num_starts):
             return None
-        self.typed_margin = replace(self.typed_margin, number=self.margin_after(history))
-        return self.typed_margin.text
+        self.parsed_margin = replace(self.parsed_margin, value=self.margin_after(history))
+        return self.parsed_margin.text
 
     @property
     def to_win(self) -> int:
         """Number of finished runs that the winner and its nearest rival need."""
         return self.stop.least_runs(self.confidence)
 
-    def _missing(self, history: History, look: Look) -> Optional[Tuple[str, ...]]:
+    def _missing_runs(self, history: History, analysis: Analysis) -> Optional[Tuple[str, ...]]:
         """The runs that the stopping rule misses, once it may be asked; see `StoppingRule.missing_runs`."""
-        if len(history.active) < 2 or not self.may_stop(history, look.decision):
+        if len(history.active) < 2 or not self.may_stop(history, analysis.decision):
             return None
-        missing = self.stop.missing_runs(history, look, self.confidence)
+        missing_runs = self.stop.missing_runs(history, analysis, self.confidence)
         method = f"{type(self.stop).__name__}.missing_runs"
-        return None if missing is None else self.open(names_in(missing, history, method))
+        return None if missing_runs is None else self.open(valid_names(missing_runs, history, method))
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
-        return decision.best is not None and all_finished(history, self.open(history.active), self.num_starts)
+        return decision.best is not None and have_finished(history, self.open(history.active), self.num_starts)
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""
@@ -241,26 +240,26 @@ class FixedConfidence(Strategy):
         return max(0, self.limit_of(history) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        to_win = max(0, self.to_win - self.num_starts)
-        return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
+        num_to_win = max(0, self.to_win - self.num_starts)
+        return num_candidates * self.num_starts + 2 * num_to_win, self.limit(num_candidates)
 
 
-def _smallest_margin(decides: Callable[[float], bool], upper: float) -> Optional[float]:
+def _smallest_margin(is_decided_at: Callable[[float], bool], upper: float) -> Optional[float]:
     """Return the smallest margin that decides, by bisection. `upper` is where the search begins."""
-    if decides(0.0):
+    if is_decided_at(0.0):
         return 0.0
-    limit, least, lower = LARGEST_MARGIN * upper, CLOSE**2 * upper, 0.0
-    while not decides(upper):
+    max_margin, min_width, lower = LARGEST_MARGIN * upper, MARGIN_TOLERANCE**2 * upper, 0.0
+    while not is_decided_at(upper):
         lower, upper = upper, 2 * upper
-        if upper > limit:
+        if upper > max_margin:
             return None
-    while upper - lower > max(CLOSE * upper, least):  # any margin above 0 may do
+    while upper - lower > max(MARGIN_TOLERANCE * upper, min_width):  # any margin above 0 may do
         middle = (lower + upper) / 2
-        lower, upper = (lower, middle) if decides(middle) else (middle, upper)
+        lower, upper = (lower, middle) if is_decided_at(middle) else (middle, upper)
     return upper
 
 
-def rounded_up(margin: float) -> float:
+def round_up(margin: float) -> float:
     """Round `margin` up to two significant digits."""
     if margin <= 0:
         return 0.0

@@ -13,16 +13,16 @@ from fiesta_allennlp.core.defaults import STOPPING_RULE
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.probability.collapsed import collapsed_runs
-from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
-from fiesta_allennlp.strategies.base import Look, in_turn
+from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence, unpaired_threshold
+from fiesta_allennlp.strategies.base import Analysis, fill_evenly
 
-HIGHEST_RATE = 0.25
+MAX_COLLAPSE_RATE = 0.25
 """A candidate that fails more often than this does not count as the best."""
 
-HOPELESS = 0.1
+MIN_POWER = 0.1
 """Probability of reaching the confidence within the limit below which `early_looks` gives up."""
 
-STARTS = 3
+NUM_STARTS = 3
 """Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
 them one time in four, and may never run again."""
 
@@ -39,11 +39,11 @@ class StoppingRule(Registrable):
     """Whether the rule needs a posterior probability of the winner of at least the confidence, and then only runs."""
 
     @abstractmethod
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        """Return the candidates to run again before `look.decision.best` is named, one for each run, in order.
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        """Return the candidates to run again before `analysis.decision.best` is named, one for each run, in order.
 
-        An empty tuple means that this candidate is the best within `look.decision.margin`, with this confidence. `None`
-        means that the sampling rule goes on. Requires at least two active candidates.
+        An empty tuple means that this candidate is the best within `analysis.decision.margin`, with this confidence.
+        `None` means that the sampling rule goes on. Requires at least two active candidates.
         """
 
     def starts(self, belief: Belief) -> int:
@@ -59,7 +59,7 @@ class StoppingRule(Registrable):
         least `num_runs` runs. Shapes: `(...,)` both."""
         return np.full(np.shape(num_runs), 1 - confidence)
 
-    def is_hopeless(self, history: History, look: Look, confidence: float, room: int) -> bool:
+    def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""
         return False
 
@@ -75,14 +75,15 @@ class BayesianStop(StoppingRule):
 
     stops_at_probability = True
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        reached = look.decision.confidence
-        return () if reached is not None and reached >= confidence else None
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        prob_best = analysis.decision.confidence
+        return () if prob_best is not None and prob_best >= confidence else None
 
 
-def runs_to_see_one(confidence: float) -> int:
-    """Return after how many runs without a failure the rate of failures is below `HIGHEST_RATE` (the rule of three)."""
-    return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
+def rule_of_three_runs(confidence: float) -> int:
+    """Return after how many runs without a failure the rate of failures is below `MAX_COLLAPSE_RATE` (the rule of
+    three)."""
+    return math.ceil(round(-math.log(1 - confidence) / MAX_COLLAPSE_RATE, 9))
 
 
 @StoppingRule.register("rule_of_three")
@@ -108,27 +109,27 @@ class RuleOfThree(BayesianStop):
     more runs than `early_looks`, and names fewer candidates that have not collapsed yet.
     """
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, look, confidence) is None or look.posterior is None:
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
             return None
-        return self.missing_to_be_seen(history, look, confidence)
+        return self.missing_runs_of_pair(history, analysis, confidence)
 
-    def missing_to_be_seen(self, history: History, look: Look, confidence: float) -> Tuple[str, ...]:
+    def missing_runs_of_pair(self, history: History, analysis: Analysis, confidence: float) -> Tuple[str, ...]:
         """Return what is missing although the posterior probability of the winner is high enough."""
-        pair = winner_and_rival(history, look)
-        counts = {name: history.num_finished(name) for name in pair.names}
-        if missing := in_turn(counts, target=self.least_runs(confidence)):
-            return tuple(missing)
-        skewness = skewness_of_mean(*(_by_split(history, name) for name in counts))
-        is_real = lead_is_real(pair.lead, sd=pair.sd, skewness=skewness, confidence=confidence)
-        return () if is_real else tuple(sorted(counts, key=counts.__getitem__))
+        lead = find_lead(history, analysis)
+        num_finished_by_name = {name: history.num_finished(name) for name in lead.names}
+        if missing_runs := fill_evenly(num_finished_by_name, target_runs=self.least_runs(confidence)):
+            return tuple(missing_runs)
+        skewness = skewness_of_mean_difference(*(_scores_by_split(history, name) for name in num_finished_by_name))
+        is_real = is_lead_confident(lead.size, sd=lead.sd, skewness=skewness, confidence=confidence)
+        return () if is_real else tuple(sorted(num_finished_by_name, key=num_finished_by_name.__getitem__))
 
     def starts(self, belief: Belief) -> int:
-        least = belief.min_evaluations
-        return least if belief.needs_counts else max(STARTS, least)  # counts tell the noise of a single run
+        # Counts tell the noise of a single run.
+        return belief.min_evaluations if belief.needs_counts else max(NUM_STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return runs_to_see_one(confidence)
+        return rule_of_three_runs(confidence)
 
 
 @StoppingRule.register(STOPPING_RULE)
@@ -152,47 +153,47 @@ class EarlyLooks(BayesianStop):
     `predictive_power`.
     """
 
-    cautious = RuleOfThree()
+    rule_of_three = RuleOfThree()
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, look, confidence) is None or look.posterior is None:
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
             return None
-        num_runs = min(history.num_finished(name) for name in winner_and_rival(history, look).names)
-        if 1 - (look.decision.confidence or 0.0) > self.allowed_error(np.array(num_runs), confidence):
+        num_runs = min(history.num_finished(name) for name in find_lead(history, analysis).names)
+        if 1 - (analysis.decision.confidence or 0.0) > self.allowed_error(np.array(num_runs), confidence):
             return None
-        return self.cautious.missing_to_be_seen(history, look, confidence) if collapsed_runs(history) else ()
+        return self.rule_of_three.missing_runs_of_pair(history, analysis, confidence) if collapsed_runs(history) else ()
 
     def starts(self, belief: Belief) -> int:
-        return self.cautious.starts(belief)
+        return self.rule_of_three.starts(belief)
 
     def allowed_error(self, num_runs: np.ndarray, confidence: float) -> np.ndarray:
-        return (1 - confidence) * np.minimum(1, num_runs / self.cautious.least_runs(confidence))
+        return (1 - confidence) * np.minimum(1, num_runs / self.rule_of_three.least_runs(confidence))
 
-    def is_hopeless(self, history: History, look: Look, confidence: float, room: int) -> bool:
-        return look.posterior is not None and predictive_power(history, look, confidence, room) < HOPELESS
+    def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
+        return analysis.posterior is not None and predictive_power(history, analysis, confidence, room) < MIN_POWER
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The winner of a look and its nearest rival. `lead` includes the margin; `sd` is that of the lead."""
+class Lead:
+    """The lead of the winner over its nearest rival: their `names`, its `size` with the margin, and its `sd`."""
 
     names: Tuple[str, str]
-    lead: float
+    size: float
     sd: float
 
 
-def winner_and_rival(history: History, look: Look) -> Pair:
-    """Find the winner of a look that has a posterior, and the candidate that it leads by least."""
-    assert look.posterior is not None
-    names, location, scale = history.active, look.posterior.location, look.posterior.scale
-    best = names.index(str(look.decision.best))
-    lead = location[best] - location + look.decision.margin
-    lead[best] = np.inf
-    rival = int(np.argmin(lead))
-    return Pair((names[best], names[rival]), float(lead[rival]), float(np.hypot(scale[best], scale[rival])))
+def find_lead(history: History, analysis: Analysis) -> Lead:
+    """Find the winner of an analysis that has a posterior, and the candidate that it leads by least."""
+    assert analysis.posterior is not None
+    names, location, scale = history.active, analysis.posterior.location, analysis.posterior.scale
+    best = names.index(str(analysis.decision.best))
+    leads = location[best] - location + analysis.decision.margin
+    leads[best] = np.inf
+    rival = int(np.argmin(leads))
+    return Lead((names[best], names[rival]), float(leads[rival]), float(np.hypot(scale[best], scale[rival])))
 
 
-def predictive_power(history: History, look: Look, confidence: float, room: int) -> float:
+def predictive_power(history: History, analysis: Analysis, confidence: float, room: int) -> float:
     """Return the probability that `room` more runs put the winner and its nearest rival apart with this confidence.
 
     The posterior lead is d with variance v. Half of the runs go to each of the two, which leaves the variance v'. By
@@ -203,25 +204,25 @@ def predictive_power(history: History, look: Look, confidence: float, room: int)
 
     Other candidates only make it smaller. It is 1 where the noise is not known yet.
     """
-    assert look.posterior is not None
-    pair = winner_and_rival(history, look)
+    assert analysis.posterior is not None
+    lead = find_lead(history, analysis)
     later_variance = 0.0
-    for name in pair.names:
+    for name in lead.names:
         num_runs = history.num_finished(name)
-        variance = float(look.posterior.scale[history.active.index(name)]) ** 2
+        variance = float(analysis.posterior.scale[history.active.index(name)]) ** 2
         later_variance += variance * num_runs / (num_runs + room / 2)
-    moved_variance = pair.sd**2 - later_variance
+    moved_variance = lead.sd**2 - later_variance
     if not moved_variance > 0:
         return float(room > 0)
-    needed = float(ndtri(confidence)) * math.sqrt(later_variance)
-    return float(sum(ndtr((lead - needed) / math.sqrt(moved_variance)) for lead in (pair.lead, -pair.lead)))
+    required_lead = float(ndtri(confidence)) * math.sqrt(later_variance)
+    return float(sum(ndtr((size - required_lead) / math.sqrt(moved_variance)) for size in (lead.size, -lead.size)))
 
 
-def _by_split(history: History, candidate: str) -> Dict[int, float]:
+def _scores_by_split(history: History, candidate: str) -> Dict[int, float]:
     return dict(zip(history.split_seeds(candidate).tolist(), history.scores(candidate).tolist(), strict=True))
 
 
-def lead_is_real(lead: float, *, sd: float, skewness: float, confidence: float) -> bool:
+def is_lead_confident(lead: float, *, sd: float, skewness: float, confidence: float) -> bool:
     """Return whether the true lead is above 0 with this confidence, although its estimate is skewed (Hall, 1992).
 
     `sd` and `skewness` are those of the estimate. A positive skewness, which would make the lead larger, is left out.
@@ -229,32 +230,32 @@ def lead_is_real(lead: float, *, sd: float, skewness: float, confidence: float) 
     if sd == 0 or skewness >= 0:
         return True
     t = lead / sd
-    bent = skewness * t
-    return bool(ndtr(t * (1 + bent / 3 + bent * bent / 27) + skewness / 6) >= confidence)
+    skew_t = skewness * t
+    return bool(ndtr(t * (1 + skew_t / 3 + skew_t * skew_t / 27) + skewness / 6) >= confidence)
 
 
-def skewness_of_mean(winner: Mapping[int, float], rival: Mapping[int, float]) -> float:
+def skewness_of_mean_difference(winner_scores: Mapping[int, float], rival_scores: Mapping[int, float]) -> float:
     """Estimate the skewness of the mean difference of two candidates, whose scores are by split.
 
     It is that of the mean of the differences on common splits, or if there are fewer than three, of the difference of
     the two means. It is 0 if the scores do not vary.
     """
-    common = [split for split in winner if split in rival]
-    if len(common) > 2:
-        samples = [[winner[split] - rival[split] for split in common]]
+    common_splits = [split for split in winner_scores if split in rival_scores]
+    if len(common_splits) > 2:
+        samples = [[winner_scores[split] - rival_scores[split] for split in common_splits]]
     else:
-        samples = [list(winner.values()), [-score for score in rival.values()]]
+        samples = [list(winner_scores.values()), [-score for score in rival_scores.values()]]
     cumulants = np.sum([_cumulants_of_mean(np.array(sample)) for sample in samples if len(sample) > 2], axis=0)
-    variance, third = cumulants if np.any(cumulants) else (1.0, 0.0)
-    return float(third / variance**1.5)
+    variance, third_cumulant = cumulants if np.any(cumulants) else (1.0, 0.0)
+    return float(third_cumulant / variance**1.5)
 
 
 def _cumulants_of_mean(sample: np.ndarray) -> Tuple[float, float]:
     """Variance and third cumulant of the mean, without bias (Fisher's k-statistics). Shape: `(num_scores,)`."""
-    size, deviation = len(sample), sample - sample.mean()
-    variance = (deviation**2).sum() / (size - 1)
-    third = (deviation**3).sum() * size / ((size - 1) * (size - 2))
-    return float(variance / size), float(third / size**2)
+    num_scores, deviations = len(sample), sample - sample.mean()
+    variance = (deviations**2).sum() / (num_scores - 1)
+    third_cumulant = (deviations**3).sum() * num_scores / ((num_scores - 1) * (num_scores - 2))
+    return float(variance / num_scores), float(third_cumulant / num_scores**2)
 
 
 @StoppingRule.register("glr")
@@ -275,7 +276,7 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     beforehand. The sampling rule only decides how much of it is observed. If a candidate has several runs on one split,
     only the first counts. After a replicate that is pending for one of the two, no later replicate counts until it
     finishes. Failed replicates are left out. Without common splits, the test treats the two samples as independent,
-    each with its own variance; see `apart_log_evidence`.
+    each with its own variance; see `unpaired_log_evidence`.
 
     The rule assumes normal scores with unknown variances, and failures that do not depend on scores. Jourdan, Degenne
     and Kaufmann (2022) treat likelihood ratios for unknown variances; the thresholds here are derived from mixtures.
@@ -286,34 +287,34 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     it with `ttts` or `non_adaptive_fc`. `thompson` and `bts` stop running weak candidates too early.
     """
 
-    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
-        decision = look.decision
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        decision = analysis.decision
         if decision.best is None:
             return None
         error = (1 - confidence) / len(history.candidates)
-        winner = _settled(history, decision.best)
-        rivals = (_settled(history, name) for name in history.active if name != decision.best)
-        return () if all(_is_above(winner, rival, decision.margin, error) for rival in rivals) else None
+        winner = _first_scores_by_split(history, decision.best)
+        rivals = (_first_scores_by_split(history, name) for name in history.active if name != decision.best)
+        return () if all(_is_significantly_better(winner, rival, decision.margin, error) for rival in rivals) else None
 
 
-def _settled(history: History, candidate: str) -> Dict[int, float]:
+def _first_scores_by_split(history: History, candidate: str) -> Dict[int, float]:
     """The first score on every split by its seed, in order of replicates, up to the first that is pending."""
-    pending = [request.replicate for request in history.pending if request.candidate == candidate]
-    end = min(pending, default=math.inf)
+    pending_replicates = [request.replicate for request in history.pending if request.candidate == candidate]
+    first_pending = min(pending_replicates, default=math.inf)
     by_split: Dict[int, float] = {}
     for evaluation in sorted(history.evaluations_of(candidate), key=lambda evaluation: evaluation.request.replicate):
-        if evaluation.request.replicate < end:
+        if evaluation.request.replicate < first_pending:
             by_split.setdefault(evaluation.request.split_seed, evaluation.score)
     return by_split
 
 
-def _is_above(winner: Dict[int, float], rival: Dict[int, float], margin: float, error: float) -> bool:
+def _is_significantly_better(winner: Dict[int, float], rival: Dict[int, float], margin: float, error: float) -> bool:
     """Whether mean of `winner` <= mean of `rival` - margin is rejected at this level, over all times."""
-    common = [split for split in winner if split in rival]
-    if common:
-        differences = np.array([winner[split] - rival[split] + margin for split in common])
-        return highest_log_evidence(differences) >= -math.log(error)
+    common_splits = [split for split in winner if split in rival]
+    if common_splits:
+        differences = np.array([winner[split] - rival[split] + margin for split in common_splits])
+        return max_log_evidence(differences) >= -math.log(error)
     if not winner or not rival:
         return False
-    higher, lower = np.array(list(winner.values())) + margin, np.array(list(rival.values()))
-    return apart_log_evidence(higher, lower) >= apart_threshold(error)
+    winner_sample, rival_sample = np.array(list(winner.values())) + margin, np.array(list(rival.values()))
+    return unpaired_log_evidence(winner_sample, rival_sample) >= unpaired_threshold(error)

@@ -8,9 +8,9 @@ import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History, Remaining
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, in_turn, names_in
+from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, fill_evenly, have_finished, valid_names
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
+from fiesta_allennlp.strategies.remaining import estimate_remaining, transportation_cost
 
 
 class PosteriorSampling(FixedConfidence):
@@ -23,22 +23,22 @@ class PosteriorSampling(FixedConfidence):
     The parameters are those of `FixedConfidence`.
     """
 
-    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
         names = self.open(history.active)
-        starts = in_turn(history.started_by(names), target=self.num_starts, slots=slots)
-        if starts or not all_finished(history, names, self.num_starts):
-            return starts
-        if look.decision.lacking:
-            return _without_pending(look.decision.lacking, history)[:slots]
-        instead = max(names, key=look.decision.prob_best.__getitem__)
-        chosen = names_in(self.choose(history, look, slots, rng), history, f"{type(self).__name__}.choose")
-        return [instead if name in self.done else name for name in chosen]
+        starting_runs = fill_evenly(history.started_by(names), target_runs=self.num_starts, slots=slots)
+        if starting_runs or not have_finished(history, names, self.num_starts):
+            return starting_runs
+        if analysis.decision.lacking:
+            return _subtract_pending(analysis.decision.lacking, history)[:slots]
+        most_probable = max(names, key=analysis.decision.prob_best.__getitem__)
+        chosen = valid_names(self.choose(history, analysis, slots, rng), history, f"{type(self).__name__}.choose")
+        return [most_probable if name in self.done else name for name in chosen]
 
     @abstractmethod
-    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names, once all starting runs have finished.
 
-        `look` has the current decision, with a probability for every active candidate.
+        `analysis` has the current decision, with a probability for every active candidate.
         """
 
 
@@ -54,8 +54,8 @@ class Thompson(PosteriorSampling):
     The parameters are those of `FixedConfidence`.
     """
 
-    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        return draw(look.decision.prob_best, slots, rng)
+    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+        return draw_names(analysis.decision.prob_best, slots, rng)
 
 
 @Strategy.register("bts")
@@ -84,23 +84,23 @@ class BatchThompson(PosteriorSampling):
         if self.batch_size is not None and self.batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1 but is {self.batch_size}.")
 
-    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        position = self._position(history)
-        if position == 0 and history.pending:
+    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+        num_started = self._num_started_in_batch(history)
+        if num_started == 0 and history.pending:
             return []
-        start = history.first_evaluations(history.total_started - position)
-        if position == 0:
-            self._batch_start = (start, look.decision.prob_best)
-        elif self._batch_start[0] != start:  # another history than at the last piece, as after a resumption
-            prob_best = believed(start, self.belief).decision.prob_best  # empty where a candidate joined in the batch
-            self._batch_start = (start, prob_best or look.decision.prob_best)
-        size = min(slots, (self.batch_size or slots) - position)
-        return draw(self._batch_start[1], size, rng)
+        start_history = history.first_evaluations(history.total_started - num_started)
+        if num_started == 0:
+            self._batch_start = (start_history, analysis.decision.prob_best)
+        elif self._batch_start[0] != start_history:  # another history than at the last piece, as after a resumption
+            prob_best = analyse(start_history, self.belief).decision.prob_best  # empty if a candidate joined since
+            self._batch_start = (start_history, prob_best or analysis.decision.prob_best)
+        num_draws = min(slots, (self.batch_size or slots) - num_started)
+        return draw_names(self._batch_start[1], num_draws, rng)
 
-    def _position(self, history: History) -> int:
+    def _num_started_in_batch(self, history: History) -> int:
         """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""
-        starts = sum(min(self.num_starts, history.num_started(name)) for name in history.candidates)
-        return (history.total_started - starts) % self.batch_size if self.batch_size else 0
+        num_starting_runs = sum(min(self.num_starts, history.num_started(name)) for name in history.candidates)
+        return (history.total_started - num_starting_runs) % self.batch_size if self.batch_size else 0
 
 
 @Strategy.register("top_two")
@@ -139,47 +139,47 @@ class TopTwo(PosteriorSampling):
             raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        look = self._look(history)
-        if look.posterior is None or look.decision.stopped_by is not None or not self.stop.stops_at_probability:
+        analysis = self._analyse(history)
+        if analysis.posterior is None or analysis.decision.stopped_by is not None or not self.stop.stops_at_probability:
             return None
-        return remaining(
-            look.posterior,
+        return estimate_remaining(
+            analysis.posterior,
             [history.num_finished(name) for name in history.active],
             confidence=self.confidence,
-            margin=look.decision.margin,
+            margin=analysis.decision.margin,
             stop=self.stop,
             room=self.room(history) + len(history.pending),
             rng=rng,
             is_open=[name not in self.done for name in history.active],
         )
 
-    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        started = history.started_by(look.decision.prob_best)
+    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+        num_started = history.started_by(analysis.decision.prob_best)
         chosen: List[str] = []
         for _ in range(slots):
-            name = leader = draw(look.decision.prob_best, 1, rng)[0]
+            name = leader = draw_names(analysis.decision.prob_best, 1, rng)[0]
             if self.beta is None or rng.random() >= self.beta:
-                name = self.challenger(leader, history, look, started, rng)
-            if self.beta is None and started[leader] <= started[name]:
+                name = self.challenger(leader, history, analysis, num_started, rng)
+            if self.beta is None and num_started[leader] <= num_started[name]:
                 name = leader
-            started[name] += 1
+            num_started[name] += 1
             chosen.append(name)
         return chosen
 
     def challenger(
-        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+        self, leader: str, history: History, analysis: Analysis, num_started: Dict[str, int], rng: np.random.Generator
     ) -> str:
         """Return the challenger of a leader: the candidate of least transportation cost from it.
 
-        `started` counts the runs of each candidate, earlier slots included.
+        `num_started` counts the runs of each candidate, earlier slots included.
         """
-        assert look.posterior is not None
-        names, num_started = list(started), np.array(list(started.values()), dtype=float)
-        finished = np.array([history.num_finished(name) for name in names])
-        location, variance = look.posterior.location, look.posterior.scale**2 * finished / num_started
-        first = names.index(leader)
-        cost = transportation_cost(location[first] - location, variance[first] + variance, num_started)
-        cost[first] = np.inf
+        assert analysis.posterior is not None
+        names, num_started = list(num_started), np.array(list(num_started.values()), dtype=float)
+        num_finished = np.array([history.num_finished(name) for name in names])
+        location, variance = analysis.posterior.location, analysis.posterior.scale**2 * num_finished / num_started
+        leader_index = names.index(leader)
+        cost = transportation_cost(location[leader_index] - location, variance[leader_index] + variance, num_started)
+        cost[leader_index] = np.inf
         return names[int(np.argmin(cost))]
 
 
@@ -202,28 +202,28 @@ class TopTwoThompson(TopTwo):
         super().__init__(beta=beta, **kwargs)
 
     def challenger(
-        self, leader: str, history: History, look: Look, started: Dict[str, int], rng: np.random.Generator
+        self, leader: str, history: History, analysis: Analysis, num_started: Dict[str, int], rng: np.random.Generator
     ) -> str:
-        rivals = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
-        return draw(rivals if any(rivals.values()) else dict.fromkeys(rivals, 1.0), 1, rng)[0]
+        weights = {name: prob for name, prob in analysis.decision.prob_best.items() if name != leader}
+        return draw_names(weights if any(weights.values()) else dict.fromkeys(weights, 1.0), 1, rng)[0]
 
 
-def _without_pending(names: Sequence[str], history: History) -> List[str]:
+def _subtract_pending(names: Sequence[str], history: History) -> List[str]:
     """The names, each as often as it has no pending run that stands for it."""
-    pending = Counter(request.candidate for request in history.pending)
+    num_pending_by_name = Counter(request.candidate for request in history.pending)
     unmatched: List[str] = []
     for name in names:
-        pending[name] -= 1
-        if pending[name] < 0:
+        num_pending_by_name[name] -= 1
+        if num_pending_by_name[name] < 0:
             unmatched.append(name)
     return unmatched
 
 
-def draw(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:
+def draw_names(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:
     """Draw `size` independent names with probabilities proportional to the weights. At least one weight must be above
     0.
     """
     names = [name for name, weight in weights.items() if weight > 0]
-    passed = np.cumsum([weights[name] for name in names])
-    indices = np.searchsorted(passed, rng.random(size) * passed[-1], side="right")
+    cumulative_weights = np.cumsum([weights[name] for name in names])
+    indices = np.searchsorted(cumulative_weights, rng.random(size) * cumulative_weights[-1], side="right")
     return [names[min(index, len(names) - 1)] for index in indices]

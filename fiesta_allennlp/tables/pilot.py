@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
-from fiesta_allennlp.beliefs.split_paired import Standardised
+from fiesta_allennlp.beliefs.split_paired import StandardisedScores
 from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
@@ -73,12 +73,12 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def standardised_scores(self) -> Standardised:
+    def standardised_scores(self) -> StandardisedScores:
         names = self.start.active
         scores = [self.start.scores(name) for name in names]
         if self.takes_logits:
             scores = [logit(values, candidate=name) for name, values in zip(names, scores, strict=True)]
-        return Standardised.of(scores, [self.start.split_seeds(name) for name in names])
+        return StandardisedScores.from_scores(scores, [self.start.split_seeds(name) for name in names])
 
     @cached_property
     def posterior(self) -> EffectsPosterior:
@@ -99,7 +99,7 @@ class PosteriorScores(ScoreSource):
         for position, name in enumerate(self.start.active):
             rng = score_rngs[name]
             if sampling.shared_splits:
-                seeds, shifts = self._remaining_splits(name, effects.splits, new)
+                seeds, shifts = self._remaining_splits(name, effects.split_effects, new)
             else:
                 seeds, shifts = -1 - position * length - np.arange(length), rng.normal(0, effects.split_sd, length)
             noise = rng.normal(0, effects.noise_sds[position], len(seeds))

@@ -9,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import fresh_seed
-from fiesta_allennlp.strategies.base import unwrapped
+from fiesta_allennlp.strategies.base import unwrap_minimising
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, Problem, read_problem
@@ -104,7 +104,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda n
     problem = read_problem(settings)
     min_budget = _find_min_budget(settings, problem)
     replayer = prepare_replay(problem.choice, problem.source)
-    rule = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `read_problem`
+    rule = cast(FixedConfidence, unwrap_minimising(replayer.strategy))  # checked by `read_problem`
     margin, margins = requested_margin(rule, problem.noise_sd), larger_margins(rule, problem.noise_sd)
     repetitions, interrupted = _simulate(replayer, settings, num_kinds=len(margins) + 3, report=on_repetitions)
     default = _make_outlook(repetitions, settings.workers)
@@ -169,8 +169,8 @@ def larger_margins(rule: FixedConfidence, noise_sd: float) -> List[float]:
 
 def requested_margin(rule: FixedConfidence, noise_sd: float) -> float:
     """Return the requested margin in units of the score."""
-    margin = rule.typed_margin
-    return (margin.fixed(noise_sd) if margin.number is None else margin).number or 0.0
+    margin = rule.parsed_margin
+    return (margin.with_sd(noise_sd) if margin.value is None else margin).value or 0.0
 
 
 def _simulate(

@@ -230,7 +230,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     prepare_belief(strategy)
     _, max_runs = strategy.bounds(len(means))
     sampling = replace(sampling, length=max_runs)
-    margin = Margin.of(settings.strategy_params().get("margin", margin)).number or 0.0
+    margin = Margin.parse(settings.strategy_params().get("margin", margin)).value or 0.0
     return Replayer(settings, strategy, source, sampling, margin, score_threshold)
 
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show, with_tables
+from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, print_table, replace_tables, share_text, show
 from families import SETS
 
 from fiesta_allennlp.tables.replay import Repetition, prepare_replay, wilson_interval
@@ -29,11 +29,13 @@ RESULTS = Path(__file__).parent / "results" / "calibration.csv"
 FINAL_RULE = RESULTS.with_name("final_rule.txt")
 """Commits of the final rule, one on each line."""
 
-RULE = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
+FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
 """Folders whose last commit is recorded with every result."""
 
 PAGES = (Path(__file__).with_suffix(".md"), ROOT / "docs" / "evaluation.md")
-BLOCK = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))?(?:, stop (\w+))? -->\n).*?(<!-- end -->)", flags=re.S)
+TABLE_PATTERN = re.compile(
+    r"(<!-- pooled: (\w+)(?:, highest (\d+))?(?:, stop (\w+))? -->\n).*?(<!-- end -->)", flags=re.S
+)
 """Place of the table of a set on these pages, of all families or of those with the most wrong winners."""
 
 RELEASED_SET = "released"
@@ -43,14 +45,14 @@ CONFIDENCE = 0.95
 DEFAULT = "default"
 """The stopping rule that was the default of its commit."""
 
-CHUNK = 50
+SELECTIONS_PER_TASK = 50
 """Selections that a process simulates at a time."""
 
 HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultRow:
     """The result of one family in one call: counts of selections, and their mean number of runs."""
 
     rule: str
@@ -66,9 +68,9 @@ class Line:
     mean_runs: float
 
     @classmethod
-    def of(cls, row: Mapping[str, str]) -> "Line":
+    def from_row(cls, row: Mapping[str, str]) -> "ResultRow":
         """Read a row of the results file."""
-        return cls(**{each.name: each.type(row[each.name]) for each in fields(cls)})  # type: ignore[operator]
+        return cls(**{field.name: field.type(row[field.name]) for field in fields(cls)})  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -79,34 +81,35 @@ class Problem:
     settings: Mapping[str, Any]
     source: Optional[ScoreSource] = None
 
-    def repeat(self, repetitions: range, **about: Any) -> List[Repetition]:
+    def simulate(self, repetitions: range, **options: Any) -> List[Repetition]:
         """Simulate these selections with a confidence, a stopping rule and a seed."""
-        stop = None if about["stop"] == DEFAULT else about["stop"]
-        given = ReplaySettings(**self.settings, **{**about, "stop": stop})
-        return prepare_replay(given, self.source).run_all(repetitions)
+        stop = None if options["stop"] == DEFAULT else options["stop"]
+        settings = ReplaySettings(**self.settings, **{**options, "stop": stop})
+        return prepare_replay(settings, self.source).run_all(repetitions)
 
-    def line(self, names: str, result: Sequence[Repetition], **about: Any) -> Line:
+    def count(self, set_name: str, repetitions: Sequence[Repetition], **options: Any) -> ResultRow:
         """Count the selections that named a winner, and those that named a wrong one."""
-        named = [each for each in result if each.stopped_by == "confidence"]
-        return Line(
-            **about,
-            set=names,
+        decided = [repetition for repetition in repetitions if repetition.stopped_by == "confidence"]
+        return ResultRow(
+            **options,
+            set=set_name,
             family=self.name,
-            repetitions=len(result),
-            named=len(named),
-            wrong=sum(not each.correct for each in named),
-            inconclusive=len(result) - len(named),
-            mean_runs=round(sum(each.num_evaluations for each in result) / len(result), 2),
+            repetitions=len(repetitions),
+            named=len(decided),
+            wrong=sum(not repetition.correct for repetition in decided),
+            inconclusive=len(repetitions) - len(decided),
+            mean_runs=round(sum(repetition.num_evaluations for repetition in repetitions) / len(repetitions), 2),
         )
 
 
-def problems(names: str) -> List[Problem]:
+def problems(set_name: str) -> List[Problem]:
     """The problems of a set."""
-    if names == RELEASED_SET:
-        table = {"scores": str(RELEASED), "candidates": EIGHT, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
-        return [Problem(f"released scores, workers: {n}", {**table, "batch_size": n}) for n in (1, 4, 8)]
+    if set_name == RELEASED_SET:
+        base = {"scores": str(RELEASED), "candidates": MODELS_8, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+        return [Problem(f"released scores, workers: {n}", {**base, "batch_size": n}) for n in (1, 4, 8)]
     return [
-        Problem(f.name, {"scores": "", "batch_size": f.workers, "margin": f.margin or None}, f) for f in SETS[names]
+        Problem(family.name, {"scores": "", "batch_size": family.workers, "margin": family.margin or None}, family)
+        for family in SETS[set_name]
     ]
 
 
@@ -114,12 +117,12 @@ def rule_commit() -> str:
     """The last commit that changed the rule, with a + where there are changes that are not committed."""
 
     def git(*args: str) -> str:
-        return subprocess.run(("git", *args, "--", *RULE), cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(("git", *args, "--", *FOLDERS), cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
     return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
 
 
-def append(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Append rows, at least one, to a results file."""
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
@@ -129,44 +132,48 @@ def append(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         writer.writerows(rows)
 
 
-def recorded(path: Path) -> List[Line]:
+def read_results(path: Path) -> List[ResultRow]:
     """All lines of the results file."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [Line.of(row) for row in csv.DictReader(file)]
+        return [ResultRow.from_row(row) for row in csv.DictReader(file)]
 
 
-def pooled(
-    lines: Sequence[Line], rules: Sequence[str], names: str, highest: Optional[int] = None, stop: str = DEFAULT
+def pool_rows(
+    results: Sequence[ResultRow],
+    rules: Sequence[str],
+    set_name: str,
+    highest: Optional[int] = None,
+    stop: str = DEFAULT,
 ) -> List[Tuple[str, ...]]:
     """The counts of every family of a set, added up over the lines of these rules, or only of those with the highest
     share of wrong winners. One text for each of `HEADINGS`."""
-    by_family: Dict[str, List[Line]] = defaultdict(list)
-    for line in lines:
-        if line.rule in rules and line.set == names and (line.confidence, line.stop) == (CONFIDENCE, stop):
-            by_family[line.family].append(line)
-    rows = [cells(family, group) for family, group in by_family.items()]
-    return sorted(rows, key=lambda row: row[3], reverse=True)[:highest] if highest else rows
+    by_family: Dict[str, List[ResultRow]] = defaultdict(list)
+    for result in results:
+        if result.rule in rules and result.set == set_name and (result.confidence, result.stop) == (CONFIDENCE, stop):
+            by_family[result.family].append(result)
+    table_rows = [cells(family, group) for family, group in by_family.items()]
+    return sorted(table_rows, key=lambda row: row[3], reverse=True)[:highest] if highest else table_rows
 
 
-def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
+def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str]) -> str:
     """The page with the pooled table of each set in its place."""
 
-    def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
-        return [HEADINGS, *pooled(lines, rules, found[2], int(found[3] or 0) or None, found[4] or DEFAULT)]
+    def table(match: "re.Match[str]") -> List[Tuple[str, ...]]:
+        return [HEADINGS, *pool_rows(results, rules, match[2], int(match[3] or 0) or None, match[4] or DEFAULT)]
 
-    return with_tables(page, BLOCK, table)
+    return replace_tables(page, TABLE_PATTERN, table)
 
 
-def cells(family: str, lines: Sequence[Line]) -> Tuple[str, ...]:
+def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
     """One text for each of `HEADINGS`, with 95% Wilson intervals."""
-    total, named, wrong = (sum(getattr(line, key) for line in lines) for key in ("repetitions", "named", "wrong"))
-    runs = sum(line.mean_runs * line.repetitions for line in lines) / total
+    total, named, wrong = (sum(getattr(result, key) for result in results) for key in ("repetitions", "named", "wrong"))
+    mean_runs = sum(result.mean_runs * result.repetitions for result in results) / total
     return (
         family,
         f"{total:,}",
-        f"{runs:.1f}",
-        share(wrong / total, wilson_interval(wrong, total)),
-        share(wrong / named, wilson_interval(wrong, named)) if named else "-",
+        f"{mean_runs:.1f}",
+        share_text(wrong / total, wilson_interval(wrong, total)),
+        share_text(wrong / named, wilson_interval(wrong, named)) if named else "-",
         f"{1 - named / total:.3f}",
     )
 
@@ -183,25 +190,26 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
+        results, rules = read_results(args.results), FINAL_RULE.read_text().split()
         for page in PAGES:
-            text = pooled_page(page.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
+            text = update_page(page.read_text(encoding="utf-8"), results, rules)
             page.write_text(text, encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
-    about = {"confidence": args.confidence, "stop": args.stop, "seed": seed}
+    options = {"confidence": args.confidence, "stop": args.stop, "seed": seed}
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
-    starts = range(0, args.repetitions, CHUNK)
-    chunks = [range(start, min(start + CHUNK, args.repetitions)) for start in starts]
+    starts = range(0, args.repetitions, SELECTIONS_PER_TASK)
+    chunks = [range(start, min(start + SELECTIONS_PER_TASK, args.repetitions)) for start in starts]
 
     def rows() -> Iterator[Tuple[str, ...]]:
         with ProcessPoolExecutor(args.processes) as pool:
-            begun = [[pool.submit(problem.repeat, chunk, **about) for chunk in chunks] for problem in chosen]
-            for problem, futures in zip(chosen, begun, strict=True):
-                found = [each for future in futures for each in future.result()]
-                line = problem.line(args.set, found, rule=rule, **about)
-                append([asdict(line)], args.results)
-                yield cells(line.family, [line])
+            futures = [[pool.submit(problem.simulate, chunk, **options) for chunk in chunks] for problem in chosen]
+            for problem, own_futures in zip(chosen, futures, strict=True):
+                repetitions = [repetition for future in own_futures for repetition in future.result()]
+                result = problem.count(args.set, repetitions, rule=rule, **options)
+                append_rows([asdict(result)], args.results)
+                yield cells(result.family, [result])
 
     print_table(HEADINGS, rows())
 

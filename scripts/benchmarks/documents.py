@@ -24,7 +24,7 @@ from typing import Any, Deque, Dict, Generator, Iterator, List, Mapping, Optiona
 
 import numpy as np
 from calibration import FINAL_RULE, ROOT, rule_commit
-from common import make_parser, print_table, share, show, with_tables
+from common import make_parser, print_table, replace_tables, share_text, show
 from power_analysis import FixedSize, fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
@@ -34,7 +34,7 @@ from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import DocumentSelection
-from fiesta_allennlp.documents.settings import AVERAGES, DocumentSettings
+from fiesta_allennlp.documents.settings import AVERAGE_BY_METRIC, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.session import StoredSelection
 from fiesta_allennlp.tables.replay import find_best, wilson_interval
@@ -42,62 +42,62 @@ from fiesta_allennlp.tables.side_by_side import prepare_belief, run_side_by_side
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
 PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md")
-BLOCK = re.compile(r"(<!-- documents: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
+TABLE_PATTERN = re.compile(r"(<!-- documents: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of a table: `clear` systems, `any` systems, other `options`, or fixed `sizes` beside the clear systems."""
 
-FITS = ("twice", "once", "near tie")
-SIDE_BY_SIDE = 100
+CLASSES = ("twice", "once", "near tie")
+SELECTIONS_PER_GROUP = 100
 """Selections that take turns."""
 
 HEADINGS = ("cell", "test fits", "target", "selections", "queries", "wrong of all", "wrong of named", "ran out")
-WRONG = {target: f"wrong at {target}" for target in (0.8, 0.9, 0.95)}
-SIZES = (
+WRONG_HEADINGS = {target: f"wrong at {target}" for target in (0.8, 0.9, 0.95)}
+SIZE_HEADINGS = (
     "systems and metric",
     "best ahead by",
     "test of the best two",
     "tests of all",
     "queries at 0.95",
-    *WRONG.values(),
+    *WRONG_HEADINGS.values(),
 )
 
 
 @dataclass(frozen=True)
-class Cell:
+class Benchmark:
     """Selections on the file of a task. `systems` are names, or how many are drawn each time. `options` are those of
     `fiesta documents`."""
 
     name: str
     task: str
     systems: Any
-    drawn: str = "again"
+    sampling: str = "again"
     options: Any = ()
-    number: Optional[int] = None
+    num_documents: Optional[int] = None
     """How many documents are drawn, by default as many as there are."""
 
 
-SPANS, ACCURACY = (("task", "spans"),), (("metric", "accuracy"),)
-NEGATIVE = (("positive_label", "negative"),)
+SPANS_OPTIONS, ACCURACY_OPTIONS = (("task", "spans"),), (("metric", "accuracy"),)
+NEGATIVE_OPTIONS = (("positive_label", "negative"),)
 
-REVIEWS = ("union", "svm_narrow", "neighbours", "logistic_tenth", "tree")
-RIGHT = ("bayes", "svm_narrow", "neighbours", "logistic_tenth", "tree")
-SENTENCES = ("union", "svm_narrow", "bayes", "neighbours", "logistic_tenth")
-POSTS = ("svm", "svm_token", "svm_third", "perceptron", "bayes")
+REVIEW_SYSTEMS = ("union", "svm_narrow", "neighbours", "logistic_tenth", "tree")
+ACCURACY_SYSTEMS = ("bayes", "svm_narrow", "neighbours", "logistic_tenth", "tree")
+SENTENCE_SYSTEMS = ("union", "svm_narrow", "bayes", "neighbours", "logistic_tenth")
+POST_SYSTEMS = ("svm", "svm_token", "svm_third", "perceptron", "bayes")
 """Systems with a clear best one."""
 
-CELLS = (
-    Cell("sentiment, 5 clear, macro-F1, once", "sentiment", REVIEWS, "once"),
-    Cell("sentiment, 5 clear, macro-F1", "sentiment", REVIEWS),
-    Cell("sentiment, 5 clear, accuracy", "sentiment", RIGHT, options=ACCURACY),
-    Cell("sentiment, 5 clear, F of negative", "sentiment", REVIEWS, options=NEGATIVE),
-    Cell("category, 5 clear, accuracy", "category", SENTENCES, options=ACCURACY),
-    Cell("category, 5 clear, macro-F1", "category", SENTENCES),
-    Cell("spans, 5 clear", "spans", POSTS, options=SPANS),
-    Cell("sentiment, any pair, macro-F1", "sentiment", 2),
-    Cell("category, any pair, accuracy", "category", 2, options=ACCURACY),
-    Cell("spans, any pair", "spans", 2, options=SPANS),
-    Cell("sentiment, any 5 of 9, macro-F1", "sentiment", 5),
-    Cell("synthetic, any pair of 40, macro-F1", "synthetic", 2, number=400),
-    Cell("synthetic, any 5 of 40, macro-F1", "synthetic", 5, number=400),
+BENCHMARKS = (
+    Benchmark("sentiment, 5 clear, macro-F1, once", "sentiment", REVIEW_SYSTEMS, "once"),
+    Benchmark("sentiment, 5 clear, macro-F1", "sentiment", REVIEW_SYSTEMS),
+    Benchmark("sentiment, 5 clear, accuracy", "sentiment", ACCURACY_SYSTEMS, options=ACCURACY_OPTIONS),
+    Benchmark("sentiment, 5 clear, F of negative", "sentiment", REVIEW_SYSTEMS, options=NEGATIVE_OPTIONS),
+    Benchmark("category, 5 clear, accuracy", "category", SENTENCE_SYSTEMS, options=ACCURACY_OPTIONS),
+    Benchmark("category, 5 clear, macro-F1", "category", SENTENCE_SYSTEMS),
+    Benchmark("spans, 5 clear", "spans", POST_SYSTEMS, options=SPANS_OPTIONS),
+    Benchmark("sentiment, any pair, macro-F1", "sentiment", 2),
+    Benchmark("category, any pair, accuracy", "category", 2, options=ACCURACY_OPTIONS),
+    Benchmark("spans, any pair", "spans", 2, options=SPANS_OPTIONS),
+    Benchmark("sentiment, any 5 of 9, macro-F1", "sentiment", 5),
+    Benchmark("synthetic, any pair of 40, macro-F1", "synthetic", 2, num_documents=400),
+    Benchmark("synthetic, any 5 of 40, macro-F1", "synthetic", 5, num_documents=400),
 )
 
 
@@ -112,7 +112,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultRow:
     """Counts of the selections of a cell and a class. `wrong` are those that named a wrong system with confidence."""
 
     rule: str
@@ -143,7 +143,7 @@ class Line:
     def table(self) -> str:
         return "options" if self.options else "clear" if "clear" in self.cell else "any"
 
-    def added_to(self, other: "Line") -> "Line":
+    def added_to(self, other: "ResultRow") -> "ResultRow":
         total = self.selections + other.selections
         queries = self.mean_queries * self.selections + other.mean_queries * other.selections
         counts = {name: getattr(self, name) + getattr(other, name) for name in ("named", "wrong", "ran_out")}
@@ -151,7 +151,7 @@ class Line:
 
     def cells(self) -> List[str]:
         def counted(count: int, number: int) -> str:
-            return f"{count}/{number} = {share(count / number, wilson_interval(count, number))}" if number else "-"
+            return f"{count}/{number} = {share_text(count / number, wilson_interval(count, number))}" if number else "-"
 
         return [
             f"{self.cell}; `{self.options}`" if self.options else self.cell,
@@ -166,7 +166,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredFile:
     """All answers of the systems to the documents of a file: counts of each system, document by document."""
 
     task: Task
@@ -182,16 +182,17 @@ class Answered:
         counts = {kind: sum(row[kind] for row in rows) for kind in rows[0]}
         return Evaluation(request, self.task.score(counts), self.task.metric, metrics=counts)
 
-    def whole(self, names: Sequence[str]) -> History:
+    def full_history(self, names: Sequence[str]) -> History:
         """The history in which these systems have answered everything."""
-        places = np.arange(self.num_documents)[:, None]
-        requests = [make_request(0, name, k, shared_splits=True) for name in names for k in range(len(places))]
-        return History(tuple(names), tuple(self.evaluation(one, places[one.replicate]) for one in requests))
+        documents = np.arange(self.num_documents)[:, None]
+        requests = [make_request(0, name, k, shared_splits=True) for name in names for k in range(len(documents))]
+        evaluations = (self.evaluation(request, documents[request.replicate]) for request in requests)
+        return History(tuple(names), tuple(evaluations))
 
     def test_size(self, names: Sequence[str], average: str) -> FixedSize:
         """The fixed size of a test of the pooled metric, by the pseudo-scores of all documents."""
-        scores = PairedMeasure(average=average).posterior(self.whole(names)).pseudo_scores.scores
-        return fixed_size({name: one.tolist() for name, one in zip(names, scores, strict=True)})
+        scores = PairedMeasure(average=average).posterior(self.full_history(names)).pseudo_scores.scores
+        return fixed_size({name: system_scores.tolist() for name, system_scores in zip(names, scores, strict=True)})
 
 
 def prepare(directory: Path, options: Mapping[str, Any]) -> DocumentSelection:
@@ -201,47 +202,49 @@ def prepare(directory: Path, options: Mapping[str, Any]) -> DocumentSelection:
     return DocumentSelection.check(settings, StoredSelection(RunDirectory(Path())), allow_removed=False)
 
 
-def ask_all(prepared: DocumentSelection) -> Answered:
+def ask_all_systems(prepared: DocumentSelection) -> AnsweredFile:
     """All answers of all systems, counted."""
-    task, documents = prepared.choice.task, prepared.file.documents
+    task, documents = prepared.setup.task, prepared.document_file.documents
     counts: Dict[str, List[Dict[str, float]]] = {}
     for name, system in prepared.systems.items():
         counts[name] = []
         for document in documents:
-            answers = system.answers([system.ask(each) for each in system.questions(document)], document, task)
+            answers = system.answers([system.ask(question) for question in system.questions(document)], document, task)
             counts[name].append(task.counts([item.gold for item in document.items], answers))
-    return Answered(task, counts)
+    return AnsweredFile(task, counts)
 
 
 class Replayer:
     """Replays selections of a cell. `options` are those of `fiesta documents`."""
 
-    def __init__(self, cell: Cell, directory: Path, *, workers: int, **options: Any) -> None:
+    def __init__(self, cell: Benchmark, directory: Path, *, workers: int, **options: Any) -> None:
         self.cell, self.workers = cell, workers
         prepared = prepare(directory / cell.task, {**dict(cell.options), **options})
-        self.answered, self.settings = ask_all(prepared), prepared.settings
-        self.average = AVERAGES[prepared.choice.task.metric]
-        self.strategy: LimitedDocuments = prepared.choice.strategy
-        self.number = cell.number or self.answered.num_documents
-        self.strategy.num_batches = -(-self.number // self.settings.batch_size)
+        self.answered, self.settings = ask_all_systems(prepared), prepared.settings
+        self.average = AVERAGE_BY_METRIC[prepared.setup.task.metric]
+        self.strategy: LimitedDocuments = prepared.setup.strategy
+        self.num_documents = cell.num_documents or self.answered.num_documents
+        self.strategy.num_batches = -(-self.num_documents // self.settings.batch_size)
         prepare_belief(self.strategy.strategy)
         self.strategy.belief = self.strategy.strategy.belief
-        everyone = self.answered.whole(list(self.answered.counts))
-        self.measures = {name: self.answered.task.measure(everyone, name) for name in everyone.candidates}
-        self.known: Dict[Tuple[str, ...], str] = {}
+        full_history = self.answered.full_history(list(self.answered.counts))
+        self.measures = {name: self.answered.task.measure(full_history, name) for name in full_history.candidates}
+        self.class_by_names: Dict[Tuple[str, ...], str] = {}
 
     def outcomes(self, seed: int, repetitions: range) -> List[Outcome]:
-        found: List[Outcome] = []
-        for begin in repetitions[::SIDE_BY_SIDE]:
-            numbers = range(begin, min(begin + SIDE_BY_SIDE, repetitions.stop))
-            found += run_side_by_side(self.strategy, [self.steps(seed, number) for number in numbers])
-        return found
+        outcomes: List[Outcome] = []
+        for start in repetitions[::SELECTIONS_PER_GROUP]:
+            numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions.stop))
+            outcomes += run_side_by_side(self.strategy, [self.simulate(seed, repetition) for repetition in numbers])
+        return outcomes
 
-    def steps(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
+    def simulate(self, seed: int, repetition: int) -> Generator[History, None, Outcome]:
         """One selection with so many workers, whose queries finish in the order in which they began."""
-        rng, number, size = np.random.default_rng([seed, repetition]), self.number, self.settings.batch_size
-        names, drawn = self.names(rng), self.cell.drawn
-        order = rng.permutation(number) if drawn == "once" else rng.integers(self.answered.num_documents, size=number)
+        rng, number, size = np.random.default_rng([seed, repetition]), self.num_documents, self.settings.batch_size
+        names, sampling = self.names(rng), self.cell.sampling
+        order = (
+            rng.permutation(number) if sampling == "once" else rng.integers(self.answered.num_documents, size=number)
+        )
         history = History(names)
         waiting: Deque[Request] = deque()
         while True:
@@ -256,67 +259,67 @@ class Replayer:
             request = waiting.popleft()
             batch = order[request.replicate * size : (request.replicate + 1) * size]
             history = history.with_finished([self.answered.evaluation(request, batch)])
-        right = find_best({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
-        num_queries = sum(min(size, number - one.request.replicate * size) for one in history.evaluations)
-        return Outcome(self.fits(names), str(decision.stopped_by), decision.best not in right, num_queries)
+        correct = find_best({name: self.measures[name] for name in names}, self.settings.margin or 0.0)
+        num_queries = sum(min(size, number - run.request.replicate * size) for run in history.evaluations)
+        return Outcome(self.test_class(names), str(decision.stopped_by), decision.best not in correct, num_queries)
 
     def names(self, rng: np.random.Generator) -> Tuple[str, ...]:
         if isinstance(self.cell.systems, int):
             return tuple(sorted(rng.choice(sorted(self.measures), self.cell.systems, replace=False).tolist()))
         return tuple(self.cell.systems)
 
-    def fits(self, names: Tuple[str, ...]) -> str:
-        if names not in self.known:
-            needed = self.answered.test_size(names, self.average).baseline_2 or np.inf
-            times = self.number / needed
-            self.known[names] = "twice" if times >= 2 else "once" if times >= 1 else "near tie"
-        return self.known[names]
+    def test_class(self, names: Tuple[str, ...]) -> str:
+        if names not in self.class_by_names:
+            num_needed = self.answered.test_size(names, self.average).baseline_2 or np.inf
+            ratio = self.num_documents / num_needed
+            self.class_by_names[names] = "twice" if ratio >= 2 else "once" if ratio >= 1 else "near tie"
+        return self.class_by_names[names]
 
 
-def lines_of(outcomes: Sequence[Outcome], line: Line) -> Iterator[Line]:
+def count_outcomes(outcomes: Sequence[Outcome], line: ResultRow) -> Iterator[ResultRow]:
     """The counts of each class of selections."""
-    for fits in FITS:
-        here = [outcome for outcome in outcomes if outcome.fits == fits]
-        named = [outcome for outcome in here if outcome.stopped_by != "documents"]
-        if here:
+    for test_class in CLASSES:
+        class_outcomes = [outcome for outcome in outcomes if outcome.fits == test_class]
+        named_outcomes = [outcome for outcome in class_outcomes if outcome.stopped_by != "documents"]
+        if class_outcomes:
             yield replace(
                 line,
-                fits=fits,
-                selections=len(here),
-                named=len(named),
-                wrong=sum(outcome.is_wrong for outcome in named),
-                ran_out=len(here) - len(named),
-                mean_queries=round(float(np.mean([outcome.num_queries for outcome in here])), 1),
+                fits=test_class,
+                selections=len(class_outcomes),
+                named=len(named_outcomes),
+                wrong=sum(outcome.is_wrong for outcome in named_outcomes),
+                ran_out=len(class_outcomes) - len(named_outcomes),
+                mean_queries=round(float(np.mean([outcome.num_queries for outcome in class_outcomes])), 1),
             )
 
 
-def append(path: Path, lines: Sequence[Line]) -> None:
+def append_rows(path: Path, lines: Sequence[ResultRow]) -> None:
     """Append the lines, below a heading if the file is new."""
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(Line.__annotations__))
+        writer = csv.DictWriter(file, list(ResultRow.__annotations__))
         if is_new:
             writer.writeheader()
         writer.writerows(asdict(line) for line in lines)
 
 
-def pooled(path: Path, rules: Sequence[str]) -> List[Line]:
+def pool_rows(path: Path, rules: Sequence[str]) -> List[ResultRow]:
     """The counts of these rules, added up over the lines that have the rest in common."""
-    sums: Dict[Line, Line] = {}
+    sums: Dict[ResultRow, ResultRow] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            line = Line(**{name: kind(row[name]) for name, kind in Line.__annotations__.items()})
+            line = ResultRow(**{name: kind(row[name]) for name, kind in ResultRow.__annotations__.items()})
             if line.rule in rules:
                 key = replace(line, rule="", seed=0, selections=0, named=0, wrong=0, ran_out=0, mean_queries=0.0)
                 sums[key] = line.added_to(sums.get(key, key))
-    return sorted(sums.values(), key=lambda line: (line.cell, line.options, FITS.index(line.fits), line.confidence))
+    return sorted(sums.values(), key=lambda line: (line.cell, line.options, CLASSES.index(line.fits), line.confidence))
 
 
-def size_rows(lines: Sequence[Line], directory: Path) -> Iterator[List[str]]:
+def size_rows(lines: Sequence[ResultRow], directory: Path) -> Iterator[List[str]]:
     """For each cell of clear systems, the queries of tests of a fixed size, beside those of the selections."""
-    for cell in CELLS:
-        found = {line.confidence: line for line in lines if line.cell == cell.name and line.table == "clear"}
-        if not WRONG.keys() <= found.keys():
+    for cell in BENCHMARKS:
+        by_target = {line.confidence: line for line in lines if line.cell == cell.name and line.table == "clear"}
+        if not WRONG_HEADINGS.keys() <= by_target.keys():
             continue
         replayer = Replayer(cell, directory, workers=1, confidence=0.95)
         size = replayer.answered.test_size(cell.systems, replayer.average)
@@ -326,37 +329,37 @@ def size_rows(lines: Sequence[Line], directory: Path) -> Iterator[List[str]]:
             f"{best - second:.3f}",
             str(2 * (size.baseline_2 or 0)),
             str(len(cell.systems) * (size.baseline_all or 0)),
-            f"{found[0.95].mean_queries:.0f}",
-            *(found[target].cells()[5] for target in WRONG),
+            f"{by_target[0.95].mean_queries:.0f}",
+            *(by_target[target].cells()[5] for target in WRONG_HEADINGS),
         ]
 
 
-def pooled_page(page: str, lines: Sequence[Line], directory: Path) -> str:
+def update_page(page: str, lines: Sequence[ResultRow], directory: Path) -> str:
     """The page with the pooled counts in each of its tables."""
 
     def rows(block: "re.Match[str]") -> List[List[str]]:
         if block[2] == "sizes":
-            return [list(SIZES), *size_rows(lines, directory)]
+            return [list(SIZE_HEADINGS), *size_rows(lines, directory)]
         return [list(HEADINGS), *(line.cells() for line in lines if line.table == block[2])]
 
-    return with_tables(page, BLOCK, rows)
+    return replace_tables(page, TABLE_PATTERN, rows)
 
 
 def rows(args: Any, seed: int) -> Iterator[List[str]]:
-    for cell in CELLS:
+    for cell in BENCHMARKS:
         if re.search(args.only, cell.name):
             for confidence in args.confidences:
-                goal: Dict[str, Any] = {"budget": args.budget} if args.budget else {"confidence": confidence}
-                options = {**goal, "margin": args.margin or None, "batch_size": args.batch_size}
+                stop_option: Dict[str, Any] = {"budget": args.budget} if args.budget else {"confidence": confidence}
+                options = {**stop_option, "margin": args.margin or None, "batch_size": args.batch_size}
                 if args.belief:
                     options["belief"] = args.belief
                 replayer = Replayer(cell, args.directory, workers=args.workers, stop=args.stop, **options)
-                chosen = (args.belief or "default", args.stop or "default")
-                about = (confidence, args.margin, args.batch_size, args.workers, *chosen)
-                line = Line(rule_commit(), seed, cell.name, "", *about, 0, 0, 0, 0, 0.0)
-                found = list(lines_of(replayer.outcomes(seed, range(args.repetitions)), line))
-                append(args.results, found)
-                yield from (each.cells() for each in found)
+                rules = (args.belief or "default", args.stop or "default")
+                columns = (confidence, args.margin, args.batch_size, args.workers, *rules)
+                line = ResultRow(rule_commit(), seed, cell.name, "", *columns, 0, 0, 0, 0, 0.0)
+                results = list(count_outcomes(replayer.outcomes(seed, range(args.repetitions)), line))
+                append_rows(args.results, results)
+                yield from (result.cells() for result in results)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
@@ -373,9 +376,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
     args = parser.parse_args(argv)
     if args.pool:
-        lines = pooled(args.results, FINAL_RULE.read_text().split())
+        lines = pool_rows(args.results, FINAL_RULE.read_text().split())
         for page in PAGES:
-            page.write_text(pooled_page(page.read_text(encoding="utf-8"), lines, args.directory), encoding="utf-8")
+            page.write_text(update_page(page.read_text(encoding="utf-8"), lines, args.directory), encoding="utf-8")
         return
     seed = secrets.randbits(32)
     show(f"Master seed {seed}, rule {rule_commit()}\n")

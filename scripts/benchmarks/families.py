@@ -64,8 +64,8 @@ class Family(ScorePreset):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
-        drawn = super().draw(sampling, split_rng=split_rng, score_rngs=score_rngs)
-        scores = dict(drawn.scores)
+        normal_scores = super().draw(sampling, split_rng=split_rng, score_rngs=score_rngs)
+        scores = dict(normal_scores.scores)
         if self.clusters:
             effects = split_rng.normal(0, self.cluster_sd, (max(self.clusters.values()) + 1, sampling.length))
             scores = {name: values + effects[self.clusters[name]] for name, values in scores.items()}
@@ -74,117 +74,121 @@ class Family(ScorePreset):
                 name: score_rngs[name].binomial(self.items, np.clip(values, 0, 1)) / self.items
                 for name, values in scores.items()
             }
-        return replace(drawn, scores=scores)
+        return replace(normal_scores, scores=scores)
 
 
-def noisy(factor: float, *names: str) -> Mapping[str, float]:
+def noisier(factor: float, *names: str) -> Mapping[str, float]:
     """The noise standard deviations of candidates that are `factor` times as noisy as the others."""
     return dict.fromkeys(names, factor * NOISE_SD)
 
 
-def in_sds(*gaps: float) -> Mapping[str, float]:
+def means_at_gaps(*gaps: float) -> Mapping[str, float]:
     """Means of candidates a, b, c, ... that lie these numbers of noise standard deviations below the best."""
-    return {chr(ord("a") + place): 0.65 - gap * NOISE_SD for place, gap in enumerate(gaps)}
+    return {chr(ord("a") + index): 0.65 - gap * NOISE_SD for index, gap in enumerate(gaps)}
 
 
 BEST, SECOND, THIRD = "a", "b", "c"
 
 
-def required(means: Mapping[str, float]) -> Iterator[Family]:
+def families_with_means(means: Mapping[str, float]) -> Iterator[Family]:
     """Yield families of at least six candidates with these means whose noise is not alike, not normal or not
     independent."""
-    size = len(means)
+    num_candidates = len(means)
     for factor in (1.5, 2, 5):
-        for place, name in (("best", BEST), ("second", SECOND), ("third", THIRD)):
-            yield Family(f"{place} {factor} times as noisy, {size}", means, noisy(factor, name))
-    yield Family(f"half of {size} twice as noisy", means, noisy(2, "a", "d", "e"))
+        for label, name in (("best", BEST), ("second", SECOND), ("third", THIRD)):
+            yield Family(f"{label} {factor} times as noisy, {num_candidates}", means, noisier(factor, name))
+    yield Family(f"half of {num_candidates} twice as noisy", means, noisier(2, "a", "d", "e"))
     for rate in (0.05, 0.3):
         for cost in (3, 5, 10):
-            for place, name in (("best", BEST), ("second", SECOND)):
-                failing = f"{place} fails at rate {rate}, which costs {cost} sds, {size}"
+            for label, name in (("best", BEST), ("second", SECOND)):
+                failing = f"{label} fails at rate {rate}, which costs {cost} sds, {num_candidates}"
                 yield Family(failing, means, failing={name: (rate, cost)})
-    yield Family(f"skewed noise, {size}", means, skew=2.0)
-    yield Family(f"noise grows with the mean, {size}", means, noise_growth=0.3)
+    yield Family(f"skewed noise, {num_candidates}", means, skew=2.0)
+    yield Family(f"noise grows with the mean, {num_candidates}", means, noise_growth=0.3)
     clusters = {name: place % 2 for place, name in enumerate(means)}
-    yield Family(f"two clusters of correlated candidates, {size}", means, clusters=clusters)
-    yield Family(f"4 workers, the best 2 times as noisy, {size}", means, noisy(2, BEST), workers=4)
+    yield Family(f"two clusters of correlated candidates, {num_candidates}", means, clusters=clusters)
+    yield Family(f"4 workers, the best 2 times as noisy, {num_candidates}", means, noisier(2, BEST), workers=4)
 
 
-TUNING = (
+TUNING_FAMILIES = (
     Family("equal noise, 8 candidates", TDSA_MEANS),
-    Family("second-best three times as noisy, 8", TDSA_MEANS, noisy(3, "atae")),
-    Family("best three times as noisy, 8", TDSA_MEANS, noisy(3, "tdlstm")),
+    Family("second-best three times as noisy, 8", TDSA_MEANS, noisier(3, "atae")),
+    Family("best three times as noisy, 8", TDSA_MEANS, noisier(3, "tdlstm")),
     Family("second-best fails to converge at times, 8", TDSA_MEANS, failing={"atae": (0.2, 5.05)}),
     Family("heavy tails (t with 3 df), 8", TDSA_MEANS, tail_df=3.0),
     Family("no split effect, 8", TDSA_MEANS, split_sd=0.0),
     Family("strong split effect, 8", TDSA_MEANS, split_sd=3 * SPLIT_SD),
     Family("near tie, 4", {"a": 0.640, "b": 0.637, "c": 0.620, "d": 0.600}, margin=0.01),
     Family("20 candidates, 0.008 apart", {f"c{k}": 0.65 - 0.008 * k for k in range(20)}),
-    Family("2 candidates, 0.6 sds apart", in_sds(0, 0.6)),
-    Family("3 candidates, 0.5 sds apart", in_sds(0, 0.5, 1.0)),
-    Family("5 candidates, the second 0.7 sds behind", in_sds(0, 0.7, 0.9, 1.5, 2.5)),
+    Family("2 candidates, 0.6 sds apart", means_at_gaps(0, 0.6)),
+    Family("3 candidates, 0.5 sds apart", means_at_gaps(0, 0.5, 1.0)),
+    Family("5 candidates, the second 0.7 sds behind", means_at_gaps(0, 0.7, 0.9, 1.5, 2.5)),
     Family("20 candidates in groups", {f"c{k}": 0.65 - NOISE_SD * (0.8 + k // 5) * (k > 0) for k in range(20)}),
-    Family("2 candidates, 1 sd apart, the best 2 times as noisy", in_sds(0, 1.0), noisy(2, BEST)),
-    Family("3 candidates, the second 5 times as noisy", in_sds(0, 0.8, 1.2), noisy(5, SECOND)),
-    Family("accuracy on 100 items, 4", in_sds(0, 2.0, 3.0, 5.0), split_sd=0.01, items=100),
-    *required(in_sds(0, 0.8, 1.0, 1.6, 2.2, 3.0)),
+    Family("2 candidates, 1 sd apart, the best 2 times as noisy", means_at_gaps(0, 1.0), noisier(2, BEST)),
+    Family("3 candidates, the second 5 times as noisy", means_at_gaps(0, 0.8, 1.2), noisier(5, SECOND)),
+    Family("accuracy on 100 items, 4", means_at_gaps(0, 2.0, 3.0, 5.0), split_sd=0.01, items=100),
+    *families_with_means(means_at_gaps(0, 0.8, 1.0, 1.6, 2.2, 3.0)),
 )
 """The three hard families are the second to the fourth."""
 
-SEEN = (
-    Family("2 candidates", in_sds(0, 0.75)),
-    Family("3 candidates", in_sds(0, 0.6, 0.7)),
-    Family("5 candidates", in_sds(0, 0.65, 1.1, 1.4, 2.0)),
+FORMERLY_REPORTED = (
+    Family("2 candidates", means_at_gaps(0, 0.75)),
+    Family("3 candidates", means_at_gaps(0, 0.6, 0.7)),
+    Family("5 candidates", means_at_gaps(0, 0.65, 1.1, 1.4, 2.0)),
     Family("20 candidates, 0.3 sds apart", {f"c{k}": 0.65 - NOISE_SD * (0.4 + 0.3 * k) * (k > 0) for k in range(20)}),
-    Family("2 candidates, the best 3 times as noisy", in_sds(0, 1.2), noisy(3, BEST)),
-    Family("4 candidates, the second 4 times as noisy", in_sds(0, 0.9, 1.1, 2.0), noisy(4, SECOND)),
-    Family("accuracy on 100 items, 5", in_sds(0, 1.8, 2.5, 3.0, 4.0), split_sd=0.01, items=100),
-    *required(in_sds(0, 0.7, 1.1, 1.4, 2.0, 2.6, 3.2)),
-    Family("2 candidates, 0.9 sds apart", in_sds(0, 0.9)),
-    Family("3 candidates, 0.65 sds apart", in_sds(0, 0.65, 1.3)),
-    Family("5 candidates, the second 0.75 sds behind", in_sds(0, 0.75, 0.85, 1.7, 2.9)),
+    Family("2 candidates, the best 3 times as noisy", means_at_gaps(0, 1.2), noisier(3, BEST)),
+    Family("4 candidates, the second 4 times as noisy", means_at_gaps(0, 0.9, 1.1, 2.0), noisier(4, SECOND)),
+    Family("accuracy on 100 items, 5", means_at_gaps(0, 1.8, 2.5, 3.0, 4.0), split_sd=0.01, items=100),
+    *families_with_means(means_at_gaps(0, 0.7, 1.1, 1.4, 2.0, 2.6, 3.2)),
+    Family("2 candidates, 0.9 sds apart", means_at_gaps(0, 0.9)),
+    Family("3 candidates, 0.65 sds apart", means_at_gaps(0, 0.65, 1.3)),
+    Family("5 candidates, the second 0.75 sds behind", means_at_gaps(0, 0.75, 0.85, 1.7, 2.9)),
     Family("20 candidates, 0.25 sds apart", {f"c{k}": 0.65 - NOISE_SD * (0.5 + 0.25 * k) * (k > 0) for k in range(20)}),
-    Family("2 candidates, the best 4 times as noisy", in_sds(0, 1.3), noisy(4, BEST)),
-    Family("4 candidates, the second 3 times as noisy", in_sds(0, 1.0, 1.2, 2.2), noisy(3, SECOND)),
-    Family("two of 5 three times as noisy", in_sds(0, 0.9, 1.2, 1.8, 2.5), noisy(3, BEST, THIRD)),
-    Family("heavy tails (t with 4 df), 5", in_sds(0, 0.8, 1.0, 1.9, 2.7), tail_df=4.0),
-    Family("accuracy on 100 items, 3", in_sds(0, 1.9, 2.6), split_sd=0.01, items=100),
-    *required(in_sds(0, 0.75, 0.95, 1.3, 1.8, 2.3, 2.7, 3.4)),
+    Family("2 candidates, the best 4 times as noisy", means_at_gaps(0, 1.3), noisier(4, BEST)),
+    Family("4 candidates, the second 3 times as noisy", means_at_gaps(0, 1.0, 1.2, 2.2), noisier(3, SECOND)),
+    Family("two of 5 three times as noisy", means_at_gaps(0, 0.9, 1.2, 1.8, 2.5), noisier(3, BEST, THIRD)),
+    Family("heavy tails (t with 4 df), 5", means_at_gaps(0, 0.8, 1.0, 1.9, 2.7), tail_df=4.0),
+    Family("accuracy on 100 items, 3", means_at_gaps(0, 1.9, 2.6), split_sd=0.01, items=100),
+    *families_with_means(means_at_gaps(0, 0.75, 0.95, 1.3, 1.8, 2.3, 2.7, 3.4)),
 )
 """Families that earlier forms of the rule were reported on, so that they are tuning families now."""
 
-REPORTING = (
-    Family("2 candidates, 0.8 sds apart", in_sds(0, 0.8)),
-    Family("3 candidates, 0.7 sds apart", in_sds(0, 0.7, 1.4)),
-    Family("5 candidates, the second 0.6 sds behind", in_sds(0, 0.6, 1.0, 1.2, 2.4)),
+REPORTING_FAMILIES = (
+    Family("2 candidates, 0.8 sds apart", means_at_gaps(0, 0.8)),
+    Family("3 candidates, 0.7 sds apart", means_at_gaps(0, 0.7, 1.4)),
+    Family("5 candidates, the second 0.6 sds behind", means_at_gaps(0, 0.6, 1.0, 1.2, 2.4)),
     Family("20 candidates, 0.35 sds apart", {f"c{k}": 0.65 - NOISE_SD * (0.3 + 0.35 * k) * (k > 0) for k in range(20)}),
-    Family("2 candidates, the best 2.5 times as noisy", in_sds(0, 1.1), noisy(2.5, BEST)),
-    Family("4 candidates, the second 2.5 times as noisy", in_sds(0, 0.8, 1.3, 1.9), noisy(2.5, SECOND)),
-    Family("two of 6 four times as noisy", in_sds(0, 1.1, 1.3, 1.7, 2.3, 3.0), noisy(4, SECOND, THIRD)),
-    Family("best of 5 fails at rate 0.15, which costs 7 sds", in_sds(0, 0.9, 1.2, 1.6, 2.8), failing={BEST: (0.15, 7)}),
-    Family("heavy tails (t with 5 df), 7", in_sds(0, 0.65, 1.0, 1.5, 2.0, 2.4, 3.1), tail_df=5.0),
-    Family("accuracy on 100 items, 6", in_sds(0, 2.2, 2.4, 3.5, 4.5, 6.0), split_sd=0.01, items=100),
-    *required(in_sds(0, 0.9, 1.0, 1.2, 1.7, 2.1, 2.5, 3.0, 3.6)),
+    Family("2 candidates, the best 2.5 times as noisy", means_at_gaps(0, 1.1), noisier(2.5, BEST)),
+    Family("4 candidates, the second 2.5 times as noisy", means_at_gaps(0, 0.8, 1.3, 1.9), noisier(2.5, SECOND)),
+    Family("two of 6 four times as noisy", means_at_gaps(0, 1.1, 1.3, 1.7, 2.3, 3.0), noisier(4, SECOND, THIRD)),
+    Family(
+        "best of 5 fails at rate 0.15, which costs 7 sds",
+        means_at_gaps(0, 0.9, 1.2, 1.6, 2.8),
+        failing={BEST: (0.15, 7)},
+    ),
+    Family("heavy tails (t with 5 df), 7", means_at_gaps(0, 0.65, 1.0, 1.5, 2.0, 2.4, 3.1), tail_df=5.0),
+    Family("accuracy on 100 items, 6", means_at_gaps(0, 2.2, 2.4, 3.5, 4.5, 6.0), split_sd=0.01, items=100),
+    *families_with_means(means_at_gaps(0, 0.9, 1.0, 1.2, 1.7, 2.1, 2.5, 3.0, 3.6)),
 )
 
-CLEAR = (
-    Family("2 candidates, 3 sds apart", in_sds(0, 3)),
-    Family("3 candidates, 0, 5 and 10 sds below the best", in_sds(0, 5, 10)),
-    Family("4 candidates, 0, 2, 3 and 4 sds below the best", in_sds(0, 2, 3, 4)),
+CLEAR_FAMILIES = (
+    Family("2 candidates, 3 sds apart", means_at_gaps(0, 3)),
+    Family("3 candidates, 0, 5 and 10 sds below the best", means_at_gaps(0, 5, 10)),
+    Family("4 candidates, 0, 2, 3 and 4 sds below the best", means_at_gaps(0, 2, 3, 4)),
 )
 """Families that a few runs decide."""
 
-EQUAL = (
+EQUAL_FAMILIES = (
     Family("two equal", dict.fromkeys("ab", 0.64), margin=NOISE_SD / 2),
     Family("four equal", dict.fromkeys("abcd", 0.64), margin=NOISE_SD / 2),
 )
 """Families in which no answer can be wrong: they measure cost and are no evidence of a low error rate."""
 
-HARD = tuple(family.name for family in TUNING[1:4])
+HARD_FAMILIES = tuple(family.name for family in TUNING_FAMILIES[1:4])
 
 SETS: Dict[str, Tuple[Family, ...]] = {
-    "tuning": (*TUNING, *SEEN),
-    "reporting": REPORTING,
-    "clear": CLEAR,
-    "equal": EQUAL,
+    "tuning": (*TUNING_FAMILIES, *FORMERLY_REPORTED),
+    "reporting": REPORTING_FAMILIES,
+    "clear": CLEAR_FAMILIES,
+    "equal": EQUAL_FAMILIES,
 }

@@ -30,11 +30,11 @@ def draw(number: int, rng: np.random.Generator) -> Tuple[np.ndarray, np.ndarray]
 
 def accuracies(train: Tuple[np.ndarray, np.ndarray], test: Tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return the accuracy of the model with all features, and of the one with the first half."""
-    found = []
-    for kept in (NUM_FEATURES, NUM_FEATURES // 2):
-        weights = np.linalg.lstsq(train[0][:, :kept], train[1], rcond=None)[0]
-        found.append(np.mean(np.sign(test[0][:, :kept] @ weights) == test[1]))
-    return np.array(found)
+    accuracy_by_model = []
+    for num_features in (NUM_FEATURES, NUM_FEATURES // 2):
+        weights = np.linalg.lstsq(train[0][:, :num_features], train[1], rcond=None)[0]
+        accuracy_by_model.append(np.mean(np.sign(test[0][:, :num_features] @ weights) == test[1]))
+    return np.array(accuracy_by_model)
 
 
 def true_difference(num_train: int, repetitions: int, rng: np.random.Generator) -> float:
@@ -71,11 +71,11 @@ def main() -> None:
         for _ in range(args.samples):
             differences = resplit_differences(args.size, args.share, num_splits, rng)
             for name, share in (("correlated t", args.share), ("plain t", 0.0)):
-                found = correlated_t(differences, share)
-                low, high = stats.t.interval(LEVEL, found.df, found.mean, found.scale)
+                posterior = correlated_t(differences, share)
+                low, high = stats.t.interval(LEVEL, posterior.df, posterior.mean, posterior.scale)
                 covered[name] += low <= truth <= high
-        told = ", ".join(f"{name} {number / args.samples:.3f}" for name, number in covered.items())
-        print(f"{num_splits} splits: coverage of 95 % intervals: {told}")
+        text = ", ".join(f"{name} {number / args.samples:.3f}" for name, number in covered.items())
+        print(f"{num_splits} splits: coverage of 95 % intervals: {text}")
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import FINAL_RULE, ROOT, append, rule_commit
-from common import make_parser, print_table, share, show, with_tables
+from calibration import FINAL_RULE, ROOT, append_rows, rule_commit
+from common import make_parser, print_table, replace_tables, share_text, show
 
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval
@@ -29,10 +29,10 @@ from fiesta_allennlp.tables.sources import ScorePreset
 RESULTS = Path(__file__).parent / "results" / "pairs.csv"
 GAPS = (0.0, 0.1, 0.2, 0.5, 1.0)
 STOPS = ("early_looks", "glr")
-CHUNK = 100
+SELECTIONS_PER_GROUP = 100
 PAGE = ROOT / "docs" / "evaluation.md"
-BLOCK = re.compile(r"(<!-- pairs -->\n).*?(<!-- end -->)", flags=re.S)
-COUNTED = ("selections", "named", "wrong", "runs", "covered", "above", "excess", "squares")
+TABLE_PATTERN = re.compile(r"(<!-- pairs -->\n).*?(<!-- end -->)", flags=re.S)
+SUMMED_COLUMNS = ("selections", "named", "wrong", "runs", "covered", "above", "excess", "squares")
 HEADINGS = (
     "stop",
     "gap, sds",
@@ -46,62 +46,62 @@ HEADINGS = (
 )
 
 
-def steps(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
+def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
     """Yield each history of a selection, and return the last one."""
     for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
         yield history
     return history
 
 
-def interval_of(first: np.ndarray, second: np.ndarray, *, shared: bool) -> Tuple[float, Optional[Any]]:
+def lead_interval(winner_scores: np.ndarray, loser_scores: np.ndarray, *, shared: bool) -> Tuple[float, Optional[Any]]:
     """Return the mean difference and the interval that a report prints, on shared splits of the runs that both have."""
     if not shared:
-        return float(first.mean() - second.mean()), compute_welch_interval(first, second)
-    both = min(len(first), len(second))
-    differences = first[:both] - second[:both]
+        return float(winner_scores.mean() - loser_scores.mean()), compute_welch_interval(winner_scores, loser_scores)
+    num_common = min(len(winner_scores), len(loser_scores))
+    differences = winner_scores[:num_common] - loser_scores[:num_common]
     return float(differences.mean()), compute_mean_interval(differences)
 
 
-def counts(stop: str, gap: float, splits: str, repetitions: int, seed: int) -> Dict[str, Any]:
+def count_selections(stop: str, gap: float, splits: str, repetitions: int, seed: int) -> Dict[str, Any]:
     """Simulate selections and count. `covered` and the sums of leads are over the selections that named a winner."""
     means = {"better": gap, "other": 0.0}
     source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=0.0)
     replayer = prepare_replay(ReplaySettings(scores="", stop=stop, splits=splits, seed=seed), source)
-    found = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
-    for begin in range(0, repetitions, CHUNK):
-        numbers = range(begin, min(begin + CHUNK, repetitions))
-        for history in run_side_by_side(replayer.strategy, [steps(replayer, number) for number in numbers]):
+    sums = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
+    for start in range(0, repetitions, SELECTIONS_PER_GROUP):
+        numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
+        for history in run_side_by_side(replayer.strategy, [last_history(replayer, number) for number in numbers]):
             decision = replayer.strategy.recommend(history)
-            found["runs"] += len(history.evaluations)
+            sums["runs"] += len(history.evaluations)
             if decision.best is None or decision.stopped_by != "confidence":
                 continue
             loser = next(name for name in means if name != decision.best)
             scores = [history.scores(name) for name in (decision.best, loser)]
-            lead, interval = interval_of(*scores, shared=splits == "shared")
+            lead, interval = lead_interval(*scores, shared=splits == "shared")
             true_lead = means[decision.best] - means[loser]
-            found["named"] += 1
-            found["wrong"] += true_lead < 0
-            found["covered"] += interval is not None and interval[0] <= true_lead <= interval[1]
-            found["above"] += interval is not None and interval[0] > true_lead
-            found["excess"] += lead - true_lead
-            found["squares"] += (lead - true_lead) ** 2
-    return {"stop": stop, "gap": gap, "splits": splits, "seed": seed, "selections": repetitions, **found}
+            sums["named"] += 1
+            sums["wrong"] += true_lead < 0
+            sums["covered"] += interval is not None and interval[0] <= true_lead <= interval[1]
+            sums["above"] += interval is not None and interval[0] > true_lead
+            sums["excess"] += lead - true_lead
+            sums["squares"] += (lead - true_lead) ** 2
+    return {"stop": stop, "gap": gap, "splits": splits, "seed": seed, "selections": repetitions, **sums}
 
 
-def cells(found: Dict[str, Any]) -> List[str]:
-    total, named = found["selections"], found["named"]
+def cells(sums: Dict[str, Any]) -> List[str]:
+    total, named = sums["selections"], sums["named"]
 
     def rate(key: str, number: float) -> str:
-        return share(found[key] / number, wilson_interval(int(found[key]), int(number))) if number else "-"
+        return share_text(sums[key] / number, wilson_interval(int(sums[key]), int(number))) if number else "-"
 
-    excess = found["excess"] / max(named, 1)
-    error = np.sqrt(max(found["squares"] / max(named, 1) - excess**2, 0) / max(named, 1))
-    wrong = [rate("wrong", total), rate("wrong", named)] if found["gap"] else ["-", "-"]
+    excess = sums["excess"] / max(named, 1)
+    error = np.sqrt(max(sums["squares"] / max(named, 1) - excess**2, 0) / max(named, 1))
+    wrong = [rate("wrong", total), rate("wrong", named)] if sums["gap"] else ["-", "-"]
     return [
-        found["stop"],
-        f"{found['gap']:g}",
+        sums["stop"],
+        f"{sums['gap']:g}",
         f"{total:,.0f}",
-        f"{found['runs'] / total:.1f}",
+        f"{sums['runs'] / total:.1f}",
         rate("named", total),
         *wrong,
         rate("covered", named),
@@ -109,18 +109,18 @@ def cells(found: Dict[str, Any]) -> List[str]:
     ]
 
 
-def pooled_page(page: str, path: Path, rules: Sequence[str]) -> str:
+def update_page(page: str, path: Path, rules: Sequence[str]) -> str:
     """The page with the counts of shared splits, added up over the lines of these rules."""
-    sums: Dict[Tuple[str, float], Dict[str, Any]] = {}
+    sums_by_key: Dict[Tuple[str, float], Dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             key = row["stop"], float(row["gap"])
             if row["rule"] in rules and row["splits"] == "shared":
-                before = sums.setdefault(key, {"stop": key[0], "gap": key[1]})
-                for name in COUNTED:
-                    before[name] = before.get(name, 0) + float(row[name])
-    rows = [cells(found) for _, found in sorted(sums.items())]
-    return with_tables(page, BLOCK, lambda block: [HEADINGS, *rows])
+                group = sums_by_key.setdefault(key, {"stop": key[0], "gap": key[1]})
+                for name in SUMMED_COLUMNS:
+                    group[name] = group.get(name, 0) + float(row[name])
+    rows = [cells(sums) for _, sums in sorted(sums_by_key.items())]
+    return replace_tables(page, TABLE_PATTERN, lambda block: [HEADINGS, *rows])
 
 
 def main() -> None:
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        page = pooled_page(PAGE.read_text(encoding="utf-8"), args.results, FINAL_RULE.read_text().split())
+        page = update_page(PAGE.read_text(encoding="utf-8"), args.results, FINAL_RULE.read_text().split())
         PAGE.write_text(page, encoding="utf-8")
         return
     seed, rule = secrets.randbits(32), rule_commit()
@@ -139,9 +139,9 @@ def main() -> None:
 
     def rows() -> Iterator[List[str]]:
         for stop, gap in itertools.product(filter(re.compile(args.only).search, STOPS), args.gaps):
-            found = counts(stop, gap, args.splits, args.repetitions, seed)
-            append([{"rule": rule, **found}], args.results)
-            yield cells(found)
+            sums = count_selections(stop, gap, args.splits, args.repetitions, seed)
+            append_rows([{"rule": rule, **sums}], args.results)
+            yield cells(sums)
 
     print_table(HEADINGS, rows())
 

@@ -73,42 +73,42 @@ class Problem(ScoreSource):
         scores = {n: values[score_rngs[n].integers(len(values), size=length)] for n, values in self.scores.items()}
         return DrawnScores(number_splits(dict.fromkeys(scores, length)), scores, self.name)
 
-    def drawn_equally(self, num_runs: int, num_selections: int, rng: np.random.Generator) -> np.ndarray:
+    def draw_equally(self, num_runs: int, num_selections: int, rng: np.random.Generator) -> np.ndarray:
         """Draw so many runs of each candidate. Shape: `(num_candidates, num_selections, num_runs)`."""
-        size = (num_selections, num_runs)
-        shared = rng.integers(min(map(len, self.scores.values())), size=size)
-        rows = (shared if self.paired else rng.integers(len(scores), size=size) for scores in self.scores.values())
+        shape = (num_selections, num_runs)
+        shared = rng.integers(min(map(len, self.scores.values())), size=shape)
+        rows = (shared if self.paired else rng.integers(len(scores), size=shape) for scores in self.scores.values())
         return np.stack([scores[row] for scores, row in zip(self.scores.values(), rows, strict=True)])
 
-    def leaders(self, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def choose_leaders(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose the candidate with the highest mean, by chance among equal ones. Shape: `(num_selections,)`."""
-        rounded = np.round(drawn.mean(axis=2) / self.sd, 9)
-        order = rng.permuted(np.tile(np.arange(len(drawn))[:, None], drawn.shape[1]), axis=0)
+        rounded = np.round(scores.mean(axis=2) / self.sd, 9)
+        order = rng.permuted(np.tile(np.arange(len(scores))[:, None], scores.shape[1]), axis=0)
         return np.take_along_axis(order, np.take_along_axis(rounded, order, axis=0).argmax(axis=0)[None], axis=0)[0]
 
-    def passed(self, drawn: np.ndarray, leaders: np.ndarray) -> np.ndarray:
+    def passes_tests(self, scores: np.ndarray, leaders: np.ndarray) -> np.ndarray:
         """Tell whether a one-sided t-test puts the leader above every rival: paired, or Welch's without pairs. There is
         no correction for the number of rivals. Shape: `(num_selections,)`."""
-        num_runs, selections = drawn.shape[2], np.arange(drawn.shape[1])
-        best = drawn[leaders, selections]
-        lead = best.mean(axis=1) - drawn.mean(axis=2)
+        num_runs, selections = scores.shape[2], np.arange(scores.shape[1])
+        best = scores[leaders, selections]
+        lead = best.mean(axis=1) - scores.mean(axis=2)
         if self.paired:
-            variance, df = (best - drawn).var(axis=2, ddof=1) / num_runs, np.array(num_runs - 1.0)
+            variance, df = (best - scores).var(axis=2, ddof=1) / num_runs, np.array(num_runs - 1.0)
         else:
-            first, second = best.var(axis=1, ddof=1) / num_runs, drawn.var(axis=2, ddof=1) / num_runs
-            variance = first + second
-            df = (num_runs - 1) * np.maximum(variance, 1e-300) ** 2 / np.maximum(first**2 + second**2, 1e-300)
-        above = lead > stdtrit(np.maximum(df, 1), 1 - LEVEL) * np.sqrt(variance) + TIE * self.sd
-        above[leaders, selections] = True
-        return above.all(axis=0)
+            best_var, rival_var = best.var(axis=1, ddof=1) / num_runs, scores.var(axis=2, ddof=1) / num_runs
+            variance = best_var + rival_var
+            df = (num_runs - 1) * np.maximum(variance, 1e-300) ** 2 / np.maximum(best_var**2 + rival_var**2, 1e-300)
+        is_above = lead > stdtrit(np.maximum(df, 1), 1 - LEVEL) * np.sqrt(variance) + TIE * self.sd
+        is_above[leaders, selections] = True
+        return is_above.all(axis=0)
 
 
 def read_problems(path: Path) -> List[Problem]:
     """Read the problems of a table with the columns source, problem, paired, minimise, candidate, number and score."""
-    found: Dict[Tuple[str, str, str, str], Dict[str, Dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    tables: Dict[Tuple[str, str, str, str], Dict[str, Dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            problem = found[row["source"], row["problem"], row["paired"], row["minimise"]]
+            problem = tables[row["source"], row["problem"], row["paired"], row["minimise"]]
             problem[row["candidate"]][int(row["number"])] = float(row["score"])
     return [
         Problem(
@@ -120,5 +120,5 @@ def read_problems(path: Path) -> List[Problem]:
                 for c, runs in table.items()
             },
         )
-        for (source, name, paired, minimise), table in found.items()
+        for (source, name, paired, minimise), table in tables.items()
     ]

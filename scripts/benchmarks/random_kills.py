@@ -96,7 +96,7 @@ class Counts:
 
 
 @dataclass
-class Killed:
+class KilledSelection:
     """One selection that is killed again and again."""
 
     directory: RunDirectory
@@ -260,14 +260,14 @@ def kill_many(
                 continue
             options = [*candidates, "--metric", "accuracy", "--seed", "5", "--max-failures", "1000", *plan.choosing]
             if plan.choosing not in references:
-                whole = Killed(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
+                whole = KilledSelection(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
                 if not whole.directory.selection_json.exists():  # from an earlier call with this directory
                     whole.run([])
                 references[plan.choosing] = finished_in(whole.directory)
             reference = references[plan.choosing]
             there = nodes if plan.cluster else None
             told = [*options, *plan.working, *(there.options if there else [])]
-            killed = Killed(RunDirectory(root / f"killed-{os.getpid()}-{index}"), told, there)
+            killed = KilledSelection(RunDirectory(root / f"killed-{os.getpid()}-{index}"), told, there)
             hit = killed.run(kills)
             waiting -= Counter(hit)
             _count(counts, killed, hit, reference, ordered=plan.ordered)
@@ -286,7 +286,9 @@ def _planned(waiting: Counter, plan: Plan) -> List[Tuple[str, int]]:
     return [(target, random.randint(0, MOST_BETWEEN)) for target in targets]
 
 
-def _count(counts: Counts, killed: Killed, hit: List[str], reference: Dict[Any, Any], *, ordered: bool) -> None:
+def _count(
+    counts: Counts, killed: KilledSelection, hit: List[str], reference: Dict[Any, Any], *, ordered: bool
+) -> None:
     now = finished_in(killed.directory)
     same = list(now.items()) == list(reference.items()) if ordered else now == reference
     counts.kills.update(hit)

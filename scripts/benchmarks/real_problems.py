@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import CONFIDENCE, FINAL_RULE, ROOT, append, rule_commit
-from common import SHARED_DATA, make_parser, print_table, share, show, with_tables
+from calibration import CONFIDENCE, FINAL_RULE, ROOT, append_rows, rule_commit
+from common import SHARED_DATA, make_parser, print_table, replace_tables, share_text, show
 from published_scores import TIE, Problem, read_problems
 
 from fiesta_allennlp.core.records import History
@@ -31,12 +31,12 @@ from fiesta_allennlp.tables.side_by_side import run_side_by_side
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
-APART = RESULTS.with_name("problems_apart.csv")
+SINGLE_PROBLEM_RESULTS = RESULTS.with_name("problems_apart.csv")
 PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "docs" / "reviewers.md", ROOT / "README.md")
-BLOCK = re.compile(r"(<!-- real: (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S)
+TABLE_PATTERN = re.compile(r"(<!-- real: (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of a table on these pages: its kind, the procedures in it where these are not all, and whether it is brief."""
 
-CHUNK = 120
+SELECTIONS_PER_GROUP = 120
 """Selections that a process simulates side by side."""
 
 GAPS = (0.2, 0.8)
@@ -47,11 +47,11 @@ REPORTED = (0.96, 0.98)
 
 NUM_RESAMPLES = 2000
 SEEDS_EACH = (3, 5, 10, 20, 30)
-TEST, TEST_RUNS = "t-tests of 12 runs each", 12
-PLAIN, PAPER, DEFAULT = "plain loop", "the paper's procedure", "default"
+T_TESTS, TEST_RUNS = "t-tests of 12 runs each", 12
+PLAIN_LOOP, PAPER_PROCEDURE, DEFAULT = "plain loop", "the paper's procedure", "default"
 SELECTIONS: Mapping[str, Mapping[str, Any]] = {
-    PLAIN: {"strategy": "non_adaptive_fc"},
-    PAPER: {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
+    PLAIN_LOOP: {"strategy": "non_adaptive_fc"},
+    PAPER_PROCEDURE: {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
     DEFAULT: {},
     "rule_of_three": {"stop": "rule_of_three"},
     "glr": {"stop": "glr"},
@@ -59,17 +59,17 @@ SELECTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings of the procedures that select. The plain loop has the default's posterior and stopping rule."""
 
-EQUALLY = {**{f"{k} runs each": k for k in SEEDS_EACH}, TEST: TEST_RUNS}
-NAMES = (*EQUALLY, *SELECTIONS)
+RUNS_EACH = {**{f"{k} runs each": k for k in SEEDS_EACH}, T_TESTS: TEST_RUNS}
+PROCEDURES = (*RUNS_EACH, *SELECTIONS)
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectionOutcome:
     """What one selection chose, whether it named it as the winner, and its P(best) where it was reported."""
 
     problem: Problem
     best: str
-    named: bool
+    is_named: bool
     num_runs: int
     prob_best: Optional[float] = None
 
@@ -79,20 +79,20 @@ class Selected:
         return self.problem.losses[self.best]
 
 
-def select_equally(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[Selected]:
-    """Choose by the means of equally many runs; with `TEST`, name the best one only if it passes the tests."""
-    num_runs, rng = EQUALLY[name], np.random.default_rng(seed)
-    selected: List[Selected] = []
+def select_equally(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[SelectionOutcome]:
+    """Choose by the means of equally many runs; with `T_TESTS`, name the best one only if it passes the tests."""
+    num_runs, rng = RUNS_EACH[name], np.random.default_rng(seed)
+    outcomes: List[SelectionOutcome] = []
     for problem in problems:
-        drawn = problem.drawn_equally(num_runs, num_selections, rng)
-        leaders = problem.leaders(drawn, rng)
-        named = problem.passed(drawn, leaders) if name == TEST else np.ones(num_selections, dtype=bool)
+        scores = problem.draw_equally(num_runs, num_selections, rng)
+        leaders = problem.choose_leaders(scores, rng)
+        are_named = problem.passes_tests(scores, leaders) if name == T_TESTS else np.ones(num_selections, dtype=bool)
         candidates = list(problem.scores)
-        selected += [
-            Selected(problem, candidates[leader], bool(is_named), num_runs * len(candidates))
-            for leader, is_named in zip(leaders, named, strict=True)
+        outcomes += [
+            SelectionOutcome(problem, candidates[leader], bool(is_named), num_runs * len(candidates))
+            for leader, is_named in zip(leaders, are_named, strict=True)
         ]
-    return selected
+    return outcomes
 
 
 def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
@@ -102,36 +102,37 @@ def last_history(replayer: Replayer, repetition: int) -> Generator[History, None
     return history
 
 
-def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[Selected]:
+def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[SelectionOutcome]:
     """Simulate selections of problems with equally many candidates side by side, by one strategy."""
     replayers: List[Replayer] = []
     for number, problem in enumerate(problems):
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seed + number)
         replayers.append(prepare_replay(settings, problem))
     strategy = replayers[0].strategy
-    alike = (replace(replayer, strategy=strategy) for replayer in replayers)
-    runs = [last_history(replayer, repetition) for replayer in alike for repetition in range(num_selections)]
-    chosen = [problem for problem in problems for _ in range(num_selections)]
-    selected: List[Selected] = []
-    for problem, history in zip(chosen, run_side_by_side(strategy, runs), strict=True):
+    replayers_alike = (replace(replayer, strategy=strategy) for replayer in replayers)
+    runs = [last_history(replayer, repetition) for replayer in replayers_alike for repetition in range(num_selections)]
+    problem_by_run = [problem for problem in problems for _ in range(num_selections)]
+    outcomes: List[SelectionOutcome] = []
+    for problem, history in zip(problem_by_run, run_side_by_side(strategy, runs), strict=True):
         decision, num_runs = strategy.recommend(history), len(history.evaluations)
         is_named = decision.stopped_by == "confidence"
-        selected.append(Selected(problem, str(decision.best), is_named, num_runs, decision.confidence))
-    return selected
+        outcomes.append(SelectionOutcome(problem, str(decision.best), is_named, num_runs, decision.confidence))
+    return outcomes
 
 
-def groups_of(problems: Sequence[Problem], num_selections: int) -> Iterator[List[Problem]]:
-    """Yield groups of problems that can be simulated side by side, of at most `CHUNK` selections where possible."""
+def group_problems(problems: Sequence[Problem], num_selections: int) -> Iterator[List[Problem]]:
+    """Yield groups of problems that can be simulated side by side, of at most `SELECTIONS_PER_GROUP` selections where
+    possible."""
     groups: Dict[Tuple[int, bool], List[Problem]] = defaultdict(list)
     for problem in problems:
         groups[len(problem.scores), problem.paired].append(problem)
-    size = max(1, CHUNK // num_selections)
+    size = max(1, SELECTIONS_PER_GROUP // num_selections)
     for group in groups.values():
         yield from (group[start : start + size] for start in range(0, len(group), size))
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultRow:
     """The counts of one procedure, problem and class of reported P(best) in one call.
     `runs` counts selections by number of runs, as "15:3 18:1"; `loss` is a sum, in run-to-run sds."""
 
@@ -151,8 +152,8 @@ class Line:
     runs: str
 
     @classmethod
-    def of(cls, row: Mapping[str, str]) -> "Line":
-        return cls(**{each.name: each.type(row[each.name]) for each in fields(cls)})  # type: ignore[operator]
+    def from_row(cls, row: Mapping[str, str]) -> "ResultRow":
+        return cls(**{field.name: field.type(row[field.name]) for field in fields(cls)})  # type: ignore[operator]
 
     @property
     def histogram(self) -> Counter[int]:
@@ -160,18 +161,18 @@ class Line:
         return Counter({int(number): int(count) for number, count in pairs})
 
 
-def lines_of(results: Sequence[Selected], **about: Any) -> Iterator[Line]:
+def count_outcomes(outcomes: Sequence[SelectionOutcome], **columns: Any) -> Iterator[ResultRow]:
     """Count results by problem and reported P(best)."""
-    groups: Dict[Tuple[str, str, str, str], List[Selected]] = defaultdict(list)
-    for result in results:
-        reported = "" if not result.named or result.prob_best is None else class_of(result.prob_best, REPORTED)
-        problem = result.problem
-        groups[problem.source, problem.name, class_of(problem.gap, GAPS), reported].append(result)
+    groups: Dict[Tuple[str, str, str, str], List[SelectionOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        reported = "" if not outcome.is_named or outcome.prob_best is None else class_label(outcome.prob_best, REPORTED)
+        problem = outcome.problem
+        groups[problem.source, problem.name, class_label(problem.gap, GAPS), reported].append(outcome)
     for (source, name, gap, reported), group in sorted(groups.items()):
-        losses = [result.loss for result in group if result.named]
+        losses = [result.loss for result in group if result.is_named]
         by_number = sorted(Counter(result.num_runs for result in group).items())
-        yield Line(
-            **about,
+        yield ResultRow(
+            **columns,
             source=source,
             problem=name,
             gap=gap,
@@ -186,7 +187,7 @@ def lines_of(results: Sequence[Selected], **about: Any) -> Iterator[Line]:
         )
 
 
-def class_of(value: float, limits: Tuple[float, float]) -> str:
+def class_label(value: float, limits: Tuple[float, float]) -> str:
     low, high = limits
     return f"below {low}" if value < low else f"{low} to {high}" if value < high else f"above {high}"
 
@@ -201,22 +202,23 @@ HEADINGS = (
     "by over 0.25 sd",
     "loss, sds",
 )
-BRIEF = {"reported": (0, 1, 4, 6)}
+BRIEF_COLUMNS = {"reported": (0, 1, 4, 6)}
 """Places of the `HEADINGS` of a brief table, by its kind."""
 
-BRIEF_OTHERWISE = (1, 2, 3, 4, 6)
+DEFAULT_BRIEF_COLUMNS = (1, 2, 3, 4, 6)
 
 
-def cells(lines: Sequence[Line]) -> Tuple[str, ...]:
+def cells(results: Sequence[ResultRow]) -> Tuple[str, ...]:
     """Return one text for each of `HEADINGS`."""
-    total, named = (sum(getattr(line, key) for line in lines) for key in ("selections", "named"))
-    histogram = sum((line.histogram for line in lines), Counter())
+    total, named = (sum(getattr(line, key) for line in results) for key in ("selections", "named"))
+    histogram = sum((line.histogram for line in results), Counter())
     numbers = np.repeat(*(np.array(column) for column in zip(*sorted(histogram.items()), strict=True)))
     low, median, high = np.percentile(numbers, (5, 50, 95), method="inverted_cdf")
 
-    def rate(key: str, of: str) -> str:
-        number = sum(getattr(line, of) for line in lines)
-        return share(sum(getattr(line, key) for line in lines) / number, interval(lines, key, of)) if number else "-"
+    def rate(key: str, total_key: str) -> str:
+        number = sum(getattr(line, total_key) for line in results)
+        count = sum(getattr(line, key) for line in results)
+        return share_text(count / number, interval(results, key, total_key)) if number else "-"
 
     return (
         f"{total:,}",
@@ -226,29 +228,29 @@ def cells(lines: Sequence[Line]) -> Tuple[str, ...]:
         rate("wrong", "named"),
         rate("wrong_by_tenth", "selections"),
         rate("wrong_by_quarter", "selections"),
-        f"{sum(line.loss for line in lines) / total:.4f}",
+        f"{sum(line.loss for line in results) / total:.4f}",
     )
 
 
-def interval(lines: Sequence[Line], key: str, of: str) -> Tuple[float, float]:
+def interval(results: Sequence[ResultRow], key: str, total_key: str) -> Tuple[float, float]:
     """Compute the 95% interval of a share by a bootstrap over problems. Where the count is 0, it is Wilson's for 0 of
     that many problems, and for a single problem Wilson's for its selections."""
     by_problem: Dict[Tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
-    for line in lines:
-        by_problem[line.source, line.problem] += (getattr(line, key), getattr(line, of))
+    for result in results:
+        by_problem[result.source, result.problem] += (getattr(result, key), getattr(result, total_key))
     counts = np.array(list(by_problem.values()))
     if len(counts) == 1:
         return wilson_interval(*(int(number) for number in counts.sum(axis=0)))
     if not counts[:, 0].any():
         return wilson_interval(0, int((counts[:, 1] > 0).sum()))
-    size = len(counts)
-    weights = np.random.default_rng(1).multinomial(size, np.full(size, 1 / size), size=NUM_RESAMPLES)
+    number = len(counts)
+    weights = np.random.default_rng(1).multinomial(number, np.full(number, 1 / number), size=NUM_RESAMPLES)
     shares, numbers = (weights @ counts).T
     low, high = np.percentile(shares[numbers > 0] / numbers[numbers > 0], (2.5, 97.5))
     return float(low), float(high)
 
 
-KINDS = {
+FIELDS_BY_TABLE = {
     "procedures": (),
     "sources": ("source",),
     "gaps": ("gap",),
@@ -257,18 +259,18 @@ KINDS = {
 }
 """Tables on the pages, and the fields that have a row each beside the procedure."""
 
-ORDER = tuple(class_of(value, limits) for limits in (GAPS, REPORTED) for value in (0, *limits))
+ORDER = tuple(class_label(value, limits) for limits in (GAPS, REPORTED) for value in (0, *limits))
 
 
-def pooled(
-    lines: Iterable[Line], rules: Sequence[str], kind: str, names: Sequence[str] = NAMES
+def pool_rows(
+    results: Iterable[ResultRow], rules: Sequence[str], kind: str, names: Sequence[str] = PROCEDURES
 ) -> List[Tuple[str, ...]]:
     """Add up the lines of these rules and procedures. Procedures without a stopping rule count for every rule."""
-    groups: Dict[Tuple[str, ...], List[Line]] = defaultdict(list)
-    for line in lines:
-        key = (line.procedure, *(getattr(line, field) for field in KINDS[kind]))
-        if line.procedure in names and (line.rule in rules or line.procedure in EQUALLY) and all(key):
-            groups[key].append(line)
+    groups: Dict[Tuple[str, ...], List[ResultRow]] = defaultdict(list)
+    for result in results:
+        key = (result.procedure, *(getattr(result, field) for field in FIELDS_BY_TABLE[kind]))
+        if result.procedure in names and (result.rule in rules or result.procedure in RUNS_EACH) and all(key):
+            groups[key].append(result)
     keys = sorted(groups, key=lambda key: (names.index(key[0]), ORDER.index(key[-1]) if key[-1] in ORDER else 0, key))
     return [(*(SOURCES.get(text, text) for text in key), *cells(groups[key])) for key in keys]
 
@@ -285,23 +287,23 @@ SOURCES = {
 HEADING_OF = {"gap": "gap, sds", "reported": "P(best) at the end"}
 
 
-def pooled_page(page: str, lines: Sequence[Line], rules: Sequence[str], apart: Sequence[Line] = ()) -> str:
+def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str], single: Sequence[ResultRow] = ()) -> str:
     """The page with each pooled table in its place. Tables of single problems have the lines that are apart."""
 
-    def table(found: "re.Match[str]") -> List[Tuple[str, ...]]:
-        kind, names = found[2], tuple(found[3].split(", ")) if found[3] else NAMES
-        first = ("procedure", *(HEADING_OF.get(field, field) for field in KINDS[kind]))
-        rows = [(*first, *HEADINGS), *pooled(apart if kind == "problems" else lines, rules, kind, names)]
-        places = BRIEF.get(kind, BRIEF_OTHERWISE) if found[4] else range(len(HEADINGS))
-        return [(*row[: len(first)], *(row[len(first) + place] for place in places)) for row in rows]
+    def table(match: "re.Match[str]") -> List[Tuple[str, ...]]:
+        kind, names = match[2], tuple(match[3].split(", ")) if match[3] else PROCEDURES
+        key_headings = ("procedure", *(HEADING_OF.get(field, field) for field in FIELDS_BY_TABLE[kind]))
+        rows = [(*key_headings, *HEADINGS), *pool_rows(single if kind == "problems" else results, rules, kind, names)]
+        columns = BRIEF_COLUMNS.get(kind, DEFAULT_BRIEF_COLUMNS) if match[4] else range(len(HEADINGS))
+        return [(*row[: len(key_headings)], *(row[len(key_headings) + column] for column in columns)) for row in rows]
 
-    return with_tables(page, BLOCK, table)
+    return replace_tables(page, TABLE_PATTERN, table)
 
 
-def recorded(path: Path) -> List[Line]:
+def read_results(path: Path) -> List[ResultRow]:
     """All lines of the results file."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [Line.of(row) for row in csv.DictReader(file)]
+        return [ResultRow.from_row(row) for row in csv.DictReader(file)]
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
@@ -317,25 +319,28 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
+        results, single = read_results(args.results or RESULTS), read_results(SINGLE_PROBLEM_RESULTS)
+        rules = FINAL_RULE.read_text().split()
         for page in PAGES:
-            lines, rules = (recorded(args.results or RESULTS), recorded(APART)), FINAL_RULE.read_text().split()
-            page.write_text(pooled_page(page.read_text(encoding="utf-8"), lines[0], rules, lines[1]), encoding="utf-8")
+            page.write_text(update_page(page.read_text(encoding="utf-8"), results, rules, single), encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32) if args.seed is None else args.seed
-    problems = [one for one in read_problems(args.scores) if re.search(args.problems or "", one.name)]
-    results_file = args.results or (APART if args.problems else RESULTS)
+    problems = [problem for problem in read_problems(args.scores) if re.search(args.problems or "", problem.name)]
+    results_file = args.results or (SINGLE_PROBLEM_RESULTS if args.problems else RESULTS)
     show(f"rule {rule}, seed {seed}, {len(problems)} problems")
 
     def rows() -> Iterator[Tuple[str, ...]]:
         with ProcessPoolExecutor(args.processes) as pool:
-            for name in NAMES:
+            for name in PROCEDURES:
                 if re.search(args.only, name):
                     select = select_all if name in SELECTIONS else select_equally
-                    groups = enumerate(groups_of(problems, args.selections))
-                    begun = [pool.submit(select, name, g, args.selections, seed + 1000 * n) for n, g in groups]
-                    results = [each for future in begun for each in future.result()]
-                    lines = list(lines_of(results, rule=rule, procedure=name, seed=seed))
-                    append([asdict(line) for line in lines], results_file)
+                    groups = enumerate(group_problems(problems, args.selections))
+                    futures = [
+                        pool.submit(select, name, group, args.selections, seed + 1000 * n) for n, group in groups
+                    ]
+                    outcomes = [outcome for future in futures for outcome in future.result()]
+                    lines = list(count_outcomes(outcomes, rule=rule, procedure=name, seed=seed))
+                    append_rows([asdict(line) for line in lines], results_file)
                     yield name, *cells(lines)
 
     print_table(("procedure", *HEADINGS), rows())

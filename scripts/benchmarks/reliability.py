@@ -39,52 +39,52 @@ CANDIDATES = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The parent after one evaluation. `step` is the time from its outcome to waiting for the next one; `processor` is
-    what the parent itself was at work of it, also on a busy machine."""
+class ParentSample:
+    """The parent after one evaluation. `step_seconds` is the time from its outcome to waiting for the next one;
+    `cpu_seconds` is what the parent itself was at work of it, also on a busy machine."""
 
     megabytes: float
-    files: int
-    processes: int
-    step: float
-    processor: float
+    num_open_files: int
+    num_processes: int
+    step_seconds: float
+    cpu_seconds: float
 
 
-MEASURES: Dict[str, Callable[[Sample], float]] = {
+MEASURES: Dict[str, Callable[[ParentSample], float]] = {
     "memory, MB": lambda sample: sample.megabytes,
-    "open files": lambda sample: sample.files,
-    "processes below it": lambda sample: sample.processes,
-    "step, ms": lambda sample: 1000 * sample.step,
-    "of it at work, ms": lambda sample: 1000 * sample.processor,
+    "open files": lambda sample: sample.num_open_files,
+    "processes below it": lambda sample: sample.num_processes,
+    "step, ms": lambda sample: 1000 * sample.step_seconds,
+    "of it at work, ms": lambda sample: 1000 * sample.cpu_seconds,
 }
 
 
-class Watched(ProcessExecutor):
+class SamplingExecutor(ProcessExecutor):
     """Notes how long the parent was busy between two outcomes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.samples: List[Sample] = []
-        self._since: Optional[Tuple[float, float]] = None
+        self.samples: List[ParentSample] = []
+        self._outcome_times: Optional[Tuple[float, float]] = None
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        if self._since is not None:
-            clock, processor = self._since
+        if self._outcome_times is not None:
+            clock, processor = self._outcome_times
             self._sample(time.perf_counter() - clock, time.thread_time() - processor)
-            self._since = None
+            self._outcome_times = None
         for outcome in super().completed(timeout=timeout):
-            self._since = time.perf_counter(), time.thread_time()
+            self._outcome_times = time.perf_counter(), time.thread_time()
             yield outcome
 
     def _sample(self, step: float, processor: float) -> None:
         me = psutil.Process()
         megabytes = me.memory_info().rss / 2**20
-        self.samples.append(Sample(megabytes, me.num_fds(), len(me.children(recursive=True)), step, processor))
+        self.samples.append(ParentSample(megabytes, me.num_fds(), len(me.children(recursive=True)), step, processor))
 
 
-def soak(num_evaluations: int, workers: int, root: Path) -> List[Sample]:
+def soak(num_evaluations: int, workers: int, root: Path) -> List[ParentSample]:
     """One selection of so many evaluations. Returns a sample for each."""
-    from selections import Nothing, Silent, run_selection  # which loads AllenNLP
+    from selections import FailureListener, NoOpEvaluator, run_selection  # which loads AllenNLP
 
     directory = RunDirectory(root / "soak")
     strategy = {
@@ -93,19 +93,19 @@ def soak(num_evaluations: int, workers: int, root: Path) -> List[Sample]:
         "confidence": 1 - 1e-12,
         "stop": {"type": "bayesian"},
     }
-    executor = Watched(directory, workers=workers)
-    run_selection(directory, CANDIDATES, strategy, Nothing(), executor, Silent())
+    executor = SamplingExecutor(directory, workers=workers)
+    run_selection(directory, CANDIDATES, strategy, NoOpEvaluator(), executor, FailureListener())
     return executor.samples
 
 
-def show_soak(samples: List[Sample]) -> None:
+def show_soak(samples: List[ParentSample]) -> None:
     """Medians of the first and the last hundred samples, with the largest of them."""
     count = min(100, len(samples) // 2)
-    parts = (samples[:count], samples[-count:])
+    sample_groups = (samples[:count], samples[-count:])
     rows = []
     for name, value in MEASURES.items():
-        columns = [list(map(value, part)) for part in parts]
-        rows.append([name, *(f"{statistics.median(v):.1f} (at most {max(v):.1f})" for v in columns)])
+        columns = [list(map(value, part)) for part in sample_groups]
+        rows.append([name, *(f"{statistics.median(column):.1f} (at most {max(column):.1f})" for column in columns)])
     headings = ("", f"first {count}", f"last {count}")
     print_table(headings, rows, title=f"The parent over {len(samples)} steps")
 

@@ -9,8 +9,8 @@ side.
 from typing import Iterator, List, Tuple
 
 import numpy as np
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table
-from families import TUNING
+from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, print_table
+from families import TUNING_FAMILIES
 
 from fiesta_allennlp.tables.replay import Replayer, prepare_replay
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -21,10 +21,7 @@ ROUNDS = (2, 3, 4, 6, 9)
 """The estimate is asked for after so many runs for each candidate, of all together."""
 
 RELEASED_SCORES = "released scores"
-PROBLEMS = {
-    RELEASED_SCORES: None,
-    **{family.name: family for family in TUNING},
-}
+PROBLEMS = {RELEASED_SCORES: None, **{family.name: family for family in TUNING_FAMILIES}}
 
 
 def replayer(name: str) -> Replayer:
@@ -33,28 +30,28 @@ def replayer(name: str) -> Replayer:
     if family is not None:
         return prepare_replay(ReplaySettings(scores=name, margin=family.margin or None, seed=SEED), family)
     settings = ReplaySettings(
-        scores=str(RELEASED), candidates=EIGHT, evaluations_per_split=EVALUATIONS_PER_SPLIT, seed=SEED
+        scores=str(RELEASED), candidates=MODELS_8, evaluations_per_split=EVALUATIONS_PER_SPLIT, seed=SEED
     )
     return prepare_replay(settings)
 
 
 def outcomes(replay: Replayer, repetition: int) -> List[Tuple[int, int, int, int]]:
     """Rounds, runs left, and the two ends of the estimate then."""
-    at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
-    found, total = {}, 0
+    rounds_at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
+    estimates, total = {}, 0
     for history in replay.iterate_histories(replay.draw(repetition), repetition):
         total = len(history.evaluations)
-        more = replay.strategy.remaining(history, np.random.default_rng(repetition)) if total in at else None
-        if more is not None:
-            found[total] = more
-    return [(at[number], total - number, more.low, more.high) for number, more in found.items()]
+        estimate = replay.strategy.remaining(history, np.random.default_rng(repetition)) if total in rounds_at else None
+        if estimate is not None:
+            estimates[total] = estimate
+    return [(rounds_at[number], total - number, more.low, more.high) for number, more in estimates.items()]
 
 
 def rows(name: str, repetitions: int) -> Iterator[Tuple[str, ...]]:
     replay = replayer(name)
-    told = np.array([row for repetition in range(repetitions) for row in outcomes(replay, repetition)])
+    estimates = np.array([row for repetition in range(repetitions) for row in outcomes(replay, repetition)])
     for rounds in ROUNDS:
-        left, low, high = told[told[:, 0] == rounds, 1:].T
+        left, low, high = estimates[estimates[:, 0] == rounds, 1:].T
         if len(left):
             sides = (left < low).mean(), ((left >= low) & (left <= high)).mean(), (left > high).mean()
             ends = f"{low.mean():.0f} to {high.mean():.0f}"

@@ -14,7 +14,7 @@ from typing import DefaultDict, List
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from common import made_up, make_parser
+from common import make_parser, synthetic_evaluations
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.core.records import Evaluation
@@ -40,7 +40,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         run, out = Path(scratch) / "run", Path(scratch) / "report"
-        write_store(run, made_up(args.candidates, args.evaluations))
+        write_store(run, synthetic_evaluations(args.candidates, args.evaluations))
         out.mkdir()
         begin, cpu = time.perf_counter(), time.process_time()
         made = report(run)

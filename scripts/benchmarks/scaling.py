@@ -31,7 +31,7 @@ os.environ.update(RAY_AUTH_MODE="token", RAY_worker_niceness="0")
 
 import psutil
 from common import make_parser, print_table
-from selections import Nothing, Silent, prepared_trainings, run_selection
+from selections import FailureListener, NoOpEvaluator, prepared_trainings, run_selection
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Outcome
@@ -39,23 +39,23 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.executors.base import Evaluator, Executor
 
 EXECUTORS = ("processes", "ray")
-OVERHEAD = ("executor", "ms each", "first 100 after the start", "last 100", "wanted", "ms of the processor")
-THROUGHPUT = ("executor", "1 worker", "2 workers", "ratio", "wanted")
+OVERHEAD_COLUMNS = ("executor", "ms each", "first 100 after the start", "last 100", "wanted", "ms of the processor")
+THROUGHPUT_COLUMNS = ("executor", "1 worker", "2 workers", "ratio", "wanted")
 
 
-class Stopwatch(Silent):
+class Stopwatch(FailureListener):
     """Notes when each outcome was written down, and the processor's seconds until the outcomes of these numbers."""
 
     def __init__(self, *marks: int) -> None:
         self.times: List[float] = []
-        self.processor: List[float] = []
+        self.cpu_seconds: List[float] = []
         self._marks = marks
 
     def on_outcome(self, outcome: Outcome) -> None:
         super().on_outcome(outcome)
         self.times.append(time.monotonic())
         if len(self.times) in self._marks:
-            self.processor.append(processor_seconds())
+            self.cpu_seconds.append(processor_seconds())
 
     def seconds_each(self) -> float:
         """The mean seconds between outcomes, the first ones left out: in these the workers start."""
@@ -80,7 +80,7 @@ def processor_seconds() -> float:
     return total
 
 
-def watched(
+def time_selection(
     name: str, evaluator: Evaluator, candidates: Sequence[str], *, num_workers: int, num_evaluations: int, warm_up: int
 ) -> Stopwatch:
     """Run a selection that evaluates all candidates equally often, `warm_up` times before it counts."""
@@ -110,13 +110,18 @@ def overhead(args: argparse.Namespace) -> Iterator[List[str]]:
     """A row for each executor: milliseconds of evaluations that do nothing."""
     warm_up = 16 * args.workers  # some of the workers begin late: each first loads AllenNLP
     for name in args.executors:
-        stopwatch = watched(
-            name, Nothing(), ["a", "b"], num_workers=args.workers, num_evaluations=args.evaluations, warm_up=warm_up
+        stopwatch = time_selection(
+            name,
+            NoOpEvaluator(),
+            ["a", "b"],
+            num_workers=args.workers,
+            num_evaluations=args.evaluations,
+            warm_up=warm_up,
         )
         times = stopwatch.times
         gaps = [after - before for before, after in zip(times[warm_up:], times[warm_up + 1 :], strict=False)]
         means = (stopwatch.seconds_each(), statistics.mean(gaps[:100]), statistics.mean(gaps[-100:]))
-        processor = (stopwatch.processor[1] - stopwatch.processor[0]) / args.evaluations
+        processor = (stopwatch.cpu_seconds[1] - stopwatch.cpu_seconds[0]) / args.evaluations
         yield [name, *(f"{1000 * mean:.1f}" for mean in means), "under 50", f"{1000 * processor:.1f}"]
 
 
@@ -128,7 +133,7 @@ def throughput(args: argparse.Namespace) -> Iterator[List[str]]:
         for name in args.executors:
             hourly = []
             for num_workers in (1, 2):
-                stopwatch = watched(
+                stopwatch = time_selection(
                     name,
                     evaluator,
                     candidates,
@@ -150,9 +155,11 @@ def main() -> None:
     adopt_orphans()
     if args.what == "overhead":
         title = f"Scheduling overhead, {args.workers} workers, {args.evaluations} evaluations that do nothing"
-        print_table(OVERHEAD, overhead(args), title=title)
+        print_table(OVERHEAD_COLUMNS, overhead(args), title=title)
     else:
-        print_table(THROUGHPUT, throughput(args), title=f"Trainings per hour, {args.evaluations} of the sample each")
+        print_table(
+            THROUGHPUT_COLUMNS, throughput(args), title=f"Trainings per hour, {args.evaluations} of the sample each"
+        )
 
 
 if __name__ == "__main__":

@@ -21,18 +21,18 @@ import numpy as np
 from common import make_parser, print_table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.searches.search_settings import shared_out
+from fiesta_allennlp.searches.search_settings import allocate_runs
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.selection.settings import to_config
 
 SEED = 2017
 TASKS = {"chunking": "conll2000_chunking.pkl", "entities": "ace.pkl", "events": "tempeval3.pkl"}
-RESULTS = ("ID", "Backend", "Epochs", "OptimalEpoch", "Dev_F1", "Test_F1", "Max_Test_F1")
+RESULT_COLUMNS = ("ID", "Backend", "Epochs", "OptimalEpoch", "Dev_F1", "Test_F1", "Max_Test_F1")
 CATEGORIES = ("Embeddings", "TaggingScheme", "Decoder", "DropoutType", "VariationalDropoutType", "Optimizer")
 OTHER_CATEGORIES = ("CharEmbeddings", "clipvalue", "clipnorm")
 NUMBERS = ("LSTM-Layers", "LSTM-Neurons", "miniBatchSize:log", "EarlyStopping")
-DRAWS = 25
+NUM_DRAWS = 25
 """Second stages of each repetition."""
 
 Row = Mapping[str, str]
@@ -47,7 +47,7 @@ class Surface:
     truth: np.ndarray
     noise_sd: float
 
-    def drawn(self, number: int, rng: np.random.Generator) -> "Surface":
+    def draw(self, number: int, rng: np.random.Generator) -> "Surface":
         rows = rng.permutation(len(self.truth))[:number]
         return replace(self, points=Points(self.points.inputs[rows]), truth=self.truth[rows])
 
@@ -63,7 +63,7 @@ def read_surface(path: Path, name: str) -> Surface:
     configs: Dict[Tuple[str, ...], List[Row]] = defaultdict(list)
     for row in rows:
         row["Decoder"] = row["Decoder"].strip("[]'")
-        configs[tuple(value for key, value in row.items() if key not in RESULTS)].append(row)
+        configs[tuple(value for key, value in row.items() if key not in RESULT_COLUMNS)].append(row)
     scores = [np.array([float(row["Test_F1"]) for row in runs]) for runs in configs.values()]
     repeated = [runs for runs in scores if len(runs) > 1]
     variance = sum(runs.var() * len(runs) for runs in repeated) / sum(len(runs) - 1 for runs in repeated)
@@ -120,10 +120,10 @@ def screen(
     rows: List[Tuple[np.ndarray, np.ndarray, float]] = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([SEED, repetition])
-        drawn = surface.drawn(pool, rng)
-        noisy = drawn.truth + rng.normal(0, surface.noise_sd / np.sqrt(repeats), len(drawn.truth))
-        order = search(drawn.points, noisy, searcher, configs, rng)
-        rows.append((drawn.truth[order], noisy[order], float(drawn.truth.max())))
+        pool_surface = surface.draw(pool, rng)
+        noisy = pool_surface.truth + rng.normal(0, surface.noise_sd / np.sqrt(repeats), len(pool_surface.truth))
+        order = search(pool_surface.points, noisy, searcher, configs, rng)
+        rows.append((pool_surface.truth[order], noisy[order], float(pool_surface.truth.max())))
     truth, scores, best = (np.array(column) for column in zip(*rows, strict=True))
     return Screening(truth, scores, best, surface.noise_sd)
 
@@ -150,24 +150,26 @@ class Outcome:
     optimism: np.ndarray
 
 
-def take_the_best(screening: Screening) -> Outcome:
+def choose_best_score(screening: Screening) -> Outcome:
     """The config with the highest score of the first stage wins and is reported with that score."""
     rows, chosen = np.arange(len(screening.best)), screening.scores.argmax(axis=1)
     truth = screening.truth[rows, chosen]
     return Outcome(screening.best - truth, screening.scores[rows, chosen] - truth)
 
 
-def decide(screening: Screening, *, finalists: int, runs: int) -> Outcome:
+def halve_finalists(screening: Screening, *, finalists: int, runs: int) -> Outcome:
     """Sequential halving among the finalists, by fresh scores alone."""
     rng = np.random.default_rng(SEED)
     names = np.argsort(-screening.scores, axis=1)[:, :finalists]
-    truth = np.repeat(np.take_along_axis(screening.truth, names, axis=1), DRAWS, axis=0)
-    means = halved(truth, runs, lambda shape: rng.normal(0, screening.noise_sd, shape))
+    truth = np.repeat(np.take_along_axis(screening.truth, names, axis=1), NUM_DRAWS, axis=0)
+    means = halve(truth, runs, lambda shape: rng.normal(0, screening.noise_sd, shape))
     rows, chosen = np.arange(len(truth)), means.argmax(axis=1)
-    return Outcome(np.repeat(screening.best, DRAWS) - truth[rows, chosen], means[rows, chosen] - truth[rows, chosen])
+    return Outcome(
+        np.repeat(screening.best, NUM_DRAWS) - truth[rows, chosen], means[rows, chosen] - truth[rows, chosen]
+    )
 
 
-def halved(truth: np.ndarray, runs: int, noise: Callable[[Tuple[int, ...]], np.ndarray]) -> np.ndarray:
+def halve(truth: np.ndarray, runs: int, noise: Callable[[Tuple[int, ...]], np.ndarray]) -> np.ndarray:
     """The mean scores at the end of sequential halving, -inf for who dropped out: `strategies/fixed_budget.py`
     for many repetitions at once. Shapes: `(num_repetitions, num_finalists)`."""
     size = truth.shape[1]
@@ -196,15 +198,15 @@ def policies(
     """Every way to spend the runs, with what it comes to."""
     options = {"repetitions": args.repetitions, "pool": args.pool}
     once = screen(surface, searcher, configs=args.runs, repeats=1, **options)
-    yield f"{args.runs} configs once", take_the_best(once)
+    yield f"{args.runs} configs once", choose_best_score(once)
     for repeats in args.repeats:
         screening = screen(surface, searcher, configs=args.runs // repeats, repeats=repeats, **options)
-        yield f"{args.runs // repeats} configs {repeats} times", take_the_best(screening)
+        yield f"{args.runs // repeats} configs {repeats} times", choose_best_score(screening)
     shares = [tuple(map(int, text.split(":"))) for text in args.shares]
-    default = shared_out(args.runs)
-    for configs, finalists in dict.fromkeys([*shares, (default.configs, default.finalists)]):
-        outcome = decide(once.first(configs), finalists=finalists, runs=args.runs - configs)
-        is_default = (configs, finalists) == (default.configs, default.finalists)
+    default = allocate_runs(args.runs)
+    for configs, finalists in dict.fromkeys([*shares, (default.num_configs, default.num_finalists)]):
+        outcome = halve_finalists(once.first(configs), finalists=finalists, runs=args.runs - configs)
+        is_default = (configs, finalists) == (default.num_configs, default.num_finalists)
         yield f"{configs} once, {args.runs - configs} on the best {finalists}{', default' * is_default}", outcome
 
 
@@ -232,51 +234,53 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-Found = Mapping[str, Sequence[Outcome]]
+Outcomes = Mapping[str, Sequence[Outcome]]
 """By the way to spend the runs; an outcome for each task."""
 
 
-def measured(searcher: Mapping[str, Any], surfaces: Sequence[Surface], args: argparse.Namespace) -> Found:
-    found: Dict[str, List[Outcome]] = defaultdict(list)
+def measure_policies(searcher: Mapping[str, Any], surfaces: Sequence[Surface], args: argparse.Namespace) -> Outcomes:
+    outcomes: Dict[str, List[Outcome]] = defaultdict(list)
     for surface in surfaces:
         for policy, outcome in policies(surface, searcher, args):
-            found[policy].append(outcome)
-    return found
+            outcomes[policy].append(outcome)
+    return outcomes
 
 
-def draw(found: Mapping[str, Found], tasks: Sequence[str], path: Path) -> None:
+def draw(outcomes: Mapping[str, Outcomes], tasks: Sequence[str], path: Path) -> None:
     """The mean loss of each way to spend the runs, by searcher. A panel for each task."""
     from matplotlib.figure import Figure
 
-    ways = list(next(iter(found.values())))
-    figure = Figure(figsize=(9, 0.9 + 0.3 * len(ways)), layout="constrained")
+    policies = list(next(iter(outcomes.values())))
+    figure = Figure(figsize=(9, 0.9 + 0.3 * len(policies)), layout="constrained")
     panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
     for panel, task, number in zip(panels, tasks, range(len(tasks)), strict=True):
-        for searcher, marker in zip(found, "os^D", strict=False):
-            losses = [100 * found[searcher][way][number].loss.mean() for way in ways]
-            panel.plot(losses, range(len(ways)), marker, label=searcher)
-        panel.set(title=task, xlabel="loss, points of F1", yticks=range(len(ways)), yticklabels=ways)
+        for searcher, marker in zip(outcomes, "os^D", strict=False):
+            losses = [100 * outcomes[searcher][policy][number].loss.mean() for policy in policies]
+            panel.plot(losses, range(len(policies)), marker, label=searcher)
+        panel.set(title=task, xlabel="loss, points of F1", yticks=range(len(policies)), yticklabels=policies)
         panel.set_xlim(left=0)
         panel.grid(axis="x", alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].invert_yaxis()
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(found), frameon=False)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(outcomes), frameon=False
+    )
     figure.savefig(path, dpi=110)
 
 
 def main() -> None:
     args = parse()
     surfaces = [read_surface(args.data, name) for name in args.tasks]
-    headings = ["way to spend the runs", *(f"{task} {what}" for task in args.tasks for what in ("loss", "optimism"))]
-    found: Dict[str, Found] = {}
-    for given in args.searchers:
-        searcher = to_config(given, "--searchers")
-        found[given] = measured(searcher, surfaces, args)
+    headings = ["way to spend the runs", *(f"{task} {key}" for task in args.tasks for key in ("loss", "optimism"))]
+    outcomes: Dict[str, Outcomes] = {}
+    for name in args.searchers:
+        searcher = to_config(name, "--searchers")
+        outcomes[name] = measure_policies(searcher, surfaces, args)
         title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
-        rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in found[given].items()]
+        rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in outcomes[name].items()]
         print_table(headings, rows, title=title)
     if args.picture is not None:
-        draw(found, args.tasks, args.picture)
+        draw(outcomes, args.tasks, args.picture)
 
 
 if __name__ == "__main__":

@@ -25,14 +25,14 @@ from fiesta_allennlp.trainings.preparation import CandidateEvaluator
 
 
 @dataclass(frozen=True)
-class Nothing(Evaluator):
+class NoOpEvaluator(Evaluator):
     """A score at once, from the request's seeds alone."""
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         return Evaluation(request, float(np.random.default_rng(request.random_seed).normal(0.6, 0.02)), "score")
 
 
-class Silent:
+class FailureListener:
     """Listens to a selection and stops the script where an evaluation fails."""
 
     def on_state(self, history: History, decision: Decision) -> None:

@@ -17,21 +17,21 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 from calibration import CONFIDENCE, RELEASED_SET, problems
 from common import make_parser, print_table, show
-from families import HARD
-from real_problems import DEFAULT, SCORES, TIE, groups_of, read_problems, select_all
+from families import HARD_FAMILIES
+from real_problems import DEFAULT, SCORES, TIE, group_problems, read_problems, select_all
 
 HEADINGS = ("number", "real problems", "released scores", "second noisy", "best noisy", "second fails")
 
 
 @dataclass(frozen=True)
-class Number:
+class Constant:
     """A constant of a module, or one place of a constant that is a tuple, and its other values."""
 
     label: str
     module: str
     name: str
     values: Tuple[float, ...]
-    place: Optional[int] = None
+    position: Optional[int] = None
 
     @contextmanager
     def set_to(self, value: float) -> Iterator[None]:
@@ -39,8 +39,8 @@ class Number:
         module = import_module(f"fiesta_allennlp.{self.module}")
         before = getattr(module, self.name)
         replaced: Any = value
-        if self.place is not None:
-            replaced = tuple(value if place == self.place else other for place, other in enumerate(before))
+        if self.position is not None:
+            replaced = tuple(value if place == self.position else other for place, other in enumerate(before))
         setattr(module, self.name, replaced)
         try:
             yield
@@ -48,37 +48,37 @@ class Number:
             setattr(module, self.name, before)
 
 
-NUMBERS = (
-    Number("degrees of freedom, outlying", "probability.noise", "SIMILARITY", (0.5, 2.0), 0),
-    Number("degrees of freedom, ordinary", "probability.noise", "SIMILARITY", (128.0, 512.0), 1),
-    Number("highest rate of failures", "strategies.stopping_rules", "HIGHEST_RATE", (0.125, 0.5)),
-    Number("hopeless below", "strategies.stopping_rules", "HOPELESS", (0.05, 0.2)),
-    Number("collapsed from", "probability.collapsed", "FAR", (3.0, 12.0)),
-    Number("starting runs", "strategies.stopping_rules", "STARTS", (2, 6)),
+CONSTANTS = (
+    Constant("degrees of freedom, outlying", "probability.noise", "PRIOR_DF_BY_CLASS", (0.5, 2.0), 0),
+    Constant("degrees of freedom, ordinary", "probability.noise", "PRIOR_DF_BY_CLASS", (128.0, 512.0), 1),
+    Constant("highest rate of failures", "strategies.stopping_rules", "MAX_COLLAPSE_RATE", (0.125, 0.5)),
+    Constant("hopeless below", "strategies.stopping_rules", "MIN_POWER", (0.05, 0.2)),
+    Constant("collapsed from", "probability.collapsed", "LIMIT_SDS", (3.0, 12.0)),
+    Constant("starting runs", "strategies.stopping_rules", "NUM_STARTS", (2, 6)),
 )
 
 
 def on_real_problems(num_selections: int, seed: int) -> str:
     """Return mean and median runs and the share of wrong winners of the default."""
     results = [
-        each
-        for place, group in enumerate(groups_of(read_problems(SCORES), num_selections))
-        for each in select_all(DEFAULT, group, num_selections, seed + 1000 * place)
+        outcome
+        for index, group in enumerate(group_problems(read_problems(SCORES), num_selections))
+        for outcome in select_all(DEFAULT, group, num_selections, seed + 1000 * index)
     ]
-    runs, wrong = [each.num_runs for each in results], [each.named and each.loss > TIE for each in results]
+    runs, wrong = [each.num_runs for each in results], [each.is_named and each.loss > TIE for each in results]
     return f"{np.mean(runs):.1f}, {np.median(runs):.0f}, {np.mean(wrong):.3f}"
 
 
-def row(number: Optional[Number], value: float, *, seed: int, repetitions: int, selections: int) -> Tuple[str, ...]:
+def row(constant: Optional[Constant], value: float, *, seed: int, repetitions: int, selections: int) -> Tuple[str, ...]:
     """Return the label, then mean runs and the share of wrong winners for each column."""
-    label = "as it is" if number is None else f"{number.label}: {value:g}"
-    hard = [problem for problem in problems("tuning") if problem.name in HARD]
-    about: Dict[str, Any] = {"confidence": CONFIDENCE, "seed": seed}
+    label = "as it is" if constant is None else f"{constant.label}: {value:g}"
+    hard = [problem for problem in problems("tuning") if problem.name in HARD_FAMILIES]
+    options: Dict[str, Any] = {"confidence": CONFIDENCE, "stop": DEFAULT, "seed": seed}
     cells: List[str] = []
-    with nullcontext() if number is None else number.set_to(value):
+    with nullcontext() if constant is None else constant.set_to(value):
         cells.append(on_real_problems(selections, seed))
         for problem in (problems(RELEASED_SET)[0], *hard):
-            line = problem.line("", problem.repeat(range(repetitions), **about), rule="", **about)
+            line = problem.count("", problem.simulate(range(repetitions), **options), rule="", **options)
             cells.append(f"{line.mean_runs:.0f}, {line.wrong / repetitions:.3f}")
     return label, *cells
 
@@ -89,14 +89,14 @@ def main() -> None:
     args = parser.parse_args()
     seed = secrets.randbits(32)
     show(f"seed {seed}; runs, wrong winners")
-    chosen = [number for number in NUMBERS if re.search(args.only, number.label)]
-    tried = [(None, 0.0), *((number, value) for number in chosen for value in number.values)]
+    constants = [constant for constant in CONSTANTS if re.search(args.only, constant.label)]
+    settings = [(None, 0.0), *((number, value) for number in constants for value in number.values)]
     with ProcessPoolExecutor() as pool:
-        begun = [
-            pool.submit(row, *each, seed=seed, repetitions=args.repetitions, selections=args.selections)
-            for each in tried
+        futures = [
+            pool.submit(row, *setting, seed=seed, repetitions=args.repetitions, selections=args.selections)
+            for setting in settings
         ]
-        print_table(HEADINGS, (future.result() for future in begun))
+        print_table(HEADINGS, (future.result() for future in futures))
 
 
 if __name__ == "__main__":

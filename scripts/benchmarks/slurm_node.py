@@ -38,13 +38,13 @@ class SlurmNode:
 
     def processes(self) -> List[psutil.Process]:
         """All that runs in jobs."""
-        found = []
+        job_processes = []
         for process in psutil.process_iter():
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                told = process.environ()
-                if told.get("SLURM_CONF") == os.environ["SLURM_CONF"] and "SLURM_JOB_ID" in told:
-                    found.append(process)
-        return found
+                environment = process.environ()
+                if environment.get("SLURM_CONF") == os.environ["SLURM_CONF"] and "SLURM_JOB_ID" in environment:
+                    job_processes.append(process)
+        return job_processes
 
     def working(self) -> List[Any]:
         """What waits for a training: each job's own process, and the job itself."""

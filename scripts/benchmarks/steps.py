@@ -8,7 +8,7 @@ import time
 from typing import Iterator, List
 
 import numpy as np
-from common import made_up, make_parser, print_table
+from common import make_parser, print_table, synthetic_evaluations
 
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
@@ -44,7 +44,7 @@ def milliseconds(belief: str, num_candidates: int, num_evaluations: int, repetit
     names = [f"candidate-{i}" for i in range(num_candidates)]
     choice = ChoiceSettings(belief=belief, confidence=0.999999, max_evaluations=10**6)
     strategy = build_strategy(choice, names, has_counts=True)
-    evaluations = (documents if belief == OF_DOCUMENTS else made_up)(num_candidates, num_evaluations)
+    evaluations = (documents if belief == OF_DOCUMENTS else synthetic_evaluations)(num_candidates, num_evaluations)
     before = History(tuple(names)).with_finished(evaluations[1:])
     strategy.recommend(before.with_finished(evaluations[:1]))
     rng = np.random.default_rng(2)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterator, List, Union
 
 import numpy as np
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, mean_and_error, print_table
+from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, mean_and_error, print_table
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.tables.sources import ScorePreset
@@ -31,7 +31,7 @@ TIE = ScorePreset("tie", MEANS, noise_sds=dict.fromkeys(MEANS, np.sqrt(1 / 3)), 
 def row(problem: str, splits: str, stop: str, args: argparse.Namespace) -> List[object]:
     """Replay a rule on a problem. Every winner of a tie is wrong."""
     scores: Union[Path, ScorePreset] = TIE if problem == "tie" else args.scores
-    names = tuple(MEANS) if problem == "tie" else EIGHT
+    names = tuple(MEANS) if problem == "tie" else MODELS_8
     result = replay(
         scores,
         candidates=names,
@@ -47,16 +47,16 @@ def row(problem: str, splits: str, stop: str, args: argparse.Namespace) -> List[
         seed=SEED,
         progress=False,
     )
-    numbers, decided = result.num_evaluations, 1 - result.undecided
-    wrong = decided if problem == "tie" else result.wrong
+    num_runs, decided_share = result.num_evaluations, 1 - result.undecided
+    wrong_share = decided_share if problem == "tie" else result.wrong
     return [
         problem,
         splits,
         stop,
-        mean_and_error(numbers),
-        f"{np.median(numbers):.0f}",
-        f"{decided:.3f}",
-        f"{wrong:.3f}",
+        mean_and_error(num_runs),
+        f"{np.median(num_runs):.0f}",
+        f"{decided_share:.3f}",
+        f"{wrong_share:.3f}",
     ]
 
 

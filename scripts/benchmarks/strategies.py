@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_table, share
+from common import EVALUATIONS_PER_SPLIT, MODELS_8, MODELS_12, RELEASED, make_parser, print_table, share_text
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.reports.results import ReplayResult
@@ -41,7 +41,7 @@ HEADINGS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class ReplayRow:
     """One replay, of the released scores or of `source`.
 
     `paper` is the paper's mean number of evaluations, where it has one. `options` are `ReplaySettings`; what they leave
@@ -50,28 +50,28 @@ class Row:
 
     options: Mapping[str, Any]
     paper: str = "-"
-    candidates: Tuple[str, ...] = EIGHT
+    candidates: Tuple[str, ...] = MODELS_8
     source: Optional[ScoreSource] = None
 
     def all_options(self, repetitions: int) -> Dict[str, Any]:
         """What a replay of this row is told, save the scores."""
         released = {"candidates": self.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
-        given = released if self.source is None else {}
-        return {**given, "repetitions": repetitions, "seed": SEED, **self.options}
+        score_options = released if self.source is None else {}
+        return {**score_options, "repetitions": repetitions, "seed": SEED, **self.options}
 
     def settings(self, repetitions: int) -> ReplaySettings:
         return ReplaySettings(**self.all_options(repetitions))
 
-    def run(self, repetitions: int, scores: Path = RELEASED, **more: Any) -> ReplayResult:
+    def run(self, repetitions: int, scores: Path = RELEASED, **replay_options: Any) -> ReplayResult:
         """Replay the row, of these scores where it has no source."""
-        result = replay(self.source or scores, **self.all_options(repetitions), **more)
+        result = replay(self.source or scores, **self.all_options(repetitions), **replay_options)
         if result.interrupted:
             raise KeyboardInterrupt
         return result
 
     @property
     def label(self) -> str:
-        """What `--only` is matched with: strategy, belief, splits, batch, confidence or budget, and `default`."""
+        """What `--only` is matched with: strategy, belief, splits, batch, confidence or budget, and `default_row`."""
         settings = self.settings(1)
         params = settings.strategy_params()
         parts = [params["type"], params["belief"]["type"], settings.splits, f"batch {settings.batch_size}"]
@@ -94,45 +94,45 @@ class Row:
             f"{result.mean_evaluations:.1f}",
             f"{quantiles['5']}-{quantiles['95']}",
             f"{summary['rounds']['mean']:.1f}",
-            share(result.correct, result.correct_interval),
+            share_text(result.correct, result.correct_interval),
             f"{result.undecided:.3f}",
             f"{result.seconds:.0f}",
         )
 
 
-def independent(strategy: Any, confidence: float, paper: str, *, batch_size: int = 1) -> Row:
+def paper_row(strategy: Any, confidence: float, paper: str, *, batch_size: int = 1) -> ReplayRow:
     """A row of the paper's tables 2 and 3, by the paper's procedure."""
     options = {"strategy": strategy, "belief": "student_t", "splits": "independent", "stop": "bayesian"}
-    return Row({**options, "confidence": confidence, "batch_size": batch_size, **UNLIMITED}, paper)
+    return ReplayRow({**options, "confidence": confidence, "batch_size": batch_size, **UNLIMITED}, paper)
 
 
-def plain_loop(confidence: float) -> Row:
+def plain_loop_row(confidence: float) -> ReplayRow:
     """Every candidate equally often, with the default's posterior, splits and stopping rule: the sampling rule is all
     that the default has beyond this."""
-    return Row({"strategy": "non_adaptive_fc", "confidence": confidence})
+    return ReplayRow({"strategy": "non_adaptive_fc", "confidence": confidence})
 
 
-def default(confidence: float, *, batch_size: int = 1) -> Row:
+def default_row(confidence: float, *, batch_size: int = 1) -> ReplayRow:
     """What a user gets who gives nothing else."""
-    return Row({"confidence": confidence, "batch_size": batch_size})
+    return ReplayRow({"confidence": confidence, "batch_size": batch_size})
 
 
-def fixed_budget(strategy: str, budget: int, splits: str) -> Row:
+def fixed_budget_row(strategy: str, budget: int, splits: str) -> ReplayRow:
     """A point of the paper's figure 4."""
-    return Row({"strategy": strategy, "budget": budget, "splits": splits}, "figure 4", TWELVE)
+    return ReplayRow({"strategy": strategy, "budget": budget, "splits": splits}, "figure 4", MODELS_12)
 
 
-SECTIONS: Dict[str, List[Row]] = {
+SECTIONS: Dict[str, List[ReplayRow]] = {
     "Fixed confidence, 8 candidates": [
-        *(independent("non_adaptive_fc", p, paper) for p, paper in ((0.95, "281"), (0.90, "206"), (0.80, "128"))),
-        *(plain_loop(p) for p in (0.95, 0.90, 0.80)),
-        *(independent("ttts", p, paper) for p, paper in ((0.95, "130"), (0.90, "96"), (0.80, "65"))),
-        *(independent("bts", 0.95, paper, batch_size=size) for size, paper in ((4, "282"), (8, "315"))),
-        *(default(p) for p in (0.95, 0.90, 0.80)),
-        *(default(0.95, batch_size=size) for size in (4, 8)),
+        *(paper_row("non_adaptive_fc", p, paper) for p, paper in ((0.95, "281"), (0.90, "206"), (0.80, "128"))),
+        *(plain_loop_row(p) for p in (0.95, 0.90, 0.80)),
+        *(paper_row("ttts", p, paper) for p, paper in ((0.95, "130"), (0.90, "96"), (0.80, "65"))),
+        *(paper_row("bts", 0.95, paper, batch_size=size) for size, paper in ((4, "282"), (8, "315"))),
+        *(default_row(p) for p in (0.95, 0.90, 0.80)),
+        *(default_row(0.95, batch_size=size) for size in (4, 8)),
     ],
     "Fixed budget, 12 candidates": [
-        fixed_budget(strategy, budget, splits)
+        fixed_budget_row(strategy, budget, splits)
         for splits in ("independent", "shared")
         for strategy in ("non_adaptive_fb", "sequential_halving")
         for budget in (48, 96, 192)
@@ -143,9 +143,9 @@ SECTIONS: Dict[str, List[Row]] = {
 def main() -> None:
     args = make_parser(__doc__, repetitions=500, only="rows whose label").parse_args()
     for title, rows in SECTIONS.items():
-        chosen = [row for row in rows if re.search(args.only, row.label)]
-        if chosen:
-            print_table(HEADINGS, (row.cells(args.repetitions) for row in chosen), title=title)
+        selected_rows = [row for row in rows if re.search(args.only, row.label)]
+        if selected_rows:
+            print_table(HEADINGS, (row.cells(args.repetitions) for row in selected_rows), title=title)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,9 @@ def test_quantiles_are_uniform() -> None:
     for _ in range(150):
         rates = np.maximum(rng.dirichlet(np.full(4, 0.25)), 1e-12)
         documents = rng.multinomial(20, rng.dirichlet(rates, 3))
-        (known,) = belief.posterior(counted({"a": documents.tolist()})).marginals
+        (known,) = belief.posterior(counted({"a": documents.tolist()})).distributions
         log_odds = np.log(rates[0]) - np.log((rates[1] + rates[2]) / 2)
-        ranks.append(np.interp(log_odds, known.log_odds, known.below))
+        ranks.append(np.interp(log_odds, known.log_odds, known.cdf))
     assert kstest(ranks, "uniform").pvalue > 0.01
 
 

@@ -75,7 +75,7 @@ def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(
     ]
     for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
         mine = belief.posterior(together).prob_best()
-        monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MOST_CELLS", most_cells)
+        monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MAX_CELLS", most_cells)
         assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
         monkeypatch.undo()
         assert not np.allclose(mine, paired.posterior(together).prob_best())
@@ -83,7 +83,7 @@ def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(
 
 def test_a_table_that_is_too_large_to_pair_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     together = drawn(3, split_sd=0.1)
-    monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MOST_CELLS", 10)
+    monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MAX_CELLS", 10)
     with pytest.raises(ScoreError, match="candidates on .* splits are too many to pair"):
         SplitPaired().posterior(together)
 

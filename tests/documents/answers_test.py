@@ -34,17 +34,17 @@ def test_answers_are_found_by_system_and_question_and_each_selection_pays_for_it
     answers = store("first")
     system, other = answers.add_system({"url": "a"}), answers.add_system({"url": "b"})
     assert system != other == answers.add_system({"url": "b"})
-    assert answers.find(system, QUESTION) is None
-    answers.keep(system, QUESTION, ANSWER, asker="web", cost=0.5)
-    assert answers.find(system, {"number": 1, "text": "a"}) == ANSWER
-    assert answers.find(system, {"text": "a", "number": 2}) is None
-    assert answers.find(other, QUESTION) is None
-    assert (answers.num_kept(system), answers.num_kept(other)) == (1, 0)
+    assert answers.find_answer(system, QUESTION) is None
+    answers.record(system, QUESTION, ANSWER, asker="web", cost=0.5)
+    assert answers.find_answer(system, {"number": 1, "text": "a"}) == ANSWER
+    assert answers.find_answer(system, {"text": "a", "number": 2}) is None
+    assert answers.find_answer(other, QUESTION) is None
+    assert (answers.count_answers(system), answers.count_answers(other)) == (1, 0)
     second = store("second")
     path = tmp_path / "answers.sqlite"
-    assert second.find(system, QUESTION) == ANSWER and read_charges(path, run="second") == {}
+    assert second.find_answer(system, QUESTION) == ANSWER and read_charges(path, run="second") == {}
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda k: second.keep(system, {"k": k}, ANSWER, asker="other", cost=0.25), range(80)))
+        list(pool.map(lambda k: second.record(system, {"k": k}, ANSWER, asker="other", cost=0.25), range(80)))
     assert read_charges(path, run="second") == {"other": (80, 20.0)}
     assert read_charges(path, run="first") == {"web": (1, 0.5)}  # while it is written
 
@@ -53,7 +53,7 @@ def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path:
     path = tmp_path / "answers.sqlite"
     assert read_charges(path, run="first") is None
     answers = store("first")
-    answers.keep(answers.add_system({}), QUESTION, ANSWER, asker="web", cost=0.5)
+    answers.record(answers.add_system({}), QUESTION, ANSWER, asker="web", cost=0.5)
     answers.close()
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert read_charges(path, run="first") == {"web": (1, 0.5)}
@@ -68,20 +68,20 @@ import sys, time
 from pathlib import Path
 from fiesta_allennlp.documents.answers import AnswerStore
 answers = AnswerStore(Path(sys.argv[1]), run="other")
-with answers.taking(sys.argv[2], {"text": "a", "number": 1}, stop_waiting=lambda: False):
+with answers.lock_question(sys.argv[2], {"text": "a", "number": 1}, stop_waiting=lambda: False):
     print("taken", flush=True)
     time.sleep(600)
 """
 
 
 def is_taken(answers: AnswerStore, system: str, question: Any = QUESTION) -> bool:
-    with answers.taking(system, question, stop_waiting=lambda: True) as taken:
+    with answers.lock_question(system, question, stop_waiting=lambda: True) as taken:
         return not taken
 
 
 def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(store: Any, tmp_path: Path) -> None:
     answers = store()
-    with answers.taking("s", QUESTION, stop_waiting=lambda: False) as taken:
+    with answers.lock_question("s", QUESTION, stop_waiting=lambda: False) as taken:
         assert taken and is_taken(answers, "s") and not is_taken(answers, "other")
     assert not is_taken(answers, "s")
     command = [sys.executable, "-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", "s"]
@@ -90,7 +90,7 @@ def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(
         assert is_taken(answers, "s") and not is_taken(answers, "s", {"text": "b"})
         other.kill()
         other.wait()
-    with answers.taking("s", QUESTION, stop_waiting=lambda: False) as taken:
+    with answers.lock_question("s", QUESTION, stop_waiting=lambda: False) as taken:
         assert taken
 
 

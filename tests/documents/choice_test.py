@@ -9,7 +9,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Decision, History
 from fiesta_allennlp.documents.choice import EnoughDocuments, LimitedDocuments
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
-from fiesta_allennlp.strategies.base import Look
+from fiesta_allennlp.strategies.base import Analysis
 from tests.strategies.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def missing(stop: EnoughDocuments, counts: Dict[str, int], *, reached: float, co
     now = history(counts)
     decision = Decision(best="a", prob_within_margin={"a": reached, "b": 1 - reached, "c": 0.0})
     posterior = SimpleNamespace(location=np.array([0.7, 0.6, 0.5]), scale=np.full(3, 0.1))
-    return stop.missing_runs(now, Look(decision, posterior), confidence)  # type: ignore[arg-type]
+    return stop.missing_runs(now, Analysis(decision, posterior), confidence)  # type: ignore[arg-type]
 
 
 def test_the_winner_and_its_nearest_rival_need_enough_documents() -> None:

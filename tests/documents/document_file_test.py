@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.documents.document_file import field_names, read_documents
+from fiesta_allennlp.documents.document_file import parse_field_names, read_documents
 from fiesta_allennlp.documents.tasks import Classification, Spans
 
 A, B = {"id": "a", "text": "one", "label": "x"}, {"id": "b", "text": "two", "label": "y"}
@@ -36,7 +36,7 @@ def test_documents_with_their_gold_apart(write: Any) -> None:
 def test_items_and_other_names(write: Any) -> None:
     parts = [{"text": "p", "mood": "x"}, {"text": "q", "mood": "y"}]
     line = {"key": 7, "lang": "en", "mood": "no gold", "parts": parts}
-    names = field_names("id=key, items=parts,label=mood")
+    names = parse_field_names("id=key, items=parts,label=mood")
     document = read_documents(write(line), Classification(), names).documents[0]
     assert document.id == "7" and document.has_items
     assert document.fields == {"lang": "en", "items": [{"text": "p"}, {"text": "q"}]}
@@ -94,7 +94,7 @@ def test_bad_spans(write: Any, gold: Any, named: str) -> None:
 def test_bad_options() -> None:
     for text in ("label", "lable=mood", "label="):
         with pytest.raises(ConfigError, match=f"--fields: '{text}'"):
-            field_names(text)
+            parse_field_names(text)
     for options in ({"metric": "f_measure"}, {"metric": "f1", "positive_label": "p"}):
         with pytest.raises(ConfigError, match="--metric .*'f"):
             Classification(**options)

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.documents.answers import AnswerStore
 from fiesta_allennlp.documents.document_file import Document, Item
-from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
+from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries
 from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered
 from fiesta_allennlp.documents.tasks import Classification, Spans, Task
 
@@ -44,8 +44,8 @@ def build(tmp_path: Path) -> Iterator[Callable[..., DocumentQueries]]:
         task = task or Classification()
         task.check([item.gold for one in documents for item in one.items])
         stores.append(AnswerStore(tmp_path / "answers.sqlite", run="run"))
-        orders, stations = {"s": np.arange(len(documents))[::-1]}, {"s": Station("s", system, stores[-1])}
-        given = {"orders": orders, "batch_size": batch_size, "stations": stations}
+        orders, systems = {"s": np.arange(len(documents))[::-1]}, {"s": CachedSystem("s", system, stores[-1])}
+        given = {"orders": orders, "batch_size": batch_size, "cached_systems": systems}
         return DocumentQueries(documents=documents, task=task, **given)
 
     yield make
@@ -158,15 +158,15 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         futures = [pool.submit(queries.evaluate, request(k), tmp_path) for k in range(6)]
         assert asked.wait(timeout=30)
-        queries.stations["s"].stop()
+        queries.cached_systems["s"].stop()
         go_on.set()
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1
     assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}
     idle = build(Scripted(answer, version="2"), A, B)
-    station = idle.stations["s"]
-    with station._answers.taking(station.key, {"text": "a0"}, stop_waiting=lambda: False):
+    station = idle.cached_systems["s"]
+    with station._answers.lock_question(station.key, {"text": "a0"}, stop_waiting=lambda: False):
         station.stop()
         with pytest.raises(Unanswered, match="stopped"):
             idle.evaluate(request(1), tmp_path)
-    assert idle.stations["s"].system.asked == []
+    assert idle.cached_systems["s"].system.asked == []

@@ -9,10 +9,10 @@ from scipy.stats import t as student_t
 
 from fiesta_allennlp.probability.confidence_sequence import (
     PRIOR_PRECISION,
-    apart_log_evidence,
-    apart_threshold,
-    highest_log_evidence,
     log_evidence,
+    max_log_evidence,
+    unpaired_log_evidence,
+    unpaired_threshold,
 )
 
 g = PRIOR_PRECISION
@@ -50,8 +50,8 @@ def test_equal_differences_are_evidence_that_grows_and_stays_finite() -> None:
     m = 6
     expected = 0.5 * (m - 1) * math.log((m + g) / g) + math.log(2 * student_t.cdf(m / math.sqrt(g), m))
     assert float(log_evidence(*statistics(np.full(m, 0.25)))) == pytest.approx(expected)
-    assert highest_log_evidence(np.zeros(m)) == 0.0
-    assert highest_log_evidence(np.array([])) == 0.0
+    assert max_log_evidence(np.zeros(m)) == 0.0
+    assert max_log_evidence(np.array([])) == 0.0
 
 
 def test_equal_means_are_seldom_told_apart_at_any_time() -> None:
@@ -77,14 +77,14 @@ class TestApart:
         grid = np.linspace(lower.mean() - 1, higher.mean() + 1, 4001)
         start = grid[np.argmin([sum_at(u) for u in grid])]
         least = minimize_scalar(sum_at, bounds=(start - 0.01, start + 0.01), method="bounded").fun
-        bound = apart_log_evidence(higher, lower)
+        bound = unpaired_log_evidence(higher, lower)
         assert least > 1
         assert 0.98 * least <= bound <= least + 1e-9
 
     def test_equal_means_are_seldom_told_apart_at_any_time(self) -> None:
-        assert (1 + apart_threshold(0.01)) * math.exp(-apart_threshold(0.01)) == pytest.approx(0.01)
-        assert apart_log_evidence(np.array([1.0, 2.0]), np.array([2.0, 1.0])) == 0.0, "nothing tells the lower above"
+        assert (1 + unpaired_threshold(0.01)) * math.exp(-unpaired_threshold(0.01)) == pytest.approx(0.01)
+        assert unpaired_log_evidence(np.array([1.0, 2.0]), np.array([2.0, 1.0])) == 0.0, "nothing tells the lower above"
         samples = np.random.default_rng(14).standard_normal((150, 2, 120))
         sizes = np.unique(np.geomspace(3, 120, 15).astype(int))
-        highest = [max(apart_log_evidence(a[:size], b[:size]) for size in sizes) for a, b in samples]
-        assert np.mean(np.array(highest) >= apart_threshold(0.2)) <= 0.2
+        highest = [max(unpaired_log_evidence(a[:size], b[:size]) for size in sizes) for a, b in samples]
+        assert np.mean(np.array(highest) >= unpaired_threshold(0.2)) <= 0.2

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.probability.expected_loss import expected_loss, expected_loss_of_draws
-from fiesta_allennlp.probability.weighted_draws import marginal, sample
+from fiesta_allennlp.probability.weighted_draws import empirical_distribution, sample
 
 
 def loss(location, scale, df, taken=0):
@@ -56,7 +56,7 @@ def test_against_sampling():
 
 def test_draws_against_sampling():
     rng = np.random.default_rng(1)
-    each = [marginal(rng.normal(m, 0.2, 1024), np.full(1024, 1 / 1024)) for m in (1.0, 1.1, 0.9)]
+    each = [empirical_distribution(rng.normal(m, 0.2, 1024), np.full(1024, 1 / 1024)) for m in (1.0, 1.1, 0.9)]
     draws = sample(each, 200_000, rng)
     for taken in range(3):
         lost = draws.max(axis=1) - draws[:, taken]

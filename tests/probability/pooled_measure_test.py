@@ -32,7 +32,7 @@ def test_a_label_that_nobody_has_seen_is_answered_like_all_others_and_adds_noise
     found = pseudo_scores([numerators], [denominators])
     known = (6 + 2 * 0.7) / 10
     assert found.centre == pytest.approx((known + 0.7) / 2)
-    assert_allclose(found.unseen, (2 * 0.2) ** 2 * known * (1 - known) + 2**2 * 0.7 * 0.3)
+    assert_allclose(found.unseen_squares, (2 * 0.2) ** 2 * known * (1 - known) + 2**2 * 0.7 * 0.3)
 
 
 def test_intervals_are_those_of_a_mean_with_one_more_item() -> None:

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import gammaln
 from scipy.stats import dirichlet
 
-from fiesta_allennlp.probability.rates import RatesModel, WeightedRates
+from fiesta_allennlp.probability.rates import RatePosterior, WeightedRateDraws
 
 PRIOR = np.full(4, 0.25)
 COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
@@ -12,11 +12,11 @@ COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
 
 def drawn(
     counts: np.ndarray, concentration: float = 1.0, *, prior: np.ndarray = PRIOR, num: int = 1024
-) -> WeightedRates:
-    return RatesModel(prior, concentration, counts).posterior(num)
+) -> WeightedRateDraws:
+    return RatePosterior(prior, concentration, counts).draw(num)
 
 
-def moments(found: WeightedRates) -> "tuple[np.ndarray, np.ndarray]":
+def moments(found: WeightedRateDraws) -> "tuple[np.ndarray, np.ndarray]":
     rates = np.exp(found.log_rates)
     mean = found.weights @ rates
     return mean, np.sqrt(found.weights @ (rates - mean) ** 2)
@@ -63,7 +63,7 @@ def test_enough_draws_count(num_kinds: int, concentration: float) -> None:
         of_documents = rng.dirichlet(concentration * rng.dirichlet(np.ones(num_kinds)), num_documents)
         counts = rng.multinomial(60, of_documents).astype(float)
         found = drawn(counts, concentration, prior=prior)
-        assert found.effective > 0.2
+        assert found.effective_share > 0.2
         assert found.weights.sum() == pytest.approx(1)
 
 
@@ -76,20 +76,20 @@ def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() ->
 def test_sums_of_rising_factorials_and_their_derivatives() -> None:
     """Kinds that were never counted add nothing, however small their rate."""
     counts = np.tile(COUNTS[:, :3] * 50, (500, 1))
-    model = RatesModel(PRIOR, 1.0, counts)
+    model = RatePosterior(PRIOR, 1.0, counts)
     u, step = np.log(np.geomspace(1e-8, 1e3, 40))[:, None] + np.zeros(3), 1e-4
     x = np.exp(u)[:, None]
     expected = 500 * (gammaln(x + COUNTS[:, :3] * 50) - gammaln(x)).sum(axis=1)
-    assert_allclose(model.log_rising(u, counts), expected.sum(axis=1), rtol=1e-9)
+    assert_allclose(model.log_likelihood(u, counts), expected.sum(axis=1), rtol=1e-9)
     for kind in range(3):
         column = u[:, kind : kind + 1]
 
         def value(shift: float, column: np.ndarray = column, kind: int = kind) -> np.ndarray:
-            return model.log_rising(column + shift, counts[:, kind : kind + 1])
+            return model.log_likelihood(column + shift, counts[:, kind : kind + 1])
 
         first, second = np.array([[d[kind] for d in model.derivatives(row)] for row in u]).T
         assert_allclose(first, (value(step) - value(-step)) / (2 * step), rtol=1e-6)
         after, before = (np.array([model.derivatives(row + s)[0][kind] for row in u]) for s in (step, -step))
         assert_allclose(second, (after - before) / (2 * step), rtol=1e-5, atol=1e-3)
-    nothing = RatesModel(PRIOR, 1.0, np.zeros((4, 4)))
+    nothing = RatePosterior(PRIOR, 1.0, np.zeros((4, 4)))
     assert [each.tolist() for each in nothing.derivatives(np.full(4, -800.0))] == [[0] * 4, [0] * 4]

@@ -2,14 +2,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.probability.split_effects import Full, MeanScores, Scores, _as_independent, mean_scores_of_all
-from fiesta_allennlp.probability.student_t import prob_best, prob_best_of_all
+from fiesta_allennlp.probability.split_effects import (
+    DenseCovariance,
+    MeanScorePosterior,
+    SplitScores,
+    _independent_variances,
+    mean_score_posteriors,
+)
+from fiesta_allennlp.probability.student_t import prob_best, prob_best_of_selections
 
 
-def table(values: np.ndarray, present: "np.ndarray | None" = None) -> Scores:
+def table(values: np.ndarray, present: "np.ndarray | None" = None) -> SplitScores:
     """One evaluation in each cell where `present`; `values` has the shape (num_candidates, num_splits)."""
     counts = np.ones_like(values) if present is None else present.astype(float)
-    return Scores(counts, (values - values[counts > 0].mean()) * counts, np.zeros(len(values)))
+    return SplitScores(counts, (values - values[counts > 0].mean()) * counts, np.zeros(len(values)))
 
 
 def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, noise_sd: float = 1.0) -> np.ndarray:
@@ -18,11 +24,11 @@ def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, n
     return rng.normal(0, 1, (num_candidates, 1)) + rng.normal(0, split_sd, num_splits) + noise
 
 
-def mean_scores(scores: Scores) -> MeanScores:
-    return mean_scores_of_all([scores])[0]
+def mean_scores(scores: SplitScores) -> MeanScorePosterior:
+    return mean_score_posteriors([scores])[0]
 
 
-def scales(found: MeanScores) -> np.ndarray:
+def scales(found: MeanScorePosterior) -> np.ndarray:
     """The root mean squared scale of each candidate. Shape: (num_candidates,)."""
     return np.sqrt((found.weight * found.scale**2).sum(axis=0))
 
@@ -46,10 +52,10 @@ def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_s
         means.append(rng.normal(0, 1.5, (num_candidates, 1)))
         noise = rng.normal(0, 1, (num_candidates, num_splits))
         tables.append(table(means[-1] + rng.normal(0, split_sd, num_splits) + noise))
-    every = mean_scores_of_all(tables)
+    every = mean_score_posteriors(tables)
     error = np.array([found.location[:2] - mean[:2, 0] for found, mean in zip(every, means, strict=True)])
     parts = {key: np.stack([getattr(one, key)[:, :2] for one in every], axis=1) for key in ("scale", "df", "weight")}
-    probability = prob_best_of_all(error, **parts)[:, 0]
+    probability = prob_best_of_selections(error, **parts)[:, 0]
     assert 0.06 < np.mean((probability <= 0.05) | (probability >= 0.95)) < 0.14
 
 
@@ -73,7 +79,9 @@ def test_a_noisier_candidate_is_less_sure_and_several_seeds_on_a_split_tell_the_
     values = drawn(7, num_candidates=3, num_splits=6, split_sd=1.0, noise_sd=0.5)
     centred = values - values.mean()
     one = mean_scores(table(values))
-    same, wider = (mean_scores(Scores(np.full((3, 6), 4.0), centred * 4, np.full(3, 18 * sd**2))) for sd in (0.5, 2.0))
+    same, wider = (
+        mean_scores(SplitScores(np.full((3, 6), 4.0), centred * 4, np.full(3, 18 * sd**2))) for sd in (0.5, 2.0)
+    )
     assert (same.df > one.df).all()
     assert (scales(wider) > 2 * scales(same)).all()
 
@@ -101,7 +109,7 @@ def test_p_best_is_that_of_the_joint_normal() -> None:
         location = np.array([gap, 0.0, 0.05, -1.0, -1.5, -2.0, -2.0, -3.0])
         draws = rng.multivariate_normal(location, covariance, size=200000)
         joint = np.bincount(draws.argmax(axis=1), minlength=8) / len(draws)
-        scale = np.sqrt(_as_independent(location, Full(covariance)))
+        scale = np.sqrt(_independent_variances(location, DenseCovariance(covariance)))
         assert_allclose(prob_best(location, scale=scale, df=np.full(8, 1e5)), joint, atol=0.005)
 
 
@@ -114,10 +122,10 @@ def test_the_covariance_of_many_candidates_is_the_inverse_in_two_parts(
     present[:, :2] = True
     # Together, so that one is found before the other.
     tables = [table(values / 20, present), table(values[::-1] / 40)]
-    full = mean_scores_of_all(tables)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MANY", 29)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.Full", None)
-    for one, other in zip(full, mean_scores_of_all(tables), strict=True):
+    full = mean_score_posteriors(tables)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MAX_DENSE_CANDIDATES", 29)
+    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.DenseCovariance", None)
+    for one, other in zip(full, mean_score_posteriors(tables), strict=True):
         for name, value in vars(one).items():
             assert_allclose(getattr(other, name), value, rtol=1e-6, atol=1e-9)
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_all
+from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_selections
 
 TOLERANCE = 1e-7
 
@@ -133,7 +133,7 @@ def test_several_selections_together_are_as_one_by_one(margin: float) -> None:
     weight = np.stack([odd, 1 - odd])
     location[1, 2], scale[:, 1, 2] = location[1].max(), 0.0  # a point mass
     weight[:, 2] = [[0.0], [1.0]]
-    found = prob_best_of_all(location, scale=scale, df=df, weight=weight, margin=margin)
+    found = prob_best_of_selections(location, scale=scale, df=df, weight=weight, margin=margin)
     for place in range(shape[1]):
         at = slice(None), place
         alone = prob_best(location[place], scale=scale[at], df=df[at], weight=weight[at], margin=margin)

@@ -5,13 +5,13 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.probability.weighted_draws import Marginal, marginal, prob_best, sample
+from fiesta_allennlp.probability.weighted_draws import EmpiricalDistribution, empirical_distribution, prob_best, sample
 
 EVEN = (np.arange(2048) + 0.5) / 2048
 
 
-def of_beta(a: float, b: float) -> Marginal:
-    return marginal(logit(beta.ppf(EVEN, a, b)), np.full(2048, 1 / 2048))
+def of_beta(a: float, b: float) -> EmpiricalDistribution:
+    return empirical_distribution(logit(beta.ppf(EVEN, a, b)), np.full(2048, 1 / 2048))
 
 
 def test_two_quantities_worked_by_hand() -> None:
@@ -45,14 +45,16 @@ def test_many_quantities_agree_with_draws() -> None:
 
 def test_a_marginal_has_the_quantiles_and_weights_of_its_draws() -> None:
     for probability in (0.025, 0.5, 0.975):
-        assert of_beta(8, 3).quantile(probability) == pytest.approx(beta.ppf(probability, 8, 3), abs=1e-3)
+        assert of_beta(8, 3).quantiles(probability) == pytest.approx(beta.ppf(probability, 8, 3), abs=1e-3)
     # Uniform draws with weights in proportion to y are Beta(2, 1).
-    weighted = marginal(logit(EVEN[::-1]), EVEN[::-1] / EVEN.sum())
+    weighted = empirical_distribution(logit(EVEN[::-1]), EVEN[::-1] / EVEN.sum())
     assert (weighted.location, weighted.scale) == pytest.approx((2 / 3, (1 / 18) ** 0.5), abs=1e-4)
-    assert_allclose(np.interp(logit(0.5), weighted.log_odds, weighted.below), 0.25, atol=1e-3)
+    assert_allclose(np.interp(logit(0.5), weighted.log_odds, weighted.cdf), 0.25, atol=1e-3)
 
 
 def test_values_that_are_1_to_the_last_digit_are_told_apart() -> None:
-    near, nearer = (marginal(np.linspace(low, low + 10, 512), np.full(512, 1 / 512)) for low in (50.0, 65.0))
+    near, nearer = (
+        empirical_distribution(np.linspace(low, low + 10, 512), np.full(512, 1 / 512)) for low in (50.0, 65.0)
+    )
     assert expit(50.0) == 1
     assert_allclose(prob_best([near, nearer]), [0, 1], atol=1e-12)

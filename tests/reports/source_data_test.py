@@ -14,7 +14,7 @@ from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports import stored_selection
 from fiesta_allennlp.reports.source_data import read_directory
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.strategies.base import analyse
 from tests.selections import ENVIRONMENT, METRIC, write_selection
 
 SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}
@@ -36,7 +36,7 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     assert [e.request.name for e in source.history.evaluations] == ["a-0", "b-0", "c-0", "a-1", "b-1", "c-1", "a-2"]
     assert len(source.history.pending) == 2
     assert (
-        replace(source.decision, expected_loss=None) == believed(store.history(max_failures=3), SplitPaired()).decision
+        replace(source.decision, expected_loss=None) == analyse(store.history(max_failures=3), SplitPaired()).decision
     )
     store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
     assert len(read_directory(tmp_path / "run").history.evaluations) == 8

@@ -54,7 +54,7 @@ def test_the_figure_and_the_replays_of_a_small_file(
     assert "Runs that did not converge: 1 of cnn, 0 of lstm." in printed
     assert sum(row[0] in ("as released", "unconverged runs replaced") for row in rows) == 8
     assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
-    replaced = script.mended(script.scores_of(SPLITS))["cnn"]
+    replaced = script.without_unconverged(script.parse_scores(SPLITS))["cnn"]
     assert replaced[2] == pytest.approx([0.938, (0.938 + 0.940 + 0.939 + 0.937) / 4, 0.940, 0.939, 0.937])
 
 

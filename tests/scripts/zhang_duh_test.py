@@ -5,7 +5,7 @@ from typing import Callable
 
 import numpy as np
 import pytest
-from table_lookup import Measured, Protocol, SearchTable, exact_random_search, read_files
+from table_lookup import Measures, Protocol, SearchTable, exact_random_search, read_files
 
 from fiesta_allennlp.searches.searchers.base import Points
 from tests.scripts.conftest import cells_of
@@ -54,7 +54,7 @@ def test_the_protocols_by_hand() -> None:
 def test_random_search_is_the_mean_over_all_orders(num_objectives: int) -> None:
     columns = (np.array([1.0, 5.0, 4.8, 2.0, 4.0, 3.0]), np.array([0.0, 0, 9, 9, 1, 9]))[:num_objectives]
     six, protocol = table(*columns), Protocol(tolerance=0.2, budget=2)
-    orders = Measured.of([protocol.measures(order, six) for order in permutations(range(6))])
+    orders = Measures.from_trials([protocol.measures(order, six) for order in permutations(range(6))])
     exact = exact_random_search(six, protocol)
     assert set(exact) == set(orders.values)
     for name, moments in exact.items():
@@ -75,7 +75,7 @@ def test_the_published_sequences(
     lines = (tables / "examples" / "example.ss").read_text().splitlines()
     orders = [[int(row) for row in line.split()] for line in lines]
     zh_en = read_files(tables / "zh-en", objectives)
-    found = Measured.of([Protocol(budget=budget).measures(order, zh_en) for order in orders])
+    found = Measures.from_trials([Protocol(budget=budget).measures(order, zh_en) for order in orders])
     for name, (mean, sd) in expected.items():
         digits = 4 if name == "fb" else 2
         assert round(found.mean_and_sd(name)[0], digits) == mean

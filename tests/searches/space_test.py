@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.searches.space import Choices, Numbers, Space, pool_of_points, read_space
+from fiesta_allennlp.searches.space import Choices, NumberRange, Space, pool_from_points, read_space
 
 
 def read(tmp_path: Path, content: Any) -> Space:
@@ -17,8 +17,8 @@ def read(tmp_path: Path, content: Any) -> Space:
     return read_space(path)
 
 
-LR = Numbers(0.001, 0.1, log=True)
-LAYERS = Numbers(1, 4, is_whole=True)
+LR = NumberRange(0.001, 0.1, is_log=True)
+LAYERS = NumberRange(1, 4, is_int=True)
 KIND = Choices(["gru", "lstm"])
 
 
@@ -60,7 +60,7 @@ def test_mistakes_are_named_with_the_file(tmp_path: Path, content: Any, named: s
 
 def test_a_small_space_is_whole_and_in_random_order() -> None:
     space = Space({"layers": LAYERS, "kind": KIND})
-    pool, other = (space.pool(8, np.random.default_rng(seed)) for seed in (0, 1))
+    pool, other = (space.draw_pool(8, np.random.default_rng(seed)) for seed in (0, 1))
     assert space.num_points == len(pool.points) == 8
     assert {point.text for point in pool.points} == {f"layers={n},kind={k}" for n in range(1, 5) for k in KIND.values}
     assert [point.text for point in pool.points] != [point.text for point in other.points]
@@ -68,35 +68,35 @@ def test_a_small_space_is_whole_and_in_random_order() -> None:
 
 def test_a_large_space_is_drawn_from_without_repetition() -> None:
     space = Space({"lr": LR, "layers": LAYERS, "kind": KIND})
-    pool = space.pool(300, np.random.default_rng(0))
+    pool = space.draw_pool(300, np.random.default_rng(0))
     assert space.num_points is None
     assert len({point.identity for point in pool.points}) == 300
     rates = np.array([point.values["lr"] for point in pool.points])
     assert rates.min() >= 0.001 and rates.max() <= 0.1
     assert abs(np.mean(rates < 0.01) - 0.5) < 4 * 0.5 / np.sqrt(300)  # half of them below the middle of the logarithm
     assert all(float(f"{rate:.3g}") == rate for rate in rates)
-    small = Space({"rate": Numbers(0.1, 0.12, log=True)}).pool(100, np.random.default_rng(0))
+    small = Space({"rate": NumberRange(0.1, 0.12, is_log=True)}).draw_pool(100, np.random.default_rng(0))
     assert sorted(point.values["rate"] for point in small.points) == pytest.approx(np.arange(0.1, 0.1205, 0.001))
 
 
 def test_given_points_keep_their_order_and_are_scaled() -> None:
     """Lists of numbers by the logarithm over a decade; a text, or a name that a point lacks, is a category."""
-    pool = pool_of_points([{"lr": 0.001, "n": 1}, {"lr": 0.1, "n": 3}, {"lr": 0.01, "n": 2}])
+    pool = pool_from_points([{"lr": 0.001, "n": 1}, {"lr": 0.1, "n": 3}, {"lr": 0.01, "n": 2}])
     np.testing.assert_allclose(pool.inputs, [[0, 0], [1, 1], [0.5, 0.5]], atol=1e-12)
-    lacking = pool_of_points([{"a": 1}, {"a": 1, "b": 5}])
+    lacking = pool_from_points([{"a": 1}, {"a": 1, "b": 5}])
     assert np.linalg.norm(lacking.inputs[0] - lacking.inputs[1]) == pytest.approx(1)
-    assert pool_of_points([{}]).inputs.shape == (1, 0)
+    assert pool_from_points([{}]).inputs.shape == (1, 0)
     with pytest.raises(ConfigError, match="'numpy_seed' is a seed"):
-        pool_of_points([{"numpy_seed": 1}, {"numpy_seed": 2}])
+        pool_from_points([{"numpy_seed": 1}, {"numpy_seed": 2}])
 
 
 def test_a_step_makes_a_range_finite_and_dimensions_are_scaled_by_their_kind() -> None:
-    steps = Numbers(0, 0.6, step=0.25)
-    assert Numbers(0, 0.6).values is None and steps.values == [0.0, 0.25, 0.5]
+    steps = NumberRange(0, 0.6, step=0.25)
+    assert NumberRange(0, 0.6).values is None and steps.values == [0.0, 0.25, 0.5]
     assert {steps.draw(np.random.default_rng(seed)) for seed in range(40)} == {0.0, 0.25, 0.5}
-    assert LR.scaled([0.001, 0.01, 0.1])[:, 0] == pytest.approx([0, 0.5, 1])
-    assert LAYERS.scaled([1, 2, 4])[:, 0] == pytest.approx([0, 1 / 3, 1])
-    assert Choices([0.1, 0.01, 0.001]).scaled([0.1, 0.01])[:, 0] == pytest.approx([1, 0.5])
-    assert Choices([1, 3, 2]).scaled([1, 3, 2])[:, 0] == pytest.approx([0, 1, 0.5])
-    texts = Choices(["adam", "sgd"]).scaled(["adam", "sgd", "adam"])
+    assert LR.scale_to_unit([0.001, 0.01, 0.1])[:, 0] == pytest.approx([0, 0.5, 1])
+    assert LAYERS.scale_to_unit([1, 2, 4])[:, 0] == pytest.approx([0, 1 / 3, 1])
+    assert Choices([0.1, 0.01, 0.001]).scale_to_unit([0.1, 0.01])[:, 0] == pytest.approx([1, 0.5])
+    assert Choices([1, 3, 2]).scale_to_unit([1, 3, 2])[:, 0] == pytest.approx([0, 1, 0.5])
+    texts = Choices(["adam", "sgd"]).scale_to_unit(["adam", "sgd", "adam"])
     assert np.linalg.norm(texts[0] - texts[1]) == pytest.approx(1) and (texts[0] == texts[2]).all()

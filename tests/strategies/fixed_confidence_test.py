@@ -6,7 +6,7 @@ import pytest
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin
 from fiesta_allennlp.strategies import FixedConfidence
-from fiesta_allennlp.strategies.fixed_confidence import rounded_up
+from fiesta_allennlp.strategies.fixed_confidence import round_up
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import built
 
@@ -74,7 +74,7 @@ def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(sto
 
 def test_margins_are_rounded_up_to_two_digits() -> None:
     given, rounded = (0.00481, 0.0048, 0.0991, 231.0, 0.0), (0.0049, 0.0048, 0.1, 240.0, 0.0)
-    assert tuple(map(rounded_up, given)) == pytest.approx(rounded, abs=0)
+    assert tuple(map(round_up, given)) == pytest.approx(rounded, abs=0)
 
 
 def test_no_margin_is_told_where_none_would_decide() -> None:

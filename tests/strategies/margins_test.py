@@ -11,7 +11,7 @@ from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.base import Margin, Minimising, is_recorded_margin, unfixed
+from fiesta_allennlp.strategies.base import Margin, Minimising, is_recorded_margin, without_fixed_number
 from tests.selection.loop_test import Run
 from tests.strategies.histories import history
 from tests.strategies.simulation import built
@@ -22,16 +22,20 @@ POOLED = 0.0008**0.5
 
 
 def test_texts() -> None:
-    assert Margin.of(0.01) == Margin.of("0.01") == Margin(0.01)
-    assert Margin.of(".25sd") == Margin.of(" 0.25 sd ") == Margin(None, 0.25)
-    assert Margin.of("0.25sd=0.0037") == Margin(0.0037, 0.25) == Margin(None, 0.25).fixed(0.01493)
-    assert [Margin.of(typed).text for typed in (0.01, ".25sd", ".25sd=.0037")] == ["0.01", "0.25sd", "0.25sd=0.0037"]
+    assert Margin.parse(0.01) == Margin.parse("0.01") == Margin(0.01)
+    assert Margin.parse(".25sd") == Margin.parse(" 0.25 sd ") == Margin(None, 0.25)
+    assert Margin.parse("0.25sd=0.0037") == Margin(0.0037, 0.25) == Margin(None, 0.25).with_sd(0.01493)
+    assert [Margin.parse(typed).text for typed in (0.01, ".25sd", ".25sd=.0037")] == ["0.01", "0.25sd", "0.25sd=0.0037"]
     for wrong in ("sd", "a sd", "-1sd", "0.25sd=x", "nan", "infsd", [1]):
         with pytest.raises(ConfigError, match="margin must be"):
-            Margin.of(wrong)  # type: ignore[arg-type]
+            Margin.parse(wrong)  # type: ignore[arg-type]
     assert is_recorded_margin(".25sd", "0.25sd=0.0037") and not is_recorded_margin("0.5sd", "0.25sd=0.0037")
     assert not is_recorded_margin("0.25sd=0.1", "0.25sd=0.0037") and not is_recorded_margin(0.01, "0.25sd=0.0037")
-    assert (unfixed("0.25sd=0.0037"), unfixed(0.01), unfixed(None)) == ("0.25sd", 0.01, None)
+    assert (without_fixed_number("0.25sd=0.0037"), without_fixed_number(0.01), without_fixed_number(None)) == (
+        "0.25sd",
+        0.01,
+        None,
+    )
 
 
 def test_a_share_is_fixed_by_the_first_runs_and_does_not_drift() -> None:

@@ -7,7 +7,7 @@ from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import Remaining
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Minimising
-from fiesta_allennlp.strategies.remaining import plain_loop, remaining
+from fiesta_allennlp.strategies.remaining import estimate_plain_loop, estimate_remaining
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, RuleOfThree
 from tests.strategies.histories import history
 from tests.strategies.simulation import built
@@ -18,7 +18,7 @@ SURE = np.full(2, 1e9)
 def found(posterior: StudentTPosterior, count: int, **options: Any) -> Optional[Remaining]:
     number = len(posterior.location)
     given = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "room": 10**6, "is_open": [True] * number}
-    return remaining(posterior, [count] * number, rng=np.random.default_rng(0), **{**given, **options})
+    return estimate_remaining(posterior, [count] * number, rng=np.random.default_rng(0), **{**given, **options})
 
 
 def two(gap: float, scale: float) -> StudentTPosterior:
@@ -66,7 +66,7 @@ def test_a_plain_loop_of_clear_candidates_takes_the_least_runs_and_of_a_tie_the_
         scale = np.full(2, 0.01 / 12**0.5)
         posterior = StudentTPosterior.simple(np.array(location), scale, np.full(2, 1e3))
         about = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "least": 12, "limit": 100}
-        return plain_loop(posterior, [12, 12], rng=np.random.default_rng(0), **about)  # type: ignore[arg-type]
+        return estimate_plain_loop(posterior, [12, 12], rng=np.random.default_rng(0), **about)  # type: ignore[arg-type]
 
     assert loop([0.9, 0.5]) == Remaining(24, 24, is_limited=False)
     tie = loop([0.5, 0.5])

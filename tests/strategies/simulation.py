@@ -10,7 +10,7 @@ from fiesta_allennlp.core.records import Decision, Failure, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
-from fiesta_allennlp.strategies.base import unwrapped
+from fiesta_allennlp.strategies.base import unwrap_minimising
 from tests.strategies.histories import evaluation, failing, request
 
 MAX_STEPS = 3000
@@ -32,7 +32,7 @@ def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", 
 
 def most_evaluations(strategy: Strategy) -> int:
     """What the strategy may never exceed."""
-    chosen = unwrapped(strategy)
+    chosen = unwrap_minimising(strategy)
     return int(getattr(chosen, "budget" if isinstance(chosen, FixedBudget) else "max_evaluations"))
 
 

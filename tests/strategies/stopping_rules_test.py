@@ -10,15 +10,15 @@ from fiesta_allennlp.beliefs import StudentTPosterior
 from fiesta_allennlp.core.records import Decision, Evaluation, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
+from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence
 from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
-from fiesta_allennlp.strategies.base import Look
+from fiesta_allennlp.strategies.base import Analysis
 from fiesta_allennlp.strategies.stopping_rules import (
     EarlyLooks,
     RuleOfThree,
-    lead_is_real,
+    is_lead_confident,
     predictive_power,
-    skewness_of_mean,
+    skewness_of_mean_difference,
 )
 from tests.strategies.histories import history
 
@@ -29,7 +29,7 @@ DIFFERENCES = np.array(SCORES["a"]) - np.array(SCORES["b"])
 
 
 def is_sure(rule: StoppingRule, now: History, decision: Decision, confidence: float) -> bool:
-    return rule.missing_runs(now, Look(decision), confidence) == ()
+    return rule.missing_runs(now, Analysis(decision), confidence) == ()
 
 
 def evidence_reached(now: History, *, margin: float = 0.0, best: str = "a") -> float:
@@ -76,7 +76,7 @@ def missing(
     location = np.array([0.70, 0.69, 0.50])
     posterior = StudentTPosterior.simple(location, np.full(3, scale / np.sqrt(2)), np.ones(3))
     decision = Decision("a", margin=margin, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0})
-    names = RuleOfThree().missing_runs(history(scores), Look(decision, posterior), confidence)
+    names = RuleOfThree().missing_runs(history(scores), Analysis(decision, posterior), confidence)
     return None if names is None else "".join(names)
 
 
@@ -106,24 +106,30 @@ class TestRuleOfThree:
 
     def test_halls_transformation_at_worked_numbers(self) -> None:
         # t = 2, g = -.3: 2 - .4 + .0267 - .05 = 1.5767, and Phi(1.5767) = .94256
-        assert lead_is_real(2.0, sd=1.0, skewness=-0.3, confidence=0.942)
-        assert not lead_is_real(2.0, sd=1.0, skewness=-0.3, confidence=0.943)
-        assert lead_is_real(0.1, sd=1.0, skewness=0.3, confidence=0.95), "the probability alone decides"
-        assert lead_is_real(2.0, sd=1.0, skewness=-1e-17, confidence=0.95)
-        assert lead_is_real(2.0, sd=1e-300, skewness=-1.0, confidence=0.95)
-        skewed = [lead_is_real(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)]
+        assert is_lead_confident(2.0, sd=1.0, skewness=-0.3, confidence=0.942)
+        assert not is_lead_confident(2.0, sd=1.0, skewness=-0.3, confidence=0.943)
+        assert is_lead_confident(0.1, sd=1.0, skewness=0.3, confidence=0.95), "the probability alone decides"
+        assert is_lead_confident(2.0, sd=1.0, skewness=-1e-17, confidence=0.95)
+        assert is_lead_confident(2.0, sd=1e-300, skewness=-1.0, confidence=0.95)
+        skewed = [is_lead_confident(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)]
         assert skewed == [False, False, True]
 
     def test_the_skewness_is_that_of_the_mean_difference(self) -> None:
         failing, steady, split = RNG.exponential(size=400), RNG.normal(size=400), RNG.normal(0, 9, size=400)
         one, other = (dict(enumerate(values)) for values in (split - failing, split + steady))
-        found = skewness_of_mean(one, other)  # that of a sum falls as 1 / sqrt(n)
+        found = skewness_of_mean_difference(one, other)  # that of a sum falls as 1 / sqrt(n)
         assert found == pytest.approx(stats.skew(-failing - steady) / 20, rel=0.01)
-        assert skewness_of_mean(other, one) == pytest.approx(-found)
-        apart = skewness_of_mean(dict(enumerate(-failing)), {-1 - k: score for k, score in enumerate(steady)})
+        assert skewness_of_mean_difference(other, one) == pytest.approx(-found)
+        apart = skewness_of_mean_difference(
+            dict(enumerate(-failing)), {-1 - k: score for k, score in enumerate(steady)}
+        )
         cumulants = stats.moment(-failing, 3) - stats.moment(steady, 3), np.var(failing) + np.var(steady)
         assert apart == pytest.approx(cumulants[0] / cumulants[1] ** 1.5 / 20, rel=0.01)
-        assert skewness_of_mean({1: 0.5}, {2: 0.4}) == skewness_of_mean({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4}) == 0
+        assert (
+            skewness_of_mean_difference({1: 0.5}, {2: 0.4})
+            == skewness_of_mean_difference({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4})
+            == 0
+        )
 
 
 def early(
@@ -133,7 +139,7 @@ def early(
     posterior = StudentTPosterior.simple(np.array([0.70, 0.69, 0.50]), np.full(3, 0.001), np.ones(3))
     decision = Decision("a", prob_best={"a": probability}, prob_within_margin={"a": probability})
     now = history({**equal(*counts), **scores})
-    names = EarlyLooks().missing_runs(now, Look(decision, posterior), confidence)
+    names = EarlyLooks().missing_runs(now, Analysis(decision, posterior), confidence)
     return None if names is None else "".join(names)
 
 
@@ -166,15 +172,15 @@ class TestEarlyLooks:
     def test_power_is_worked_by_hand_and_decides_when_to_give_up(self) -> None:
         # As many runs again halve the variance: z sqrt(v') / sqrt(v - v') = z, so both tails together have 2 (1 - .95).
         posterior = StudentTPosterior.simple(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9))
-        look = Look(Decision("a", prob_best={"a": 0.5}, prob_within_margin={"a": 0.5}), posterior)
+        analysis = Analysis(Decision("a", prob_best={"a": 0.5}, prob_within_margin={"a": 0.5}), posterior)
         now = history({"a": [0.5] * 20, "b": [0.5] * 20})
-        assert predictive_power(now, look, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
-        assert [EarlyLooks().is_hopeless(now, look, 0.95, room) for room in (39, 41)] == [True, False]
-        assert not RuleOfThree().is_hopeless(now, look, 0.95, 1)
+        assert predictive_power(now, analysis, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
+        assert [EarlyLooks().is_hopeless(now, analysis, 0.95, room) for room in (39, 41)] == [True, False]
+        assert not RuleOfThree().is_hopeless(now, analysis, 0.95, 1)
         ahead = replace(posterior, location=np.array([0.01 * math.sqrt(2), 0.0]))  # one sd of the lead
         # sqrt(v') = sqrt(v - v') = sd / sqrt(2): Phi(sqrt(2) - z) + Phi(-sqrt(2) - z)
         power = stats.norm.cdf(math.sqrt(2) - 1.6448536) + stats.norm.cdf(-math.sqrt(2) - 1.6448536)
-        assert predictive_power(now, replace(look, posterior=ahead), 0.95, 40) == pytest.approx(power, rel=1e-6)
+        assert predictive_power(now, replace(analysis, posterior=ahead), 0.95, 40) == pytest.approx(power, rel=1e-6)
 
     def test_two_tied_candidates_end_before_their_limit_and_a_higher_one_continues(self) -> None:
         rng = np.random.default_rng(3)
@@ -193,10 +199,10 @@ class TestEarlyLooks:
 
 class TestGLR:
     def test_is_the_paired_test_at_level_delta_over_n(self) -> None:
-        assert evidence_reached(history(SCORES)) == pytest.approx(highest_log_evidence(DIFFERENCES))
+        assert evidence_reached(history(SCORES)) == pytest.approx(max_log_evidence(DIFFERENCES))
         wider = evidence_reached(history({**SCORES, "c": [score - 0.1 for score in SCORES["a"]]}))
-        assert wider == pytest.approx(highest_log_evidence(DIFFERENCES))
-        assert evidence_reached(history(SCORES), margin=0.02) == pytest.approx(highest_log_evidence(DIFFERENCES + 0.02))
+        assert wider == pytest.approx(max_log_evidence(DIFFERENCES))
+        assert evidence_reached(history(SCORES), margin=0.02) == pytest.approx(max_log_evidence(DIFFERENCES + 0.02))
         near = {**SCORES, "c": [score - 0.001 * (-1) ** k for k, score in enumerate(SCORES["a"])]}
         assert evidence_reached(history(near)) < 1, "every rival must be rejected"
         assert evidence_reached(history(near, withdrawn=["c"])) == pytest.approx(evidence_reached(history(SCORES)))
@@ -211,10 +217,10 @@ class TestGLR:
         ):
             assert evidence_reached(same) == evidence_reached(now)
         failed = without(now, "b", 2)
-        assert evidence_reached(failed) == pytest.approx(highest_log_evidence(np.delete(DIFFERENCES, 2)))
+        assert evidence_reached(failed) == pytest.approx(max_log_evidence(np.delete(DIFFERENCES, 2)))
         waiting = next(e.request for e in now.evaluations if e.request.key == ("b", 4))
         pending = replace(without(now, "b", 4), pending=(waiting,))
-        assert evidence_reached(pending) == pytest.approx(highest_log_evidence(DIFFERENCES[:4]))
+        assert evidence_reached(pending) == pytest.approx(max_log_evidence(DIFFERENCES[:4]))
 
     def test_equal_scores_are_no_proof_and_equal_differences_are_in_time(self) -> None:
         assert evidence_reached(history({"a": [0.5] * 30, "b": [0.5] * 30})) == pytest.approx(0, abs=1e-9)
@@ -223,7 +229,7 @@ class TestGLR:
 
     def test_independent_splits_take_the_samples_apart(self) -> None:
         now = apart({"a": SCORES["a"], "b": SCORES["b"][:5]})
-        statistic = apart_log_evidence(np.array(SCORES["a"]) + 0.01, np.array(SCORES["b"][:5]))
+        statistic = unpaired_log_evidence(np.array(SCORES["a"]) + 0.01, np.array(SCORES["b"][:5]))
         error = (1 + statistic) * math.exp(-statistic)
         decision = Decision(best="a", margin=0.01)
         assert is_sure(GLR, now, decision, 1 - 2.001 * error)

@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
-from fiesta_allennlp.probability.split_effects import Scores
+from fiesta_allennlp.probability.split_effects import SplitScores
 from fiesta_allennlp.tables.pilot import read_problem
 from fiesta_allennlp.tables.replay import Repetition, Replayer
 from fiesta_allennlp.tables.settings import PlanSettings
@@ -147,7 +147,7 @@ def test_draws_have_the_moments_of_the_posterior() -> None:
     """Two candidates and 200 splits without effects: the difference of means has the variance 2 sigma^2 / n."""
     size, sd = 200, 0.5
     scores = RNG(0).normal(0, sd, (2, size))
-    posterior = effects_posterior(Scores(np.ones((2, size)), scores, np.zeros(2)))
+    posterior = effects_posterior(SplitScores(np.ones((2, size)), scores, np.zeros(2)))
     rng = RNG(1)
     draws = [posterior.draw(rng) for _ in range(400)]
     differences = np.array([draw.means[0] - draw.means[1] for draw in draws])

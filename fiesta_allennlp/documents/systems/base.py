@@ -13,23 +13,23 @@ from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
 
-EACH = ("document", "item")
+QUERY_UNITS = ("document", "item")
 
-NOT_NEGATIVE = ("cost", "retries", "wait", "max_wait", "per_minute", "start_time_limit")
-LEAST = {"parallel": 1, "tries": 1, "time_limit": 0.001, **dict.fromkeys(NOT_NEGATIVE, 0)}
+NON_NEGATIVE_OPTIONS = ("cost", "retries", "wait", "max_wait", "per_minute", "start_time_limit")
+MIN_VALUES = {"parallel": 1, "tries": 1, "time_limit": 0.001, **dict.fromkeys(NON_NEGATIVE_OPTIONS, 0)}
 """The smallest values of options of systems."""
 
-MARKER = re.compile(r"\$\{(\w+)\}")
+FIELD_MARKER = re.compile(r"\$\{(\w+)\}")
 """The marker of a field in the body of a query."""
 
-STOPPED = "it was stopped before it answered"
+STOP_REASON = "it was stopped before it answered"
 
 
 class Unanswered(FiestaError):
     """A system returned no answer, or an unusable one. The message contains the output of the system."""
 
 
-class Died(Unanswered):
+class ProcessDied(Unanswered):
     """The process died over a question. The caller may ask the question again."""
 
 
@@ -84,12 +84,12 @@ class System(Registrable):
     parallel: int = 1
 
     def __post_init__(self) -> None:
-        if self.each not in EACH:
-            raise ConfigError(f"'each' must be {' or '.join(EACH)} but is '{self.each}'.")
-        for name, least in LEAST.items():
+        if self.each not in QUERY_UNITS:
+            raise ConfigError(f"'each' must be {' or '.join(QUERY_UNITS)} but is '{self.each}'.")
+        for name, min_value in MIN_VALUES.items():
             value = getattr(self, name, None)
-            if value is not None and value < least:
-                raise ConfigError(f"'{name}' must be at least {least} but is {value}.")
+            if value is not None and value < min_value:
+                raise ConfigError(f"'{name}' must be at least {min_value} but is {value}.")
 
     @property
     def steps(self) -> List[str]:
@@ -122,9 +122,9 @@ class System(Registrable):
         if self.each == "document" and self.body is None:
             return
         for document in documents.documents:
-            for question in self._fields(document):
+            for question in self._query_fields(document):
                 try:
-                    self._query(question)
+                    self._make_query(question)
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
@@ -151,7 +151,7 @@ class System(Registrable):
 
     def questions(self, document: Document) -> List[Any]:
         """Return the queries for a document: one body, or one body for each item."""
-        return [self._query(fields) for fields in self._fields(document)]
+        return [self._make_query(fields) for fields in self._query_fields(document)]
 
     def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
         """Convert the replies to a document's questions into one answer for each item, in the task's form.
@@ -159,20 +159,20 @@ class System(Registrable):
         Raises:
             Unanswered: if a reply has another form.
         """
-        values = [self._located(answer) for answer in raw]
+        values = [self._extract_annotation(answer) for answer in raw]
         if self.each == "document" and document.has_items:
-            values = _answers_by_item(values[0], task, len(document.items))
-        return [self._converted(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
+            values = _split_by_item(values[0], task, len(document.items))
+        return [self._convert(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
 
-    def _query(self, fields: Dict[str, Any]) -> Any:
-        return fields if self.body is None else render(self.body, fields)
+    def _make_query(self, fields: Dict[str, Any]) -> Any:
+        return fields if self.body is None else render_body(self.body, fields)
 
-    def _fields(self, document: Document) -> List[Dict[str, Any]]:
+    def _query_fields(self, document: Document) -> List[Dict[str, Any]]:
         if self.each == "item":
             return [dict(item.fields) for item in document.items]
         return [dict(document.fields)] if self.body is None else [{"id": document.id, **document.fields}]
 
-    def _located(self, answer: Any) -> Any:
+    def _extract_annotation(self, answer: Any) -> Any:
         value = answer
         for step in self.steps:
             try:
@@ -184,7 +184,7 @@ class System(Registrable):
                 return json.loads(value)
         return value
 
-    def _converted(self, value: Any, gold: Any, task: Task) -> Any:
+    def _convert(self, value: Any, gold: Any, task: Task) -> Any:
         if isinstance(value, dict):
             keys = [key for key in task.gold_fields if key in value]
             if not keys:
@@ -198,7 +198,7 @@ class System(Registrable):
             raise Unanswered(f"{error} but is {shorten(value)}") from error
 
 
-def _answers_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
+def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
     if isinstance(value, dict):
         keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
@@ -207,21 +207,21 @@ def _answers_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
     return value
 
 
-def render(body: Any, fields: Mapping[str, Any]) -> Any:
+def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
     """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
     if isinstance(body, dict):
-        return {key: render(value, fields) for key, value in body.items()}
+        return {key: render_body(value, fields) for key, value in body.items()}
     if isinstance(body, list):
-        return [render(value, fields) for value in body]
+        return [render_body(value, fields) for value in body]
     if not isinstance(body, str):
         return body
-    match = MARKER.fullmatch(body)
+    match = FIELD_MARKER.fullmatch(body)
     if match:
-        return _field(match[1], fields)
-    return MARKER.sub(lambda match: _as_text(_field(match[1], fields)), body)
+        return _get_field(match[1], fields)
+    return FIELD_MARKER.sub(lambda match: _as_text(_get_field(match[1], fields)), body)
 
 
-def _field(name: str, fields: Mapping[str, Any]) -> Any:
+def _get_field(name: str, fields: Mapping[str, Any]) -> Any:
     if name not in fields:
         hint = did_you_mean(name, fields)
         raise DataError(f"no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")

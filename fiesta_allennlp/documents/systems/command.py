@@ -16,12 +16,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import file_digest, open_without_links, shorten
-from fiesta_allennlp.documents.systems.base import STOPPED, Died, OutOfTime, System, Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered, Workplace
 from fiesta_allennlp.isolation import process_tree
 
-LONGEST_LINE = 2**26  # bytes
-SECONDS_TO_END = 5.0
-LAST_WORDS = 2000
+MAX_LINE_BYTES = 2**26  # bytes
+KILL_TIMEOUT_SECONDS = 5.0
+LOG_TAIL_BYTES = 2000
 """The number of bytes at the end of the log in which to look for the last line of a process."""
 
 
@@ -37,40 +37,40 @@ class LineProcess:
         self._lock = threading.Lock()
         self._unread = b""
         log.parent.mkdir(parents=True, exist_ok=True)
-        reading, self._alive = os.pipe()
-        guarded = [sys.executable, "-I", "-S", process_tree.__file__, str(reading), *command]
+        read_end, self._guard_pipe = os.pipe()
+        guarded_command = [sys.executable, "-I", "-S", process_tree.__file__, str(read_end), *command]
         try:
-            with open(log, "ab", opener=open_without_links) as errors:
+            with open(log, "ab", opener=open_without_links) as error_log:
                 self._process = subprocess.Popen(
-                    guarded,
+                    guarded_command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=errors,
+                    stderr=error_log,
                     bufsize=0,
                     cwd=directory,
-                    pass_fds=[reading],
+                    pass_fds=[read_end],
                     start_new_session=True,
                 )
         finally:
-            os.close(reading)
+            os.close(read_end)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
 
     @property
     def is_running(self) -> bool:
         """Whether the program runs and its output is open. Output that was read to find out is kept."""
-        if self._alive >= 0 and not self._unread and select.select([self._output], [], [], 0)[0]:
-            self._unread = self._read()
+        if self._guard_pipe >= 0 and not self._unread and select.select([self._output], [], [], 0)[0]:
+            self._unread = self._read_chunk()
             return bool(self._unread)
-        return self._alive >= 0
+        return self._guard_pipe >= 0
 
     def ask(self, line: str, *, time_limit: float) -> str:
         """Send a line, and return the next line of the program.
 
         Raise `OutOfTime` if no line came in time, after killing the program so that no later question gets the late
-        answer; `Died` if the program ended; and `Unanswered` if it printed a line without a question.
+        answer; `ProcessDied` if the program ended; and `Unanswered` if it printed a line without a question.
         """
-        end = time.monotonic() + time_limit
+        deadline = time.monotonic() + time_limit
         timer = threading.Timer(time_limit, self.kill)
         timer.daemon = True
         timer.start()
@@ -78,21 +78,21 @@ class LineProcess:
             self._send(line)
             return self._receive()
         except (OSError, EOFError) as error:
-            if time.monotonic() >= end:
+            if time.monotonic() >= deadline:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
-            raise Died(f"it exited without an answer{self._last_words()}") from error
+            raise ProcessDied(f"it exited without an answer{self._last_log_line()}") from error
         finally:
             timer.cancel()
 
     def kill(self) -> None:
         """End the program and its children. Its streams stay open, because another thread may be reading."""
         with self._lock:
-            if self._alive < 0:
+            if self._guard_pipe < 0:
                 return
-            os.close(self._alive)  # the guard then ends the program with its children
-            self._alive = -1
+            os.close(self._guard_pipe)  # the guard then ends the program with its children
+            self._guard_pipe = -1
             try:
-                self._process.wait(timeout=SECONDS_TO_END)
+                self._process.wait(timeout=KILL_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -117,25 +117,25 @@ class LineProcess:
             unsent = unsent[self._input.write(unsent) or 0 :]
 
     def _receive(self) -> str:
-        pieces: List[bytes] = [self._unread]
+        chunks: List[bytes] = [self._unread]
         size = 0
-        while b"\n" not in pieces[-1]:
-            pieces.append(self._read())
-            size += len(pieces[-1])
-            if not pieces[-1]:
+        while b"\n" not in chunks[-1]:
+            chunks.append(self._read_chunk())
+            size += len(chunks[-1])
+            if not chunks[-1]:
                 raise EOFError
-            if size > LONGEST_LINE:
+            if size > MAX_LINE_BYTES:
                 self.kill()
-                raise Unanswered(f"its answer is longer than {LONGEST_LINE} bytes")
-        line, _, self._unread = b"".join(pieces).partition(b"\n")
+                raise Unanswered(f"its answer is longer than {MAX_LINE_BYTES} bytes")
+        line, _, self._unread = b"".join(chunks).partition(b"\n")
         return line.decode("utf-8", errors="replace")
 
-    def _read(self) -> bytes:
+    def _read_chunk(self) -> bytes:
         return os.read(self._output.fileno(), 2**16)
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
+            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
             lines = log.read().decode("utf-8", errors="replace").split("\n")
         texts = [line.strip() for line in lines if line.strip()]
         return f". The last line of {self._log} is: {shorten(texts[-1])}" if texts else f". See {self._log}"
@@ -170,27 +170,27 @@ class ProcessSystem(System):
 
     def open(self, workplace: Workplace) -> None:
         self._workplace = workplace
-        self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
+        self._time_limit = workplace.time_limit if self.time_limit is None else self.time_limit
         self._start()
 
     def ask(self, question: Any) -> Any:
         line = json.dumps(question, ensure_ascii=False)
         for _ in range(self.tries - 1):
-            with suppress(Died):
-                return self._once(line)
-        return self._once(line)
+            with suppress(ProcessDied):
+                return self._ask_once(line)
+        return self._ask_once(line)
 
     def close(self) -> None:
         self._is_closed = True
         if self._process is not None:
             self._process.close()
 
-    def _once(self, line: str) -> Any:
+    def _ask_once(self, line: str) -> Any:
         process = self._process
         if process is None or not process.is_running:
             process = self._start()
-        extra = self.start_time_limit if self._is_new else 0.0
-        answer = process.ask(line, time_limit=self._limit + extra)
+        start_seconds = self.start_time_limit if self._is_new else 0.0
+        answer = process.ask(line, time_limit=self._time_limit + start_seconds)
         self._is_new = False
         try:
             return json.loads(answer)
@@ -200,7 +200,7 @@ class ProcessSystem(System):
 
     def _start(self) -> LineProcess:
         if self._is_closed:
-            raise Unanswered(STOPPED)
+            raise Unanswered(STOP_REASON)
         if self._process is not None:
             self._process.close()
         command, directory = self.start_command(self._workplace.packages)
@@ -233,7 +233,7 @@ class Command(ProcessSystem):
         command = self.command
         if self.directory is not None and not Path(self.directory).is_dir():
             raise ConfigError(f"'directory' {self.directory} does not exist.")
-        if not command or (shutil.which(command[0]) is None and not self._path(command[0]).is_file()):
+        if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
             raise ConfigError(
                 f"'command' must start with an executable file or a program on the PATH but is {command}."
             )
@@ -242,7 +242,7 @@ class Command(ProcessSystem):
         return self.command, self.directory
 
     def identity(self) -> Dict[str, Any]:
-        files = map(self._path, self.command)
+        files = map(self._argument_path, self.command)
         return {
             **super().identity(),
             "type": "command",
@@ -251,8 +251,8 @@ class Command(ProcessSystem):
             "files": {str(path): file_digest(path) for path in files if path.is_file()},
         }
 
-    def _path(self, part: str) -> Path:
-        return Path(self.directory or ".") / part
+    def _argument_path(self, argument: str) -> Path:
+        return Path(self.directory or ".") / argument
 
 
 @System.register("archive")

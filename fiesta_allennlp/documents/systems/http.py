@@ -14,20 +14,20 @@ from urllib3.exceptions import ReadTimeoutError
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
+from fiesta_allennlp.documents.systems.base import STOP_REASON, OutOfTime, System, Unanswered, Unavailable, Workplace
 
-AGAIN = (408, 425, 429, 500, 502, 503, 504)
+RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
 
-DOWN = (429, 502, 503, 504)
+UNAVAILABLE_STATUSES = (429, 502, 503, 504)
 """Statuses that are about the server, not the request."""
 
-MOST_OUTAGES = 2
+MAX_OUTAGES = 2
 """The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
-LONGEST_ANSWER = 2**26  # bytes
-SECONDS_TO_CONNECT = 10.0
-CHUNK = 2**16
+MAX_ANSWER_BYTES = 2**26  # bytes
+CONNECT_TIMEOUT_SECONDS = 10.0
+CHUNK_BYTES = 2**16
 
 
 @System.register("http")
@@ -74,7 +74,7 @@ class Http(System):
         super().__post_init__()
         self._host, self._port = _host_and_port(self.url)
         self._key = _read_key(self.key_variable)
-        self._next_request = 0.0
+        self._next_request_at = 0.0
         self._lock = threading.Lock()
         self._num_answered = 0
         self._answered_at_failures: Dict[str, Set[int]] = {}
@@ -86,96 +86,96 @@ class Http(System):
 
     def open(self, workplace: Workplace) -> None:
         """Connect once, without a query."""
-        self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
+        self._time_limit = workplace.time_limit if self.time_limit is None else self.time_limit
         if get_environ_proxies(self.url):
             return
         try:
-            socket.create_connection((self._host, self._port), timeout=SECONDS_TO_CONNECT).close()
+            socket.create_connection((self._host, self._port), timeout=CONNECT_TIMEOUT_SECONDS).close()
         except OSError as error:
             raise ConfigError(f"{self.url} cannot be reached: {error}. Start the server or correct the URL.") from error
 
     def ask(self, question: Any) -> Any:
-        for number in range(self.retries + 1):
+        for attempt in range(self.retries + 1):
             if self.per_minute:
-                self._stopped.wait(self._seconds_to_turn(60.0 / self.per_minute))
+                self._stopped.wait(self._reserve_request_time(60.0 / self.per_minute))
             if self._stopped.is_set():
                 break
             try:
-                return self._once(question)
-            except _Again as error:
-                again, suffix = error, f", {number + 1} times" if number else ""
-            pause = again.seconds
-            if pause is None:
-                pause = min(self.max_wait, self.wait * 2**number * random.uniform(0.5, 1.5))
-            elif pause > self.max_wait:
-                suffix = f" and asks to wait {pause:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
-            if number == self.retries or pause > self.max_wait:
-                if again.error is Unavailable and self._fails_alone(question):
-                    raise Unanswered(f"{again}{suffix}, while it answered other questions")
-                raise again.error(f"{again}{suffix}")
-            self._stopped.wait(pause)
-        raise Unanswered(STOPPED)
+                return self._ask_once(question)
+            except _RetryError as error:
+                retry_error, suffix = error, f", {attempt + 1} times" if attempt else ""
+            wait_seconds = retry_error.seconds
+            if wait_seconds is None:
+                wait_seconds = min(self.max_wait, self.wait * 2**attempt * random.uniform(0.5, 1.5))
+            elif wait_seconds > self.max_wait:
+                suffix = f" and asks to wait {wait_seconds:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
+            if attempt == self.retries or wait_seconds > self.max_wait:
+                if retry_error.error is Unavailable and self._is_endpoint_up(question):
+                    raise Unanswered(f"{retry_error}{suffix}, while it answered other questions")
+                raise retry_error.error(f"{retry_error}{suffix}")
+            self._stopped.wait(wait_seconds)
+        raise Unanswered(STOP_REASON)
 
     def stop(self) -> None:
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
-    def _seconds_to_turn(self, interval: float) -> float:
+    def _reserve_request_time(self, interval: float) -> float:
         """Let requests pass one by one, at this distance."""
         with self._lock:
             now = time.monotonic()
-            turn = max(now, self._next_request)
-            self._next_request = turn + interval
-        return turn - now
+            request_at = max(now, self._next_request_at)
+            self._next_request_at = request_at + interval
+        return request_at - now
 
-    def _fails_alone(self, question: Any) -> bool:
+    def _is_endpoint_up(self, question: Any) -> bool:
         """Record that a question failed. Return whether the endpoint is up, because it keeps answering others."""
         with self._lock:
-            answered = self._answered_at_failures.setdefault(json.dumps(question), set())
-            answered.add(self._num_answered)
-            return len(answered) > MOST_OUTAGES
+            num_answered_at_failures = self._answered_at_failures.setdefault(json.dumps(question), set())
+            num_answered_at_failures.add(self._num_answered)
+            return len(num_answered_at_failures) > MAX_OUTAGES
 
-    def _once(self, question: Any) -> Any:
-        """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
-        end = time.monotonic() + self._limit
-        pieces, size = [], 0
+    def _ask_once(self, question: Any) -> Any:
+        """Make one request. It raises `_RetryError` if it may be tried again, and `Unanswered` if that is of no use."""
+        deadline = time.monotonic() + self._time_limit
+        chunks, size = [], 0
         try:
             with self._session().post(
                 self.url,
                 json=question,
-                timeout=(min(SECONDS_TO_CONNECT, self._limit), self._limit),
+                timeout=(min(CONNECT_TIMEOUT_SECONDS, self._time_limit), self._time_limit),
                 allow_redirects=False,
                 stream=True,
             ) as response:
-                for piece in response.iter_content(CHUNK):
-                    pieces.append(piece)
-                    size += len(piece)
-                    if time.monotonic() > end:
+                for chunk in response.iter_content(CHUNK_BYTES):
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if time.monotonic() > deadline:
                         raise requests.ReadTimeout
-                    if size > LONGEST_ANSWER:
-                        raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
+                    if size > MAX_ANSWER_BYTES:
+                        raise Unanswered(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
-            stalls = error.args and isinstance(error.args[0], ReadTimeoutError)
-            if stalls or isinstance(error, requests.ReadTimeout):
-                raise _Again(f"no answer within {self._limit:g} seconds", error=OutOfTime) from error
-            down = isinstance(error, requests.ConnectionError)
-            reason = f"no answer: {self._without_key(shorten(f'{type(error).__name__}: {error}'))}"
-            raise _Again(reason, error=Unavailable if down else Unanswered) from None
-        return self._body(response, self._without_key(b"".join(pieces).decode("utf-8", errors="replace")))
+            is_read_timeout = error.args and isinstance(error.args[0], ReadTimeoutError)
+            if is_read_timeout or isinstance(error, requests.ReadTimeout):
+                raise _RetryError(f"no answer within {self._time_limit:g} seconds", error=OutOfTime) from error
+            is_connection_error = isinstance(error, requests.ConnectionError)
+            reason = f"no answer: {self._redact_key(shorten(f'{type(error).__name__}: {error}'))}"
+            raise _RetryError(reason, error=Unavailable if is_connection_error else Unanswered) from None
+        return self._parse_response(response, self._redact_key(b"".join(chunks).decode("utf-8", errors="replace")))
 
-    def _body(self, response: requests.Response, text: str) -> Any:
+    def _parse_response(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
         message = f"it answered with status {status}" + (f": {shorten(text.strip())}" if text.strip() else "")
-        if status in AGAIN:
-            wait = response.headers.get("Retry-After", "").strip()
-            error = Unavailable if status in DOWN else Unanswered
-            raise _Again(message, seconds=float(wait) if wait.isdecimal() else None, error=error)
+        if status in RETRY_STATUSES:
+            retry_after = response.headers.get("Retry-After", "").strip()
+            error = Unavailable if status in UNAVAILABLE_STATUSES else Unanswered
+            raise _RetryError(message, seconds=float(retry_after) if retry_after.isdecimal() else None, error=error)
         if status in (401, 403):
             raise Unanswered(f"{message}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
-            location = self._without_key(str(response.headers.get("Location")))
+            location = self._redact_key(str(response.headers.get("Location")))
             raise Unanswered(f"{message}, and redirects to {location}. Use that URL")
         if not response.ok:
             raise Unanswered(message)
@@ -196,11 +196,11 @@ class Http(System):
                 session.headers[self.key_header] = (default if self.key_prefix is None else self.key_prefix) + self._key
         return self._thread_local.session
 
-    def _without_key(self, text: str) -> str:
+    def _redact_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
 
 
-class _Again(Exception):
+class _RetryError(Exception):
     """A try that failed and may be repeated, after `seconds` if the server says so."""
 
     def __init__(self, message: str, *, seconds: Optional[float] = None, error: Type[Unanswered] = Unanswered) -> None:

@@ -85,9 +85,9 @@ class SequenceTagger(Model):
         batch. Shapes: `logits` (batch_size, num_words, num_tags), `tags` (batch_size, num_words)."""
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, num_words, embedding_dim)
-        embedded = self._dropped(self._text_field_embedder(tokens))
+        embedded = self._apply_dropout(self._text_field_embedder(tokens))
         # Shape: (batch_size, num_words, encoding_dim)
-        encoded = self._dropped(self._encoder(embedded, mask))
+        encoded = self._apply_dropout(self._encoder(embedded, mask))
         # Shape: (batch_size, num_words, num_tags)
         logits = self._projection(encoded)
         output: Dict[str, Any] = {"logits": logits}
@@ -102,7 +102,7 @@ class SequenceTagger(Model):
                 self._scores(output["tags"], self._to_names(unpadded(tags, mask)))
         return output
 
-    def _dropped(self, vectors: torch.Tensor) -> torch.Tensor:
+    def _apply_dropout(self, vectors: torch.Tensor) -> torch.Tensor:
         if self._variational_dropout.p > 0:  # with 0 it would copy the vectors all the same
             vectors = self._variational_dropout(vectors)
         return self._dropout(vectors)
@@ -210,9 +210,9 @@ class CrfSequenceTagger(SequenceTagger):
     def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
         """Refuse gold tags that decoding can never produce."""
         # Shape: (batch_size, num_words - 1)
-        is_wrong = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
-        if is_wrong.any():
-            row, column = is_wrong.nonzero()[0].tolist()
+        is_forbidden = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
+        if is_forbidden.any():
+            row, column = is_forbidden.nonzero()[0].tolist()
             first, second = (self._tag_names[int(tags[row, position])] for position in (column, column + 1))
             raise ConfigError(
                 f"'label_encoding' is {self._label_encoding}, which does not allow '{second}' after '{first}', as the "

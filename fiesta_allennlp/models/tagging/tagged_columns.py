@@ -49,8 +49,8 @@ def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]
             return position, f"'{tag}' is not a valid {encoding} tag"
     if encoding == "IOB1":
         return None
-    enclosed = [("START", ""), *map(split_tag, tags), ("END", "")] if tags else []
-    for position, (previous, current) in enumerate(pairwise(enclosed)):
+    enclosed_tags = [("START", ""), *map(split_tag, tags), ("END", "")] if tags else []
+    for position, (previous, current) in enumerate(pairwise(enclosed_tags)):
         if not is_transition_allowed(encoding, *previous, *current):
             if position == len(tags):
                 return position - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
@@ -102,32 +102,32 @@ class SpanScores(Metric):
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
         """Add sentences, with one tag for each word."""
-        for guess, truth in zip(predicted, gold, strict=True):
-            self.num_words += len(truth)
-            self._num_right_tags += sum(tag == true_tag for tag, true_tag in zip(guess, truth, strict=True))
+        for tags, gold_tags in zip(predicted, gold, strict=True):
+            self.num_words += len(gold_tags)
+            self._num_right_tags += sum(tag == gold_tag for tag, gold_tag in zip(tags, gold_tags, strict=True))
             if self._has_spans:
-                guessed, true = set(spans_of(guess)), set(spans_of(truth))
-                self._num_guessed += len(guessed)
-                self._num_true += len(true)
-                self._num_right += len(guessed & true)
+                predicted_spans, gold_spans = set(spans_of(tags)), set(spans_of(gold_tags))
+                self._num_predicted += len(predicted_spans)
+                self._num_gold += len(gold_spans)
+                self._num_right_spans += len(predicted_spans & gold_spans)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Return `accuracy`, `precision-overall`, `recall-overall` and `f1-measure-overall`."""
-        scores = {"accuracy": _share(self._num_right_tags, self.num_words)}
+        scores = {"accuracy": _ratio(self._num_right_tags, self.num_words)}
         if self._has_spans:
-            scores["precision-overall"] = _share(self._num_right, self._num_guessed)
-            scores["recall-overall"] = _share(self._num_right, self._num_true)
-            scores["f1-measure-overall"] = _share(2 * self._num_right, self._num_guessed + self._num_true)
+            scores["precision-overall"] = _ratio(self._num_right_spans, self._num_predicted)
+            scores["recall-overall"] = _ratio(self._num_right_spans, self._num_gold)
+            scores["f1-measure-overall"] = _ratio(2 * self._num_right_spans, self._num_predicted + self._num_gold)
         if reset:
             self.reset()
         return scores
 
     def reset(self) -> None:
         self.num_words = self._num_right_tags = 0
-        self._num_right = self._num_guessed = self._num_true = 0
+        self._num_right_spans = self._num_predicted = self._num_gold = 0
 
 
-def _share(count: int, total: int) -> float:
+def _ratio(count: int, total: int) -> float:
     return count / total if total else 0.0
 
 
@@ -203,26 +203,26 @@ class TaggedColumnsReader(DatasetReader):
 
     def sentences(self, path: Union[str, PathLike]) -> List[Sentence]:
         """Read all sentences from a file or a URL. A `DataError` names file, line and tag."""
-        lines = _text(path).split("\n")
-        documents = [document for document in self._documents(lines, str(path)) if document]
+        lines = _read_text(path).split("\n")
+        documents = [document for document in self._split_documents(lines, str(path)) if document]
         if not documents:
             raise DataError(f"{path} contains no sentences. Each line of a column file holds a word and its tag.")
         if not any(map(self._begins_document, lines)):
             documents = [[sentence] for document in documents for sentence in document]
         for document in documents:
-            name = _digest(document)
+            name = _document_digest(document)
             for sentence in document:
                 sentence.document = name
-                wrong = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
-                if wrong is not None:
-                    position, reason = wrong
+                tag_error = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
+                if tag_error is not None:
+                    position, reason = tag_error
                     raise DataError(
                         f"{path}, line {sentence.lines[position]}, word '{sentence.words[position]}': {reason}. "
                         "Correct the tag, or the reader's 'encoding'."
                     )
         return [sentence for document in documents for sentence in document]
 
-    def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
+    def _split_documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
         document: List[Sentence] = []
         sentence = Sentence()
         num_columns = 0
@@ -234,24 +234,24 @@ class TaggedColumnsReader(DatasetReader):
                     yield document
                     document = []
             elif self._comment_prefix is None or not line.startswith(self._comment_prefix):
-                columns = self._columns(line)
+                columns = self._split_columns(line)
                 num_columns = num_columns or len(columns)
-                self._add(sentence, columns, num_columns, f"{path}, line {number}")
+                self._add_word(sentence, columns, num_columns, f"{path}, line {number}")
                 sentence.lines.append(number)
         yield document + ([sentence] if sentence.words else [])
 
     def _begins_document(self, line: str) -> bool:
         return self._document_prefix is not None and line.startswith(self._document_prefix)
 
-    def _columns(self, line: str) -> List[str]:
+    def _split_columns(self, line: str) -> List[str]:
         if self._separator is None:
             return re.split(r"[ \t]+", line.strip(WHITE_SPACE))
         return line.rstrip("\r").split(self._separator)
 
-    def _add(self, sentence: Sentence, columns: List[str], num_columns: int, where: str) -> None:
-        needed = max(column + 1 if column >= 0 else -column for column in (self._token_column, self._tag_column))
-        if len(columns) < max(needed, 2) or len(columns) != num_columns:
-            rule = f"at least {max(needed, 2)}" if len(columns) == num_columns else f"{num_columns}, as above,"
+    def _add_word(self, sentence: Sentence, columns: List[str], num_columns: int, where: str) -> None:
+        min_columns = max(column + 1 if column >= 0 else -column for column in (self._token_column, self._tag_column))
+        if len(columns) < max(min_columns, 2) or len(columns) != num_columns:
+            rule = f"at least {max(min_columns, 2)}" if len(columns) == num_columns else f"{num_columns}, as above,"
             raise DataError(f"{where}: expected {rule} columns but found {len(columns)}: {columns}.")
         word, tag = columns[self._token_column], columns[self._tag_column]
         if not word or not tag:
@@ -280,7 +280,7 @@ class TaggedColumnsReader(DatasetReader):
         instance.fields["tokens"]._token_indexers = self._token_indexers
 
 
-def _text(path: Union[str, PathLike]) -> str:
+def _read_text(path: Union[str, PathLike]) -> str:
     try:
         content = Path(cached_path(path)).read_bytes()
     except OSError as error:
@@ -292,6 +292,6 @@ def _text(path: Union[str, PathLike]) -> str:
         raise DataError(f"{path}, line {line}: not UTF-8: {error.reason}. Save the file as UTF-8.") from error
 
 
-def _digest(document: Sequence[Sentence]) -> str:
+def _document_digest(document: Sequence[Sentence]) -> str:
     text = "\n".join(" ".join(sentence.words) for sentence in document)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

@@ -29,7 +29,7 @@ class EmbeddedText(NamedTuple):
 class TdsaClassifier(Model):
     """Base class of the classifiers.
 
-    A subclass names the fields that it `reads` and computes their representation (`represent`). Its constructor calls
+    A subclass names the `fields` that it reads and computes their representation (`represent`). Its constructor calls
     `check_width`, sets the encoders, and calls `add_projection` and, last, its initializer.
 
     Args:
@@ -40,7 +40,7 @@ class TdsaClassifier(Model):
     """
 
     default_predictor = "tdsa"
-    reads: ClassVar[Tuple[str, ...]]
+    fields: ClassVar[Tuple[str, ...]]
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TdsaClassifier(Model):
         self._projection = torch.nn.Linear(representation_dim, self.vocab.get_vocab_size(self._label_namespace))
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
-        """Compute the representations from the fields that the model `reads`. Shape: (batch_size,
+        """Compute the representations from the `fields` of the model. Shape: (batch_size,
         representation_dim)"""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class TdsaClassifier(Model):
         does not read. Shapes: `logits` and `probs` (batch_size, num_labels), `label` (batch_size,)."""
         inputs = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)
-        representation = self._dropout(self.represent({name: self._embed(name, inputs[name]) for name in self.reads}))
+        representation = self._dropout(self.represent({name: self._embed(name, inputs[name]) for name in self.fields}))
         # Shape: (batch_size, num_labels)
         logits = self._projection(representation)
         output: Dict[str, Any] = {"logits": logits, "probs": torch.softmax(logits, dim=-1)}
@@ -151,7 +151,7 @@ class TargetLstm(TdsaClassifier):
     answer. Use it to measure how much knowledge of the target improves the other models.
     """
 
-    reads = ("text",)
+    fields = ("text",)
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class TdLstm(TdsaClassifier):
     out.
     """
 
-    reads = ("left", "right")
+    fields = ("left", "right")
 
     def __init__(
         self,
@@ -203,11 +203,11 @@ class TdLstm(TdsaClassifier):
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         left, right = texts["left"], texts["right"]
         # Shape: (batch_size, left_encoding_dim)
-        from_left = encode(self._left_encoder, left.vectors, left.mask)
+        left_encoding = encode(self._left_encoder, left.vectors, left.mask)
         # Shape: (batch_size, right_encoding_dim)
-        from_right = encode(self._right_encoder, reverse(right.vectors, right.mask), right.mask)
+        right_encoding = encode(self._right_encoder, reverse(right.vectors, right.mask), right.mask)
         # Shape: (batch_size, left_encoding_dim + right_encoding_dim)
-        return torch.cat([from_left, from_right], dim=-1)
+        return torch.cat([left_encoding, right_encoding], dim=-1)
 
 
 @Model.register("ian")
@@ -224,7 +224,7 @@ class Ian(TdsaClassifier):
     share.
     """
 
-    reads = ("text", "target")
+    fields = ("text", "target")
 
     def __init__(
         self,
@@ -257,11 +257,11 @@ class Ian(TdsaClassifier):
         # Shape: (batch_size, target_dim)
         target_average = masked_mean(target_hidden, target.mask.unsqueeze(-1), dim=1)
         # Shape: (batch_size, text_dim)
-        text_final = weighted_sum(text_hidden, self._text_attention(target_average, text_hidden, text.mask))
+        attended_text = weighted_sum(text_hidden, self._text_attention(target_average, text_hidden, text.mask))
         # Shape: (batch_size, target_dim)
-        target_final = weighted_sum(target_hidden, self._target_attention(text_average, target_hidden, target.mask))
+        attended_target = weighted_sum(target_hidden, self._target_attention(text_average, target_hidden, target.mask))
         # Shape: (batch_size, text_dim + target_dim)
-        return torch.cat([text_final, target_final], dim=-1)
+        return torch.cat([attended_text, attended_target], dim=-1)
 
 
 @Model.register("atae_lstm")
@@ -284,7 +284,7 @@ class AtaeLstm(TdsaClassifier):
         text_encoder: Its input is as wide as a word and v_a together. It must read from left to right only.
     """
 
-    reads = ("text", "target")
+    fields = ("text", "target")
 
     def __init__(
         self,
@@ -321,9 +321,9 @@ class AtaeLstm(TdsaClassifier):
         # Shape: (batch_size, hidden_dim)
         attended = weighted_sum(hidden, self.attention(hidden, aspect, text.mask))
         # Shape: (batch_size, hidden_dim)
-        final = get_final_encoder_states(hidden, text.mask)
+        final_hidden = get_final_encoder_states(hidden, text.mask)
         # Shape: (batch_size, hidden_dim)
-        return torch.tanh(self._attended_projection(attended) + self._final_projection(final))
+        return torch.tanh(self._attended_projection(attended) + self._final_projection(final_hidden))
 
     def attention(self, hidden: torch.Tensor, aspect: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Compute alpha, equations 7 and 8. Shape: (batch_size, num_words)"""

@@ -14,7 +14,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from fiesta_allennlp.core.errors import DataError
 
-_WORD = re.compile(
+_WORD_PATTERN = re.compile(
     r"n't\b"  # the second half of "don't"
     r"|'(?:s|m|d|re|ve|ll)\b"  # the second half of "it's"
     r"|[^\W_]+(?=n't\b)"  # the first half of "don't"
@@ -34,7 +34,7 @@ class WordTokenizer(Tokenizer):
     """
 
     def tokenize(self, text: str) -> List[Token]:
-        return [Token(match.group(), idx=match.start()) for match in _WORD.finditer(text)]
+        return [Token(match.group(), idx=match.start()) for match in _WORD_PATTERN.finditer(text)]
 
     def _to_params(self) -> Dict[str, Any]:
         return {"type": "words"}
@@ -72,10 +72,13 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
         raise DataError(f"{path} is not well-formed XML: {error}.") from error
     if root.tag != "sentences":
         raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
-    return [_sentence(element, f"{path}, sentence {number}") for number, element in enumerate(root.iter("sentence"), 1)]
+    return [
+        _parse_sentence(element, f"{path}, sentence {number}")
+        for number, element in enumerate(root.iter("sentence"), 1)
+    ]
 
 
-def _sentence(element: ElementTree.Element, where: str) -> Sentence:
+def _parse_sentence(element: ElementTree.Element, where: str) -> Sentence:
     sentence_id, text = element.get("id"), element.find("text")
     if sentence_id is None:
         raise DataError(f"{where}: <sentence> has no attribute 'id'.")
@@ -83,11 +86,11 @@ def _sentence(element: ElementTree.Element, where: str) -> Sentence:
     if text is None:
         raise DataError(f"{where}: <sentence> has no <text>.")
     sentence = Sentence(sentence_id, "".join(text.itertext()))
-    sentence.terms += (_term(sentence.text, term, where) for term in element.iter("aspectTerm"))
+    sentence.terms += (_parse_term(sentence.text, term, where) for term in element.iter("aspectTerm"))
     return sentence
 
 
-def _term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
+def _parse_term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
     try:
         term, polarity = element.attrib["term"], element.attrib["polarity"]
         start, end = int(element.attrib["from"]), int(element.attrib["to"])
@@ -148,15 +151,15 @@ class SemEvalTdsaReader(DatasetReader):
         self._keep_conflict = keep_conflict
 
     def _read(self, file_path: str) -> Iterable[Instance]:
-        cases = [
+        sentence_terms = [
             (sentence, term)
             for sentence in read_sentences(file_path)
             for term in sentence.terms
             if self._keep_conflict or term.polarity != "conflict"
         ]
-        if not cases:
+        if not sentence_terms:
             raise DataError(f"{file_path} contains no aspect terms (keep_conflict: {self._keep_conflict}).")
-        for sentence, term in self.shard_iterable(cases):
+        for sentence, term in self.shard_iterable(sentence_terms):
             yield self.text_to_instance(
                 sentence.text,
                 term.term,
@@ -179,12 +182,12 @@ class SemEvalTdsaReader(DatasetReader):
         """Build the instance for `target`, which is `text[start:end]`, or occurs exactly once if there are no
         offsets."""
         start, end = _target_span(text, target, start, end)
-        left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
-        if not middle:
+        left, target_tokens, right = (self._tokenize(piece) for piece in (text[:start], text[start:end], text[end:]))
+        if not target_tokens:
             raise DataError(f"the target '{target}' in '{text}' contains no words.")
-        tokens = {"left": left, "target": middle, "right": right, "text": left + middle + right}
+        tokens = {"left": left, "target": target_tokens, "right": right, "text": left + target_tokens + right}
         if self._include_target:
-            tokens.update(left=left + middle, right=middle + right)
+            tokens.update(left=left + target_tokens, right=target_tokens + right)
         fields: Dict[str, Field] = {name: TextField(tokens[name]) for name in self._inputs}
         if label is not None:
             fields["label"] = LabelField(label)
@@ -197,7 +200,7 @@ class SemEvalTdsaReader(DatasetReader):
         for name in self._inputs:
             instance.fields[name]._token_indexers = self._token_indexers
 
-    def _words(self, text: str) -> List[Token]:
+    def _tokenize(self, text: str) -> List[Token]:
         return self._tokenizer.tokenize(text.lower() if self._lowercase else text)
 
 

@@ -53,8 +53,8 @@ class SearchHistory:
         """The scores, in which a failed run has the worst score seen, so that a model of the scores avoids it. Shape:
         `(num_seen, num_objectives)`.
         """
-        failed = ~np.isfinite(self.scores).all(axis=1)
-        return np.where(failed[:, None], self.scores[~failed].min(axis=0), self.scores)
+        is_failed = ~np.isfinite(self.scores).all(axis=1)
+        return np.where(is_failed[:, None], self.scores[~is_failed].min(axis=0), self.scores)
 
     def starting(self, row: int) -> "SearchHistory":
         return replace(self, pending=(*self.pending, row))
@@ -90,7 +90,7 @@ class Searcher(Registrable):
         """Return at most `slots` different rows to run next that have not been started, or fewer if fewer are left."""
         chosen: List[int] = []
         for _ in range(min(slots, len(history.open))):
-            row = self._next(history, rng)
+            row = self._choose_row(history, rng)
             history = history.starting(row)
             chosen.append(row)
         return chosen
@@ -99,7 +99,7 @@ class Searcher(Registrable):
     def criterion(self, history: SearchHistory) -> np.ndarray:
         """Compute how promising each open row is. At least one run has succeeded. Shape: `(num_open,)`."""
 
-    def _next(self, history: SearchHistory, rng: np.random.Generator) -> int:
+    def _choose_row(self, history: SearchHistory, rng: np.random.Generator) -> int:
         if (
             len(history.seen) + len(history.pending) < self.num_initial
             or not np.isfinite(history.scores).all(axis=1).any()

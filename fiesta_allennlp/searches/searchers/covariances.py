@@ -11,7 +11,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.searches.searchers.base import Points, check_above_zero, check_choice
 
 KERNELS = ("matern", "rbf")
-AS_LITTLE_AS = 1e-9
+LAPLACIAN_JITTER = 1e-9
 """Added to a graph's Laplacian, which is singular where no labelled point can be reached."""
 
 
@@ -38,23 +38,23 @@ def laplacian(points: Points, kernel: str, length_scale: float, share: float) ->
     The graph joins two points if either is among the k nearest of the other. k is the smallest number with which a
     point has `share` of the points as neighbours on average. Shape: `(num_points, num_points)`.
     """
-    weights = np.where(joined(points, share), kernel_matrix(points, kernel, length_scale), 0.0)
+    weights = np.where(are_neighbours(points, share), kernel_matrix(points, kernel, length_scale), 0.0)
     return np.diag(weights.sum(axis=1)) - weights
 
 
 @lru_cache(maxsize=4)
-def joined(points: Points, share: float) -> np.ndarray:
+def are_neighbours(points: Points, share: float) -> np.ndarray:
     """Return which pairs `laplacian` joins. Shape: `(num_points, num_points)`."""
     from scipy.spatial.distance import cdist
 
     distance = cdist(points.inputs, points.inputs)
     np.fill_diagonal(distance, -1)
     rank = np.argsort(np.argsort(distance, axis=1, kind="stable"), axis=1)  # 0 is the point itself
-    either = np.minimum(rank, rank.T)
-    number = len(points)
-    for k in range(1, number):
-        neighbours = (either > 0) & (either <= k)
-        if neighbours.sum() / number >= share * number:
+    nearer_rank = np.minimum(rank, rank.T)
+    num_points = len(points)
+    for k in range(1, num_points):
+        neighbours = (nearer_rank > 0) & (nearer_rank <= k)
+        if neighbours.sum() / num_points >= share * num_points:
             break
     return neighbours
 
@@ -80,7 +80,7 @@ def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
 
 # The posterior of a Gaussian process over the points.
 
-LEAST_VARIANCE = 1e-18
+MIN_VARIANCE = 1e-18
 """In place of a variance that came out at 0 or below."""
 
 
@@ -94,7 +94,7 @@ class Prediction:
 
 def predict(
     covariance: np.ndarray,
-    at: np.ndarray,
+    rows: np.ndarray,
     *,
     seen: Sequence[int],
     values: np.ndarray,
@@ -108,25 +108,25 @@ def predict(
 
     Args:
         covariance: the prior's covariance. Shape: `(num_all, num_all)`.
-        at: the rows to predict. Shape: `(num_points,)`.
+        rows: the rows to predict. Shape: `(num_points,)`.
         values: the values of the rows `seen`. Shape: `(num_seen, num_objectives)`.
         noise: the variance of a value's noise, above 0.
     """
     from scipy.linalg import cho_solve, solve_triangular
 
-    factor = _factor(covariance, seen, noise)
-    cross = covariance[np.ix_(seen, at)]
+    factor = _cholesky_factor(covariance, seen, noise)
+    cross = covariance[np.ix_(seen, rows)]
     means = cross.T @ cho_solve((factor, True), values, check_finite=False)
     if pending:
         known_rows = [*seen, *pending]
-        factor, cross = _factor(covariance, known_rows, noise), covariance[np.ix_(known_rows, at)]
+        factor, cross = _cholesky_factor(covariance, known_rows, noise), covariance[np.ix_(known_rows, rows)]
     explained = solve_triangular(factor, cross, lower=True, check_finite=False)
-    variance = covariance[at, at] - np.einsum("ij,ij->j", explained, explained)
-    sd = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+    variance = covariance[rows, rows] - np.einsum("ij,ij->j", explained, explained)
+    sd = np.sqrt(np.maximum(variance, MIN_VARIANCE))
     return [Prediction(mean, sd) for mean in means.T]
 
 
-def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:
+def _cholesky_factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:
     """Return the Cholesky factor of the covariance of noisy values."""
     from scipy.linalg import cholesky
 
@@ -138,10 +138,10 @@ def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> 
 
     Shape: that of `best` and the prediction together.
     """
-    ahead = prediction.mean - best
-    z = ahead / prediction.sd
+    mean_improvement = prediction.mean - best
+    z = mean_improvement / prediction.sd
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    return np.maximum(ahead * ndtr(z) + prediction.sd * density, 0)
+    return np.maximum(mean_improvement * ndtr(z) + prediction.sd * density, 0)
 
 
 def pareto_front(scores: np.ndarray) -> np.ndarray:
@@ -150,9 +150,9 @@ def pareto_front(scores: np.ndarray) -> np.ndarray:
     A point dominates another if it is at least as high in every objective and higher in one. Shapes: `(num_points,
     num_objectives)` to `(num_points,)`.
     """
-    as_high = (scores[:, None] >= scores[None]).all(axis=2)
-    higher = (scores[:, None] > scores[None]).any(axis=2)
-    return ~(as_high & higher).any(axis=0)
+    is_as_high = (scores[:, None] >= scores[None]).all(axis=2)
+    is_higher = (scores[:, None] > scores[None]).any(axis=2)
+    return ~(is_as_high & is_higher).any(axis=0)
 
 
 def expected_hypervolume_improvement(
@@ -171,7 +171,7 @@ def expected_hypervolume_improvement(
     front = scores[pareto_front(scores)]
     front = np.unique(front[(front > reference).all(axis=1)], axis=0)
     # Shape: (num_strips,), the left ends and the heights; the last strip has no right end
-    edges, heights = np.append(reference[0], front[:, 0]), np.append(front[:, 1], reference[1])
-    beyond = expected_improvement(first, edges[:, None])
-    beyond[:-1] -= beyond[1:].copy()
-    return np.asarray((beyond * expected_improvement(second, heights[:, None])).sum(axis=0))
+    strip_edges, strip_heights = np.append(reference[0], front[:, 0]), np.append(front[:, 1], reference[1])
+    widths = expected_improvement(first, strip_edges[:, None])
+    widths[:-1] -= widths[1:].copy()
+    return np.asarray((widths * expected_improvement(second, strip_heights[:, None])).sum(axis=0))

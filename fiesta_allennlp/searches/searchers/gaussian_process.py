@@ -8,8 +8,8 @@ import numpy as np
 
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
 from fiesta_allennlp.searches.searchers.covariances import (
-    AS_LITTLE_AS,
     KERNELS,
+    LAPLACIAN_JITTER,
     check_graph,
     expected_hypervolume_improvement,
     expected_improvement,
@@ -19,7 +19,7 @@ from fiesta_allennlp.searches.searchers.covariances import (
     predict,
 )
 
-SCORES = ("standardised", "raw")
+SCORE_SCALES = ("standardised", "raw")
 PRIOR_MEAN = -1.0
 """The unit is the sd of the scores. At 0 a search spends runs on far corners that are worse than they could be; the
 lower it is, the longer the search stays near the best points that it knows."""
@@ -44,7 +44,7 @@ class GaussianProcess(Searcher):
         self, *, scores: str = "standardised", prior_mean: Optional[float] = None, noise: float = 1e-6, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        check_choice("scores", scores, SCORES)
+        check_choice("scores", scores, SCORE_SCALES)
         check_above_zero("noise", noise)
         self.scores = scores
         self.prior_mean = prior_mean if prior_mean is not None else 0.0 if scores == "raw" else PRIOR_MEAN
@@ -56,7 +56,7 @@ class GaussianProcess(Searcher):
 
     def values(self, history: SearchHistory) -> np.ndarray:
         """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""
-        scores = history.known if self.scores == "raw" else standardised(history.known)
+        scores = history.known if self.scores == "raw" else standardise(history.known)
         return scores - self.prior_mean
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
@@ -75,7 +75,7 @@ class GaussianProcess(Searcher):
         return expected_hypervolume_improvement(first, second[0], values, worst - 1)
 
 
-def standardised(scores: np.ndarray) -> np.ndarray:
+def standardise(scores: np.ndarray) -> np.ndarray:
     """Scale each objective to mean 0 and standard deviation 1, or to 0 if all scores are equal."""
     sd = scores.std(axis=0)
     return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
@@ -192,45 +192,47 @@ class GraphEif(Searcher):
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         delta = laplacian(history.points, *self.graph)
-        labels = scaled(history.known[:, 0])
+        labels = scale_to_unit(history.known[:, 0])
         seen, pending = list(history.seen), list(history.pending)
         if pending:
-            free = np.setdiff1d(np.arange(len(history.points)), seen)
-            guessed = harmonic(delta, free, seen, labels)[np.searchsorted(free, pending)]
-            seen, labels = seen + pending, np.concatenate([labels, guessed])
+            unlabelled = np.setdiff1d(np.arange(len(history.points)), seen)
+            predicted_labels = predict_harmonic(delta, unlabelled, seen, labels)[np.searchsorted(unlabelled, pending)]
+            seen, labels = seen + pending, np.concatenate([labels, predicted_labels])
         return expected_influence(delta, history.open, seen, labels)
 
 
-def scaled(scores: np.ndarray) -> np.ndarray:
+def scale_to_unit(scores: np.ndarray) -> np.ndarray:
     """Scale scores from 0, the worst, to 1, the best. All are 1 if they are equal."""
-    width = scores.max() - scores.min()
-    return (scores - scores.min()) / width if width > 0 else np.ones_like(scores)
+    range_width = scores.max() - scores.min()
+    return (scores - scores.min()) / range_width if range_width > 0 else np.ones_like(scores)
 
 
-def harmonic(delta: np.ndarray, free: np.ndarray, labelled: List[int], labels: np.ndarray) -> np.ndarray:
+def predict_harmonic(delta: np.ndarray, unlabelled: np.ndarray, labelled: List[int], labels: np.ndarray) -> np.ndarray:
     """Compute f_U = -Delta_UU^-1 Delta_UL f_L (equation 7).
 
     The label of a free point is the weighted mean of its neighbours' labels. Shape: `(num_free,)`.
     """
-    return _inverse(delta, free) @ -delta[np.ix_(free, labelled)] @ labels
+    return _inverse_laplacian(delta, unlabelled) @ -delta[np.ix_(unlabelled, labelled)] @ labels
 
 
-def expected_influence(delta: np.ndarray, free: np.ndarray, labelled: List[int], labels: np.ndarray) -> np.ndarray:
+def expected_influence(
+    delta: np.ndarray, unlabelled: np.ndarray, labelled: List[int], labels: np.ndarray
+) -> np.ndarray:
     """Compute a(k) of every free point k, with one inverse for all points.
 
     With G = Delta_UU^-1, the label v of k changes the prediction of i by (v - f_k) G_ik / G_kk. The sums run over all
     points. The labelled points add the same to f and to 1 - f for every k. Shape: `(num_free,)`.
     """
-    inverse = _inverse(delta, free)
-    f = inverse @ -delta[np.ix_(free, labelled)] @ labels
-    reach = inverse.sum(axis=0) / np.diag(inverse)
-    low = len(f) + (1 - labels).sum() - f.sum() + f * reach
-    high = labels.sum() + f.sum() + (1 - f) * reach
-    return (1 - f) * low + f * high
+    inverse = _inverse_laplacian(delta, unlabelled)
+    f = inverse @ -delta[np.ix_(unlabelled, labelled)] @ labels
+    total_influence = inverse.sum(axis=0) / np.diag(inverse)
+    sum_after_label_0 = len(f) + (1 - labels).sum() - f.sum() + f * total_influence
+    sum_after_label_1 = labels.sum() + f.sum() + (1 - f) * total_influence
+    return (1 - f) * sum_after_label_0 + f * sum_after_label_1
 
 
-def _inverse(delta: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _inverse_laplacian(delta: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
     from scipy.linalg import inv
 
-    block = delta[np.ix_(free, free)] + AS_LITTLE_AS * np.eye(len(free))
+    block = delta[np.ix_(unlabelled, unlabelled)] + LAPLACIAN_JITTER * np.eye(len(unlabelled))
     return np.asarray(inv(block, check_finite=False))

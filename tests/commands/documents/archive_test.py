@@ -11,7 +11,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from fiesta_allennlp.documents.systems import archive_server
-from fiesta_allennlp.documents.systems.archive_server import answered, load
+from fiesta_allennlp.documents.systems.archive_server import load_predictor, predict_annotation
 from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
 from tests.commands.documents.conftest import DEFAULT
@@ -63,10 +63,10 @@ def test_what_an_archive_is_and_answers(
     archives: Dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = Archive(str(archives["able"]), inputs={"sentence": "review"})
-    predictor = load(options_of(system, tmp_path))
-    assert answered(predictor, {"sentence": "lovely fresh food"}, None) == {"label": "good"}
-    assert answered(predictor, {"sentence": "awful rude food"}, None) == {"label": "bad"}
-    failed = answered(predictor, {"review": "lovely"}, None)
+    predictor = load_predictor(options_of(system, tmp_path))
+    assert predict_annotation(predictor, {"sentence": "lovely fresh food"}, None) == {"label": "good"}
+    assert predict_annotation(predictor, {"sentence": "awful rude food"}, None) == {"label": "bad"}
+    failed = predict_annotation(predictor, {"review": "lovely"}, None)
     monkeypatch.setattr(ProcessSystem, "ask", lambda system, question: failed)
     with pytest.raises(Unanswered, match="its predictor failed with KeyError: 'sentence'"):
         system.ask({})
@@ -80,7 +80,7 @@ def test_what_an_archive_is_and_answers(
 def test_an_archive_that_does_not_load_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
     answers = StringIO()
-    monkeypatch.setattr(archive_server, "_own_output", lambda: answers)
+    monkeypatch.setattr(archive_server, "_redirect_output", lambda: answers)
     options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
     monkeypatch.setattr("sys.argv", ["archive_server", json.dumps(options)])
     monkeypatch.setattr("sys.stdin", StringIO("null\n"))

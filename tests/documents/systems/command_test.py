@@ -104,7 +104,7 @@ def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: An
 
 
 def test_an_endless_answer_is_cut_off(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.documents.systems.command.LONGEST_LINE", 4)
+    monkeypatch.setattr("fiesta_allennlp.documents.systems.command.MAX_LINE_BYTES", 4)
     system = opened()
     unanswered(system, D1, "longer than 4 bytes")
     assert not system._process.is_running

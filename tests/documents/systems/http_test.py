@@ -95,7 +95,7 @@ def test_what_will_not_pass_is_not_tried_again(serve: Any, fault: Any, named: st
 
 
 def test_an_endless_answer_is_cut_off(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.documents.systems.http.LONGEST_ANSWER", 4)
+    monkeypatch.setattr("fiesta_allennlp.documents.systems.http.MAX_ANSWER_BYTES", 4)
     unanswered(serve()[0], D1, "longer than 4 bytes")
 
 

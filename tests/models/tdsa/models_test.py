@@ -40,7 +40,7 @@ def test_padding_neighbours_and_fields_that_are_not_read_do_not_change_the_answe
     logits = workbench.logits(model)
     alone = torch.cat([workbench.logits(model, instance) for instance in workbench.instances])
     torch.testing.assert_close(logits, alone)
-    needed = model(**{field: tensors[field] for field in model.reads})
+    needed = model(**{field: tensors[field] for field in model.fields})
     assert torch.equal(needed["logits"], logits) and "loss" not in needed
     with pytest.raises(ConfigError, match="needs the field"):
         model()

@@ -19,7 +19,9 @@ def test_every_row_of_the_strategies_can_be_built_and_is_printed(
     for row in rows:
         build_strategy(row.settings(500), list(row.candidates))
     options = {"strategy": "sequential_halving", "budget": 8, "processes": 1}
-    rows = [script.Row({**options, "splits": splits}, source=PRESETS["tie"]) for splits in ("shared", "independent")]
+    rows = [
+        script.ReplayRow({**options, "splits": splits}, source=PRESETS["tie"]) for splits in ("shared", "independent")
+    ]
     monkeypatch.setattr(script, "SECTIONS", {"Ties": rows})
     headings, _, row = cells_of(run_script("strategies", "--repetitions", 2, "--only", "shared"))
     assert (headings, len(row)) == (list(script.HEADINGS), len(script.HEADINGS))

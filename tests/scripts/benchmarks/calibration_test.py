@@ -35,18 +35,18 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
     arguments = ("--set", "tuning", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
     printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
-    first, second = lines = calibration.recorded(results)
+    first, second = lines = calibration.read_results(results)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
-    (row,) = calibration.pooled(lines, [first.rule], "tuning")
+    (row,) = calibration.pool_rows(lines, [first.rule], "tuning")
     assert row[:2] == ("2 candidates", "4")
-    assert not calibration.pooled(lines, ["another"], "tuning")
+    assert not calibration.pool_rows(lines, ["another"], "tuning")
 
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     calibration = import_module("calibration")
-    lines, rules = calibration.recorded(calibration.RESULTS), calibration.FINAL_RULE.read_text().split()
+    lines, rules = calibration.read_results(calibration.RESULTS), calibration.FINAL_RULE.read_text().split()
     for path, tables in zip(calibration.PAGES, (4, 6), strict=True):
         page = path.read_text(encoding="utf-8")
-        assert len(calibration.BLOCK.findall(page)) == tables
-        assert calibration.pooled_page(page, lines, rules) == page
+        assert len(calibration.TABLE_PATTERN.findall(page)) == tables
+        assert calibration.update_page(page, lines, rules) == page

@@ -30,8 +30,8 @@ def benchmark(run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch, t
         answers = [[g if rng.random() < share else "xy"["yx".index(g)] for g in labels] for labels in gold]
         lines = [json.dumps({"id": i, "items": each}) for i, each in enumerate(answers)]
         (task / f"{name}.jsonl").write_text("\n".join(lines))
-    cells = (script.Cell("all", "small", ("a", "b", "c"), "once"), script.Cell("pairs", "small", 2))
-    monkeypatch.setattr(script, "CELLS", cells)
+    cells = (script.Benchmark("all", "small", ("a", "b", "c"), "once"), script.Benchmark("pairs", "small", 2))
+    monkeypatch.setattr(script, "BENCHMARKS", cells)
     return script
 
 
@@ -58,8 +58,8 @@ def test_selections_are_counted_and_appended(
 
 def test_lines_of_one_rule_are_added_up_on_the_pages(benchmark: Any, tmp_path: Path) -> None:
     results = tmp_path / "results.csv"
-    clear = benchmark.Cell("clear", "small", ("a", "b", "c"), "once")
-    line = benchmark.Line("new", 5, "clear", "twice", 0.95, 0.0, 1, 1, "default", "default", 10, 10, 1, 0, 40.0)
+    clear = benchmark.Benchmark("clear", "small", ("a", "b", "c"), "once")
+    line = benchmark.ResultRow("new", 5, "clear", "twice", 0.95, 0.0, 1, 1, "default", "default", 10, 10, 1, 0, 40.0)
     others = (
         replace(line, seed=6, selections=30, named=28, wrong=2, ran_out=2, mean_queries=60.0),
         replace(line, rule="old", wrong=9),
@@ -68,21 +68,21 @@ def test_lines_of_one_rule_are_added_up_on_the_pages(benchmark: Any, tmp_path: P
         replace(line, workers=4),
         replace(line, cell="pairs", fits="near tie", margin=0.04),
     )
-    benchmark.append(results, [line, *others])
-    lines = benchmark.pooled(results, ["new"])
+    benchmark.append_rows(results, [line, *others])
+    lines = benchmark.pool_rows(results, ["new"])
     assert [line.options for line in lines] == ["", "", "", "--workers 4", "--margin 0.04"]
     total = replace(line, rule="", seed=0)
     assert lines[2] == replace(total, selections=40, named=38, wrong=3, ran_out=2, mean_queries=55.0)
-    benchmark.CELLS = (clear,)
+    benchmark.BENCHMARKS = (clear,)
     page = "".join(f"<!-- documents: {name} -->\n<!-- end -->\n" for name in ("clear", "options", "sizes"))
-    tables = benchmark.pooled_page(page, lines, tmp_path).split("<!-- end -->\n")
+    tables = benchmark.update_page(page, lines, tmp_path).split("<!-- end -->\n")
     assert [len(cells_of(table)) for table in tables[:3]] == [5, 4, 3]
     measures = benchmark.Replayer(clear, tmp_path, workers=1, confidence=0.9).measures
     assert cells_of(tables[2])[-1][1] == f"{measures['a'] - measures['b']:.3f}"
 
 
 def test_a_margin_a_batch_and_a_budget_reach_the_strategy(benchmark: Any, tmp_path: Path) -> None:
-    cell = benchmark.CELLS[0]
+    cell = benchmark.BENCHMARKS[0]
     replayer = benchmark.Replayer(cell, tmp_path, workers=2, margin=0.4, batch_size=25, confidence=0.9)
     assert (replayer.strategy.num_batches, replayer.strategy.strategy.margin) == (3, 0.4)
     (outcome,) = replayer.outcomes(7, range(1))
@@ -94,12 +94,14 @@ def test_a_margin_a_batch_and_a_budget_reach_the_strategy(benchmark: Any, tmp_pa
 
 
 def test_drawn_pairs_are_classed_by_the_test_that_they_need(benchmark: Any, tmp_path: Path) -> None:
-    replayer = benchmark.Replayer(benchmark.CELLS[1], tmp_path, workers=1, confidence=0.8)
+    replayer = benchmark.Replayer(benchmark.BENCHMARKS[1], tmp_path, workers=1, confidence=0.8)
     outcomes = replayer.outcomes(5, range(5))
     drawn = [replayer.names(np.random.default_rng([5, repetition])) for repetition in range(5)]
-    assert [outcome.fits for outcome in outcomes] == [replayer.fits(names) for names in drawn]
-    assert replayer.fits(("a", "c")) == "twice"
-    counted = list(benchmark.lines_of(outcomes, benchmark.Line("", 5, "", "", 0.8, 0.0, 1, 1, "", "", 0, 0, 0, 0, 0.0)))
+    assert [outcome.fits for outcome in outcomes] == [replayer.test_class(names) for names in drawn]
+    assert replayer.test_class(("a", "c")) == "twice"
+    counted = list(
+        benchmark.count_outcomes(outcomes, benchmark.ResultRow("", 5, "", "", 0.8, 0.0, 1, 1, "", "", 0, 0, 0, 0, 0.0))
+    )
     assert sum(line.selections for line in counted) == 5
 
 

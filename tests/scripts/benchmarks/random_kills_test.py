@@ -30,7 +30,7 @@ def killed(tmp_path: Path) -> Any:
         outcome.parent.mkdir(parents=True)
         outcome.write_text("{}")
     store.close()
-    run = random_kills.Killed(directory, [])
+    run = random_kills.KilledSelection(directory, [])
     run.finished.update(random_kills.finished_in(directory))
     run._note_outcomes()
     return run
@@ -70,4 +70,4 @@ def test_a_short_soak_samples_every_step(tmp_path: Path) -> None:
     pytest.importorskip("allennlp")
     samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
-    assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)
+    assert all(sample.megabytes > 0 and sample.step_seconds > 0 and sample.num_processes >= 1 for sample in samples)

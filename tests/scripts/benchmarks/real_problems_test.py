@@ -50,7 +50,7 @@ def test_equal_runs_choose_by_the_mean_and_ties_by_chance() -> None:
     problem = module.Problem("s", "p", False, {"a": np.array([0.0, 1.0]), "b": np.array([0.6, 0.6])})
 
     def shares(problem: Any, num_runs: int) -> np.ndarray:
-        leaders = problem.leaders(problem.drawn_equally(num_runs, 4000, rng), rng)
+        leaders = problem.choose_leaders(problem.draw_equally(num_runs, 4000, rng), rng)
         return np.bincount(leaders, minlength=len(problem.scores)) / 4000
 
     # a has the higher mean of one run in half of the cases, of three in half of them too: two or three ones of three
@@ -67,7 +67,7 @@ def test_tests_name_a_leader_that_passes_against_every_rival(paired: bool, alter
     problem = import_module("real_problems").Problem("s", "p", paired, dict(zip("abc", drawn[:, 0], strict=True)))
     leaders = drawn.mean(axis=2).argmax(axis=0)
     options: Dict[str, Any] = {} if paired else {"equal_var": False}
-    for number, is_named in enumerate(problem.passed(drawn, leaders)):
+    for number, is_named in enumerate(problem.passes_tests(drawn, leaders)):
         rivals = [row[number] for place, row in enumerate(drawn) if place != leaders[number]]
         best = drawn[leaders[number], number]
         p_values = [alternative(best, rival, alternative="greater", **options).pvalue for rival in rivals]
@@ -77,12 +77,12 @@ def test_tests_name_a_leader_that_passes_against_every_rival(paired: bool, alter
 def test_intervals_resample_problems_and_not_selections() -> None:
     module = import_module("real_problems")
     results = [
-        module.Selected(problem, best, True, 9, 0.97)
+        module.SelectionOutcome(problem, best, True, 9, 0.97)
         for number in range(40)
         for problem in [module.Problem("s", f"p{number}", False, {"a": np.ones(3), "b": np.array([0, 0.5, 0.1])})]
         for best in (["b"] if number < 4 else ["a"]) * 50
     ]
-    lines = list(module.lines_of(results, rule="r", procedure="default", seed=1))
+    lines = list(module.count_outcomes(results, rule="r", procedure="default", seed=1))
     low, high = module.interval(lines, "wrong", "selections")
     # 4 of 40 problems: the standard deviation over problems is 0.047, and 0.0067 if all 2,000 selections were apart
     assert low == pytest.approx(0.1 - 1.96 * 0.047, abs=0.02) and high == pytest.approx(0.1 + 1.96 * 0.047, abs=0.03)
@@ -99,23 +99,26 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     for _ in range(2):
         arguments = ("--scores", scores, "--only", "^default$|3 runs", "--selections", 3, "--processes", 1)
         run_script("real_problems", *arguments, "--results", results)
-    lines = module.recorded(results)
+    lines = module.read_results(results)
     assert len({line.seed for line in lines}) == 2
-    (row,) = module.pooled(lines, [lines[0].rule], "procedures", ("default",))
+    (row,) = module.pool_rows(lines, [lines[0].rule], "procedures", ("default",))
     assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
-    assert module.pooled(lines, ["another"], "procedures", ("default", "3 runs each"))[0][:2] == ("3 runs each", "12")
+    assert module.pool_rows(lines, ["another"], "procedures", ("default", "3 runs each"))[0][:2] == (
+        "3 runs each",
+        "12",
+    )
     assert {line.problem for line in lines} == {"p", "q"}
-    (certain,) = module.pooled(lines, [lines[0].rule], "reported", ("default",))
+    (certain,) = module.pool_rows(lines, [lines[0].rule], "reported", ("default",))
     assert certain[:3] == ("default", "above 0.98", "12")
     page = "<!-- real: sources, default -->\n<!-- end -->"
-    table = module.pooled_page(page, lines, [lines[0].rule])
-    assert "| default | s | 12 |" in table and module.pooled_page(table, lines, [lines[0].rule]) == table
+    table = module.update_page(page, lines, [lines[0].rule])
+    assert "| default | s | 12 |" in table and module.update_page(table, lines, [lines[0].rule]) == table
 
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     module = import_module("real_problems")
-    lines, rules = module.recorded(module.RESULTS), module.FINAL_RULE.read_text().split()
-    apart = module.recorded(module.APART)
+    lines, rules = module.read_results(module.RESULTS), module.FINAL_RULE.read_text().split()
+    apart = module.read_results(module.SINGLE_PROBLEM_RESULTS)
     for path in module.PAGES:
         page = path.read_text(encoding="utf-8")
-        assert module.BLOCK.search(page) and module.pooled_page(page, lines, rules, apart) == page
+        assert module.TABLE_PATTERN.search(page) and module.update_page(page, lines, rules, apart) == page

@@ -22,11 +22,11 @@ def test_what_a_selection_found_is_kept_and_written_beside_the_released_scores(t
     runs.keep(run, kept)
     released = tmp_path / "released.json"
     released.write_text(json.dumps({"a": [0.4] * 5 + [0.6] * 5, "b": [0.3] * 5 + [0.5] * 5}))
-    page = runs.written(PAGE, kept, released)
+    page = runs.update_page(PAGE, kept, released)
     assert "| `b` | 2 | .750 | .100 | 1.000 |\n| `a` | 2 | .500 | .100 | < .001 |" in page
     # b: .75 (error .0289 of 4 runs) beside .4 (error .1 of two splits): (.75 - .4) / .1041 = 3.4
     assert "| `b` | 4 | .750 | .058 | .400 | .105 | +3.4 | 1 / 2 |" in page
-    assert "metric" not in (kept / "one" / "scores.csv").read_text() and runs.written(page, kept, released) == page
+    assert "metric" not in (kept / "one" / "scores.csv").read_text() and runs.update_page(page, kept, released) == page
 
 
 SCORES = (("a", 0, 0.45), ("a", 1, 0.55), ("b", 0, 0.7), ("b", 1, 0.8))

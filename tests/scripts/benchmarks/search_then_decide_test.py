@@ -46,5 +46,5 @@ def test_halving_by_hand() -> None:
     second = np.repeat(np.array([[[9.0], [9.0], [0.2], [0.0]]]), 4, axis=2)
     noise = iter([first, second])
     truth = np.array([[0.1, 0.9, 0.5, 0.4]])
-    means = search_then_decide.halved(truth, 16, lambda shape: next(noise))
+    means = search_then_decide.halve(truth, 16, lambda shape: next(noise))
     assert means[0] == pytest.approx([-np.inf, -np.inf, 3.8 / 6, 0.4])

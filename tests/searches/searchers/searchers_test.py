@@ -7,16 +7,16 @@ from scipy.stats import norm
 from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEif, Points, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import (
     Prediction,
+    are_neighbours,
     expected_hypervolume_improvement,
     expected_improvement,
     graph_covariance,
-    joined,
     kernel_matrix,
     laplacian,
     pareto_front,
     predict,
 )
-from fiesta_allennlp.searches.searchers.gaussian_process import expected_influence, harmonic, scaled
+from fiesta_allennlp.searches.searchers.gaussian_process import expected_influence, predict_harmonic, scale_to_unit
 
 
 def on_a_line(*places: float) -> Points:
@@ -26,10 +26,10 @@ def on_a_line(*places: float) -> Points:
 def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
     # The nearest of each: 0 - 1, 1 - 0, 2 - 1, so the middle one has two neighbours.
     points = on_a_line(0, 0.4, 1.0)
-    assert joined(points, 1 / 3).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
-    assert joined(points, 0.6).sum() == 6
+    assert are_neighbours(points, 1 / 3).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+    assert are_neighbours(points, 0.6).sum() == 6
     many = Points(np.random.default_rng(1).random((70, 3)))
-    assert 10 <= joined(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
+    assert 10 <= are_neighbours(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
 
 
 def test_a_laplacian_and_the_covariance_of_a_graph_by_hand() -> None:
@@ -139,11 +139,11 @@ def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]"
 
 def test_the_prediction_on_a_path_of_three() -> None:
     path = np.array([[1.0, -1, 0], [-1, 3, -2], [0, -2, 2]])  # weights 1 and 2
-    assert harmonic(path, np.array([1]), [0, 2], np.array([1.0, 0.0])) == pytest.approx([1 / 3])
+    assert predict_harmonic(path, np.array([1]), [0, 2], np.array([1.0, 0.0])) == pytest.approx([1 / 3])
     # A part of the graph without a score is predicted to be bad.
     delta = np.kron(np.eye(2), np.array([[1.0, -1], [-1, 1]]))
-    assert harmonic(delta, np.array([1, 2, 3]), [0], np.array([1.0])) == pytest.approx([1, 0, 0], abs=1e-6)
-    assert scaled(np.array([10.0, 20.0, 12.5])).tolist() == [0, 1, 0.25]
+    assert predict_harmonic(delta, np.array([1, 2, 3]), [0], np.array([1.0])) == pytest.approx([1, 0, 0], abs=1e-6)
+    assert scale_to_unit(np.array([10.0, 20.0, 12.5])).tolist() == [0, 1, 0.25]
 
 
 def test_the_expected_influence_is_that_of_new_predictions() -> None:
@@ -152,13 +152,13 @@ def test_the_expected_influence_is_that_of_new_predictions() -> None:
     weights = weights + weights.T
     delta = np.diag(weights.sum(axis=1)) - weights
     free, labelled, labels = np.array([0, 2, 3, 5]), [1, 4], np.array([1.0, 0.2])
-    f = harmonic(delta, free, labelled, labels)
+    f = predict_harmonic(delta, free, labelled, labels)
     expected = []
     for place, k in enumerate(free):
         sums = {}
         for label in (0.0, 1.0):
             others = np.setdiff1d(free, [k])
-            again = harmonic(delta, others, [*labelled, int(k)], np.array([*labels, label]))
+            again = predict_harmonic(delta, others, [*labelled, int(k)], np.array([*labels, label]))
             sums[label] = again.sum() + labels.sum() + label
         expected.append((1 - f[place]) * (6 - sums[0.0]) + f[place] * sums[1.0])
     assert expected_influence(delta, free, labelled, labels) == pytest.approx(expected)
@@ -169,7 +169,7 @@ def test_a_pending_point_counts_as_predicted() -> None:
     history = SearchHistory(points, (0, 7), np.array([[1.0], [0.0]])).starting(3)
     searcher = GraphEif(neighbours=0.3)
     delta = laplacian(points, *searcher.graph)
-    guessed = harmonic(delta, np.arange(1, 7), [0, 7], np.array([1.0, 0.0]))[2]
+    guessed = predict_harmonic(delta, np.arange(1, 7), [0, 7], np.array([1.0, 0.0]))[2]
     expected = expected_influence(delta, history.open, [0, 7, 3], np.array([1.0, 0.0, guessed]))
     assert searcher.criterion(history) == pytest.approx(expected)
 
