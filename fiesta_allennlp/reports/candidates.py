@@ -71,17 +71,13 @@ class CandidateReport(SystemResult):
             scores=tuple(scores.tolist()),
             split_seeds=tuple(e.request.split_seed for e in evaluations),
             replicates=tuple(e.request.replicate for e in evaluations),
-            development_scores=tuple(map(_finite_or_none, metric_values)),
+            development_scores=tuple(None if v is None or not np.isfinite(v) else v for v in metric_values),
             median=float(np.median(scores)) if has_scores else None,
             min=float(scores.min()) if has_scores else None,
             max=float(scores.max()) if has_scores else None,
             interval=measure_interval if isinstance(result, SystemResult) else compute_mean_interval(scores),
             num_parameters=num_parameters,
         )
-
-
-def _finite_or_none(value: Optional[float]) -> Optional[float]:
-    return value if value is not None and np.isfinite(value) else None
 
 
 def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:

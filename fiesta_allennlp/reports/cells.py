@@ -25,18 +25,6 @@ def _make_table(columns: Columns[Item], items: Iterable[Item]) -> TextTable:
     return TextTable([heading for heading, _ in columns], [[text(item) for _, text in columns] for item in items])
 
 
-def _score_columns(digits: int) -> Columns[CandidateReport]:
-    return (
-        ("n", lambda c: str(c.num_evaluations)),
-        ("mean", lambda c: number_text(c.mean, digits)),
-        ("sd", lambda c: number_text(c.sd, digits)),
-        ("95% interval of the mean", lambda c: interval_text(c.interval, digits)),
-        ("median", lambda c: number_text(c.median, digits)),
-        ("min", lambda c: number_text(c.min, digits)),
-        ("max", lambda c: number_text(c.max, digits)),
-    )
-
-
 WORK_COLUMNS: Columns[CandidateReport] = (
     ("failed", lambda c: c.failures_text or "0"),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
@@ -58,7 +46,16 @@ def tabulate_candidates(report: Report, *, belief_first: bool = False) -> TextTa
     if report.margin:
         margin_heading = f"P(within {report.margin:g})"
         belief_columns = (*belief_columns, (margin_heading, lambda c: probability_text(c.prob_within_margin)))
-    score_columns, work_columns = _score_columns(report.decimals), WORK_COLUMNS
+    digits, work_columns = report.decimals, WORK_COLUMNS
+    score_columns: Columns[CandidateReport] = (
+        ("n", lambda c: str(c.num_evaluations)),
+        ("mean", lambda c: number_text(c.mean, digits)),
+        ("sd", lambda c: number_text(c.sd, digits)),
+        ("95% interval of the mean", lambda c: interval_text(c.interval, digits)),
+        ("median", lambda c: number_text(c.median, digits)),
+        ("min", lambda c: number_text(c.min, digits)),
+        ("max", lambda c: number_text(c.max, digits)),
+    )
     if report.by_documents:
         score_columns = (
             ("documents", lambda c: str(c.num_documents)),

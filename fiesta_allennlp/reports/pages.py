@@ -185,7 +185,10 @@ def collect_bibtex(report: Report) -> str:
     bibtex_text = (TEMPLATES_DIRECTORY / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
     entries_by_key = {re.split(r"[{,]", entry)[1]: entry for entry in bibtex_text.strip().split("\n\n")}
     method_keys = [key for _, work_keys in _describe_method(report) for key in work_keys]
-    work_keys = dict.fromkeys([SOFTWARE_KEY, *_list_similar_works(report), *method_keys, *_list_new_data_works(report)])
+    work_keys = dict.fromkeys([SOFTWARE_KEY, *_list_similar_works(report), *method_keys])
+    rival_comparisons = [c for c in report.comparisons if report.rival is not None and c.second == report.rival.name]
+    if any(comparison.prob_new_data is not None for comparison in rival_comparisons):
+        work_keys.update(dict.fromkeys([NADEAU_KEY, CORANI_KEY]))
     return "\n\n".join(entries_by_key[key] for key in work_keys)
 
 
@@ -223,8 +226,3 @@ def _list_similar_works(report: Report) -> List[str]:
     """Return the work that chose runs as this selection did, one after the other; none for other ways."""
     is_adaptive = report.strategy and report.budget is None and report.strategy != "non_adaptive_fc"
     return [HAFFARI_KEY if report.by_documents else FIESTA_KEY] if is_adaptive else []
-
-
-def _list_new_data_works(report: Report) -> List[str]:
-    rival_comparisons = [c for c in report.comparisons if report.rival is not None and c.second == report.rival.name]
-    return [NADEAU_KEY, CORANI_KEY] if any(c.prob_new_data is not None for c in rival_comparisons) else []

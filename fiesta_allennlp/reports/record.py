@@ -242,7 +242,9 @@ class Report(Printable, SourceFacts, Standings):
         """The candidates by the better mean; `leading` comes first, and those that are out come last."""
 
         def rank_key(candidate: CandidateReport) -> Tuple[bool, bool, float]:
-            return candidate.name != self.leading, candidate.withdrawn, -self._mean_for_ranking(candidate)
+            mean = candidate.measure if self.by_documents else candidate.mean
+            gain = float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
+            return candidate.name != self.leading, candidate.withdrawn, -gain
 
         return tuple(sorted(self.candidates, key=rank_key))
 
@@ -257,10 +259,6 @@ class Report(Printable, SourceFacts, Standings):
         """The other candidate of the best mean that took part to the end, None if there is none."""
         rivals = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
         return next(rivals, None)
-
-    def _mean_for_ranking(self, candidate: CandidateReport) -> float:
-        mean = candidate.measure if self.by_documents else candidate.mean
-        return float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
 
     def candidate(self, name: str) -> CandidateReport:
         """Return the report of one candidate.

@@ -143,6 +143,7 @@ def _join_sources(first: SourceData, second: SourceData, *, paired: bool) -> Sou
         failures=first_history.failures + second_history.failures,
     )
     joined = replace(first, metric=metric, history=history)
+    one_sided_set = "validation" if "validation" in (first.scored, second.scored) else ""  # which needs a caveat
     return replace(
         joined,
         name=f"{first.name} and {second.name}",
@@ -152,7 +153,7 @@ def _join_sources(first: SourceData, second: SourceData, *, paired: bool) -> Sou
         notes=(*_data_notes(first, second), *_metric_notes(first.metric, second.metric)),
         splits=first.splits if first.splits == second.splits else "",
         test_share=first.test_share if first.test_share == second.test_share else None,
-        scored=first.scored if first.scored == second.scored else _choose_scored_set(first, second),
+        scored=first.scored if first.scored == second.scored else one_sided_set,
         running=first.running or second.running,
         num_parameters={n: p for n, source in zip(names, sources, strict=True) for p in source.num_parameters.values()},
         selection=None,
@@ -172,11 +173,6 @@ def _choose_metric(first: SourceData, second: SourceData, labels: Sequence[str])
         f"--compare: {labels[0]} has scores of {first.metric.display_name}, but {labels[1]} has scores of "
         f"{second.metric.display_name}. Compare candidates with the same metric."
     )
-
-
-def _choose_scored_set(first: SourceData, second: SourceData) -> str:
-    """Return the set of scores where only one side knows it: the validation set, which needs a caveat, or none."""
-    return "validation" if "validation" in (first.scored, second.scored) else ""
 
 
 def _data_notes(first: SourceData, second: SourceData) -> Tuple[str, ...]:

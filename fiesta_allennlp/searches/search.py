@@ -42,8 +42,8 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
+from fiesta_allennlp.trainings.listeners import reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -150,7 +150,7 @@ class ScreeningSelection(TrainingSelection):
         display = ScreeningProgress(
             console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
         )
-        with told_of_jobs(self.executor, self.directory, console), display as progress:
+        with reporting_jobs(self.executor, self.directory, console), display as progress:
             yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),

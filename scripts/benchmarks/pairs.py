@@ -13,15 +13,15 @@ import itertools
 import re
 import secrets
 from pathlib import Path
-from typing import Any, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from calibration import FINAL_RULE, ROOT, append_rows, rule_commit
 from common import make_parser, print_table, replace_tables, share_text, show
+from real_problems import last_history
 
-from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval
-from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
+from fiesta_allennlp.tables.replay import prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.sources import ScorePreset
@@ -44,13 +44,6 @@ HEADINGS = (
     "interval covers",
     "lead - true lead",
 )
-
-
-def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
-    """Yield each history of a selection, and return the last one."""
-    for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
-        yield history
-    return history
 
 
 def lead_interval(winner_scores: np.ndarray, loser_scores: np.ndarray, *, shared: bool) -> Tuple[float, Optional[Any]]:
