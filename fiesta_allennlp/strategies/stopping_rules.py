@@ -17,7 +17,7 @@ from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, un
 from fiesta_allennlp.strategies.base import Analysis, fill_evenly
 
 MAX_COLLAPSE_RATE = 0.25
-"""A candidate that fails more often than this does not count as the best."""
+"""A candidate with more collapsed runs than this does not count as the best."""
 
 MIN_POWER = 0.1
 """Probability of reaching the confidence within the limit below which `early_looks` gives up."""
