@@ -14,13 +14,10 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.executors.slurm_commands import cancel_jobs
 from fiesta_allennlp.isolation.fork_server import POLL_SECONDS
-from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, Claim, RunQueue
 from fiesta_allennlp.version import __version__
 
 logger = logging.getLogger(__name__)
-
-QUEUE_FORMAT = 4
-"""Changes with the files of the queue, which no other version of the package can read."""
 
 
 class SharedQueueExecutor(QueueingExecutor):

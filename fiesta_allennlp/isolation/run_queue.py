@@ -30,6 +30,9 @@ WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", 
 
 TERMS_FILE = "terms.json"
 
+QUEUE_FORMAT = 4
+"""Changes with the files of the queue, which include pickled objects of this package."""
+
 NFS_PREFIX = ".nfs"
 """Begins the name under which a network file system keeps a deleted file that somebody still reads."""
 
@@ -140,10 +143,10 @@ class RunQueue:
         return self.root / RUNS / f"{ticket}.outcome"
 
     @property
-    def read_terms(self) -> Dict[str, Any]:
+    def terms(self) -> Dict[str, Any]:
         """The terms on which workers make the runs."""
-        terms: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS_FILE))
-        return terms
+        content: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS_FILE))
+        return content
 
     def seconds_since_heartbeat(self) -> Dict[str, float]:
         """Return for how many seconds each worker has given no sign of life, by the clock of the file system."""

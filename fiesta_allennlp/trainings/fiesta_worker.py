@@ -9,7 +9,7 @@ from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
-from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
+from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, RunQueue, Worker
 from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.version import __version__
 
@@ -119,11 +119,11 @@ def _wait_for_queue(root: Path, deadline: float) -> Optional[RunQueue]:
 def _check_terms(queue: RunQueue) -> Dict[str, Any]:
     """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
     cannot make its runs as the command would."""
-    terms = queue.read_terms
-    if terms["version"] != __version__:
+    terms = queue.terms
+    if (terms["version"], terms["format"]) != (__version__, QUEUE_FORMAT):
         raise ConfigError(
-            f"{queue.root} is of version {terms['version']} of fiesta-allennlp, but this is version {__version__}. "
-            "Install the same version."
+            f"{queue.root} is of version {terms['version']} of fiesta-allennlp, with queue format {terms['format']}, "
+            f"but this is version {__version__}, with queue format {QUEUE_FORMAT}. Install the same version."
         )
     path = queue.root.parent
     if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], path)):

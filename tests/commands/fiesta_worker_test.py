@@ -16,7 +16,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.isolation import queue_worker
-from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
+from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, RunQueue, Worker
 from fiesta_allennlp.trainings.fiesta_worker import QueueWorkerSettings, run_worker
 from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
@@ -132,7 +132,8 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
     """A queue as a selection would leave it."""
     queue = RunQueue(run / "queue" / "fiesta-0")
     usual: Dict[str, Any] = {"version": __version__, "place": str(run / "queue"), "current_directory": os.getcwd()}
-    queue.open({**usual, "num_threads": 1, "packages": [], "seconds_between_signs": 1, **terms})
+    usual |= {"format": QUEUE_FORMAT, "num_threads": 1, "packages": [], "seconds_between_signs": 1}
+    queue.open({**usual, **terms})
     (run / "store.sqlite").touch()
     return queue
 
@@ -141,6 +142,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
     ("terms", "said"),
     [
         ({"version": "0.0.1"}, "of version 0.0.1"),
+        ({"format": 3}, "queue format 3.*queue format 4"),
         ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
     ],

@@ -72,7 +72,7 @@ def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypat
             queue.open({"version": "1"})
     assert not queue.is_open
     queue.open({"version": "1"})
-    assert (queue.is_open, queue.read_terms) == (True, {"version": "1"})
+    assert (queue.is_open, queue.terms) == (True, {"version": "1"})
 
 
 def test_a_file_that_a_network_file_system_keeps_is_no_run(queue: RunQueue) -> None:

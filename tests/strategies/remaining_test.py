@@ -65,7 +65,7 @@ def test_a_plain_loop_of_clear_candidates_takes_the_least_runs_and_of_a_tie_the_
     def loop(location: List[float]) -> Optional[Remaining]:
         scale = np.full(2, 0.01 / 12**0.5)
         posterior = StudentTPosterior.simple(np.array(location), scale, np.full(2, 1e3))
-        about = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "least": 12, "limit": 100}
+        about = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "min_rounds": 12, "max_runs": 100}
         return estimate_plain_loop(posterior, [12, 12], rng=np.random.default_rng(0), **about)  # type: ignore[arg-type]
 
     assert loop([0.9, 0.5]) == Remaining(24, 24, is_limited=False)
