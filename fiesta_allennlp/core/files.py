@@ -124,8 +124,8 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     """Make an object of JSON, but refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' appears twice")
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' appears twice")
     return mapping
 
 

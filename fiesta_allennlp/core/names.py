@@ -80,8 +80,8 @@ def check_no_similar_names(names: Iterable[str], *, noun: str) -> None:
 
 
 def _check_name(name: str, subject: str) -> None:
-    is_clear = escape_invisible(name) == name.strip() == name and name not in ("", ".", "..")
-    if not is_clear or not set(name).isdisjoint(FORBIDDEN_CHARACTERS):
+    has_visible_text = escape_invisible(name) == name.strip() == name and name not in ("", ".", "..")
+    if not has_visible_text or not set(name).isdisjoint(FORBIDDEN_CHARACTERS):
         raise ConfigError(
             f"{subject}: a name must not be empty, '.' or '..', contain any of {' '.join(FORBIDDEN_CHARACTERS)} or "
             "invisible characters such as line breaks, or begin or end with a space. Rename it with NAME=PATH."

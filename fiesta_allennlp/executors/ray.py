@@ -307,18 +307,18 @@ class RayExecutor(QueueingExecutor):
     def _describe_task(self, evaluator: Evaluator, request: Request) -> NodeTask:
         """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
         too."""
-        sent_paths = [*filter(self._should_ship, evaluator.files(request)), *evaluator.made_files(request)]
-        for path in sent_paths:
+        paths_to_send = [*filter(self._should_ship, evaluator.files(request)), *evaluator.made_files(request)]
+        for path in paths_to_send:
             if path not in self._references:
                 self._references[path] = self._ray.put(Path(path).read_bytes())
         required_files = tuple(
-            path for path in evaluator.files(request) if os.path.exists(path) and path not in sent_paths
+            path for path in evaluator.files(request) if os.path.exists(path) and path not in paths_to_send
         )
         return NodeTask(
             self.task_for(evaluator, request, self.directory.evaluation(request.name)),
             current_directory=os.getcwd(),
             required_files=required_files,
-            sent_files={path: self._references[path] for path in sent_paths},
+            sent_files={path: self._references[path] for path in paths_to_send},
         )
 
     def _read_result(self, task: Any, run: ActiveRun) -> Optional[Outcome]:

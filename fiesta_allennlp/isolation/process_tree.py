@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 MAX_SEARCHES = 10  # a process may start another one while it is being killed
 START_SECONDS = 0.02  # between two searches, while a new program has no environment yet
 EXIT_NOT_FOUND = 127
-POLL_SECONDS = 0.2
+CHILD_POLL_SECONDS = 0.2
 
 _adopting_roots: Set[int] = set()
 _session_name: List[str] = []  # the name, in the process that gave it
@@ -160,7 +160,7 @@ def main() -> int:
     for stream in (0, 1):
         os.close(stream)  # held by the child alone, so that its end is the end of the stream
     while child.poll() is None:
-        readable, _, _ = select.select([pipe], [], [], POLL_SECONDS)
+        readable, _, _ = select.select([pipe], [], [], CHILD_POLL_SECONDS)
         if readable:
             break
     return _end_command(child)

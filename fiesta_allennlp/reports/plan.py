@@ -63,18 +63,18 @@ def outlook_table(forecast: Forecast) -> Table:
     table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours_columns, *share_headings))
     params = forecast.problem.choice.strategy_params()
     strategy_margin = Margin.parse(params.get("margin", 0.0))
-    strategy_name = params["type"] + (f", margin {strategy_margin.text}" if strategy_margin.is_above_0 else "")
-    rows: List[Tuple[str, float, Optional[Outlook]]] = [(strategy_name, forecast.margin, forecast.default)]
+    strategy_label = params["type"] + (f", margin {strategy_margin.text}" if strategy_margin.is_above_0 else "")
+    rows: List[Tuple[str, float, Optional[Outlook]]] = [(strategy_label, forecast.margin, forecast.default)]
     rows += [(f"  margin {margin:g}", margin, outlook) for margin, outlook in forecast.margins.items()]
     rows += [
         ("equal allocation", forecast.margin, forecast.equal),
         (f"budget of {forecast.budget}", forecast.margin, forecast.halving),
     ]
-    for name, row_margin, outlook in rows:
+    for row_label, row_margin, outlook in rows:
         if outlook is not None:
             has_shares = forecast.has_wrong_answers(row_margin)
             table.add_row(
-                name,
+                row_label,
                 f"{outlook.mean_runs:.0f}",
                 f"{outlook.runs.median:.0f}",
                 f"{outlook.runs.low:.0f} to {outlook.runs.high:.0f}",

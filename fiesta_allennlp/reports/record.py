@@ -55,8 +55,8 @@ Comparisons = Tuple[Comparison, ...]
 def build_checklist(source: SourceData) -> Checklist:
     """Return what you need to repeat what was read, as pairs of key and value."""
     if source.compared:
-        rows_by_name = ((name, build_checklist(side)) for name, side in source.compared)
-        return tuple((f"{name}: {key}", value) for name, rows in rows_by_name for key, value in rows)
+        checklists = ((name, build_checklist(side)) for name, side in source.compared)
+        return tuple((f"{name}: {key}", value) for name, checklist in checklists for key, value in checklist)
     if source.table is not None:
         file_digests = (f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in source.table_files)
         return render_rows(

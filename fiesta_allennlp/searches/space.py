@@ -17,7 +17,7 @@ SIGNIFICANT_DIGITS = 3
 """Significant digits of a number that is drawn, so that a candidate's name stays short."""
 
 LOG_SCALE_RATIO = 10.0
-"""Numbers of a list are scaled by logarithm if all are above 0, and the largest is at least DECADE times the least."""
+"""Numbers of a list are scaled by logarithm if all are above 0, and the largest is this many times the least."""
 
 TRIES_PER_POINT = 50
 """Draws for each distinct point, before a space counts as exhausted."""

@@ -312,8 +312,8 @@ class ProgramCandidate(AnyCandidate):
     def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
-        most_records = MAX_TRIAL_RECORDS if is_trial else None
-        return ProgramRun(self.absolute(), keep_models=keep_models, max_records=most_records, **shared)
+        max_records = MAX_TRIAL_RECORDS if is_trial else None
+        return ProgramRun(self.absolute(), keep_models=keep_models, max_records=max_records, **shared)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.config import Config, leaves_of
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind
 
-SHORTENING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last")  # keys of data loaders that skip instances
+INSTANCE_SKIPPING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last")
+"""Keys of data loaders that skip instances."""
 
 
 def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
@@ -81,7 +82,7 @@ def check_test_loader(config: Config) -> None:
     else with the loader for training."""
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
     for key, value in leaves_of(config[loader], loader):
-        if key.rpartition(".")[2] in SHORTENING_KEYS and value is not None and value is not False:
+        if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
             raise ConfigError(
                 f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
                 "'validation_data_loader' that does not set it, such as {\"batch_size\": 64}."

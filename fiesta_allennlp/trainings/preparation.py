@@ -163,8 +163,8 @@ def prepare_candidates(
 
 def _refusal_message(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
     log = directory.check_log(candidate.name)
-    is_clear = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
-    log_hint = "" if is_clear or not directory.store.exists() or not log.exists() else f" Full log: {log}"
+    needs_no_log = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
+    log_hint = "" if needs_no_log or not directory.store.exists() or not log.exists() else f" Full log: {log}"
     text = missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{log_hint}"
     return f"candidate '{candidate.name}' ({candidate.source}): {text}"
 

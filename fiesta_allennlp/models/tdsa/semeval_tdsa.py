@@ -182,7 +182,7 @@ class SemEvalTdsaReader(DatasetReader):
         """Build the instance for `target`, which is `text[start:end]`, or occurs exactly once if there are no
         offsets."""
         start, end = _target_span(text, target, start, end)
-        left, target_tokens, right = (self._tokenize(piece) for piece in (text[:start], text[start:end], text[end:]))
+        left, target_tokens, right = (self._tokenize(part) for part in (text[:start], text[start:end], text[end:]))
         if not target_tokens:
             raise DataError(f"the target '{target}' in '{text}' contains no words.")
         tokens = {"left": left, "target": target_tokens, "right": right, "text": left + target_tokens + right}
