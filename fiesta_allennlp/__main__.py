@@ -56,10 +56,7 @@ def _flush_output() -> None:
 def _parse() -> argparse.Namespace:
     program = "fiesta" if Path(sys.argv[0]).stem == "fiesta" else "python -m fiesta_allennlp"
     parser = argparse.ArgumentParser(
-        prog=program,
-        description=DESCRIPTION,
-        epilog=DOCS_HINT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog=program, description=DESCRIPTION, epilog=DOCS_HINT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -139,12 +139,7 @@ def choose_system(
     return SystemsResult.read(path)
 
 
-def replay(
-    scores: Scores,
-    *,
-    progress: Optional[bool] = None,
-    **settings: Any,
-) -> ReplayResult:
+def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> ReplayResult:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
@@ -169,12 +164,7 @@ def replay(
     return ReplayResult.of(replay_settings, _console(progress), source)
 
 
-def plan(
-    source: Optional[Union[str, Path]] = None,
-    *,
-    progress: Optional[bool] = None,
-    **settings: Any,
-) -> PlanResult:
+def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> PlanResult:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
     Args:

@@ -82,11 +82,7 @@ class DocumentSettings(SelectionSettings):
         group=DOCUMENTS_GROUP,
         metavar="FILE.jsonl",
     )
-    task: str = document_option(
-        "classification",
-        "what the systems annotate: classification or spans",
-        choices=TASKS,
-    )
+    task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)
     positive_label: Optional[str] = document_option(
         None, "score by the F-measure of this label (default: macro-F1 over all labels)", metavar="L"
     )

@@ -12,13 +12,7 @@ from rich.table import Table
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.result import num_decimals
-from fiesta_allennlp.selection.summary import (
-    MIN_DECIMALS,
-    count_text,
-    duration_text,
-    number_text,
-    probability_text,
-)
+from fiesta_allennlp.selection.summary import MIN_DECIMALS, count_text, duration_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
 
 if TYPE_CHECKING:

@@ -9,19 +9,15 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports.pages import refuse_symbolic_link, write_report
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.source_data import SourceData, read_source
+from fiesta_allennlp.reports.source_data import SourceData, read_selection
 from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
-from fiesta_allennlp.tables.settings import split_table_argument
+from fiesta_allennlp.tables.settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
 
 
 def report(
-    source: Any = None,
-    *,
-    output: Optional[PathLike] = None,
-    compare: Optional[Sequence[str]] = None,
-    **settings: Any,
+    source: Any = None, *, output: Optional[PathLike] = None, compare: Optional[Sequence[str]] = None, **settings: Any
 ) -> Report:
     """Report on a selection, on a table of scores, or on two candidates.
 
@@ -67,11 +63,12 @@ def _read_sources(settings: ReportSettings, content: Any) -> SourceData:
             raise ConfigError("pass the directory of a selection, a table of scores, or two candidates with --compare.")
         if settings.paired:
             raise ConfigError("--paired is for two tables of scores with --compare. Add --compare, or remove --paired.")
-        return read_source(Path(settings.source), settings)
-    from fiesta_allennlp.reports.tables_and_pairs import read_pair, read_table  # a selection alone needs no table
+        if is_selection(Path(settings.source)):
+            return read_selection(Path(settings.source), settings)
+    from fiesta_allennlp.reports.tables_and_pairs import read_pair, read_source, read_table  # a selection needs none
 
     if names is None:
-        return read_table(Path("rows"), settings, content)
+        return read_table(Path(settings.source or "rows"), settings, content)
     if len(names) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(names)}: {', '.join(names) or 'none'}.")
     source = None

@@ -25,7 +25,7 @@ from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
-from fiesta_allennlp.tables.settings import is_selection, refuse_table_options
+from fiesta_allennlp.tables.settings import refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
 
 if TYPE_CHECKING:
@@ -214,14 +214,10 @@ def restrict_history(history: History, names: Sequence[str]) -> History:
     )
 
 
-def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> SourceData:
-    """Read the selection in a directory, or the table in a file."""
-    if not is_selection(path):
-        from fiesta_allennlp.reports.tables_and_pairs import read_table  # a selection needs no table
-
-        return read_table(path, settings, least_candidates=least_candidates)
-    refuse_table_options(settings, UNRECORDED_OPTIONS, path)
-    return read_directory(path, min_score=settings.min_score)
+def read_selection(root: Path, settings: ReportSettings) -> SourceData:
+    """Read the selection in a directory. Refuse options that are for tables of scores."""
+    refuse_table_options(settings, UNRECORDED_OPTIONS, root)
+    return read_directory(root, min_score=settings.min_score)
 
 
 def read_directory(root: Path, *, min_score: Optional[float] = None) -> SourceData:

@@ -10,7 +10,7 @@ from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.records import Decision, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.source_data import SourceData, read_source, restrict_history
+from fiesta_allennlp.reports.source_data import SourceData, read_selection, restrict_history
 from fiesta_allennlp.reports.stored_selection import FILES_FINGERPRINT_PREFIX
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
@@ -18,10 +18,17 @@ from fiesta_allennlp.selection.summary import ScoreThreshold, failed_notes
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.tables.forms import Content
-from fiesta_allennlp.tables.settings import NextSettings, done_note
+from fiesta_allennlp.tables.settings import NextSettings, done_note, is_selection
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
+
+
+def read_source(path: Path, settings: ReportSettings, *, least_candidates: int = 2) -> SourceData:
+    """Read the selection in a directory, or the table in a file."""
+    if is_selection(path):
+        return read_selection(path, settings)
+    return read_table(path, settings, least_candidates=least_candidates)
 
 
 def read_table(

@@ -81,9 +81,7 @@ class SearchSettings(Settings):
         is_fixed=True,
     )
     runs: Optional[int] = screening_option(
-        None,
-        "total number of runs in both stages, instead of --configs, --finalists and --budget",
-        least=1,
+        None, "total number of runs in both stages, instead of --configs, --finalists and --budget", least=1
     )
     pool: Optional[int] = screening_option(
         None,

@@ -100,10 +100,7 @@ def score_notes(
     scores: Mapping[str, Sequence[float]], metric: Metric, *, min_score: Optional[float] = None
 ) -> List[str]:
     """Return all notes on doubtful scores. `scores` are by candidate."""
-    return [
-        *scale_notes(scores, metric.name, min_score=min_score),
-        *candidate_notes(scores, minimise=metric.minimise),
-    ]
+    return [*scale_notes(scores, metric.name, min_score=min_score), *candidate_notes(scores, minimise=metric.minimise)]
 
 
 def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:

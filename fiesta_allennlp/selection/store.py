@@ -294,8 +294,7 @@ class RunStore(StoreReader):
         )
         if not will_retry:
             self._database.execute(
-                "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?",
-                failure.request.key,
+                "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?", failure.request.key
             )
 
     def release_pending(self, requests: Sequence[Request]) -> None:

@@ -6,18 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import (
-    Any,
-    DefaultDict,
-    Dict,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, DefaultDict, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten

@@ -6,20 +6,7 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import (
-    Any,
-    DefaultDict,
-    Dict,
-    FrozenSet,
-    Hashable,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.registry import build_record
@@ -89,10 +76,7 @@ def vectors_exist(preparation: Preparation) -> bool:
 
 
 def untrained_labels(
-    groups: Sequence[Hashable],
-    fields: Mapping[str, Sequence[Hashable]],
-    sizes: Mapping[str, int],
-    division: Division,
+    groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]], sizes: Mapping[str, int], division: Division
 ) -> List[str]:
     """Return the labels that are tested but never trained.
 

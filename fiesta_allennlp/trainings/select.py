@@ -42,13 +42,7 @@ from fiesta_allennlp.trainings.listeners import (
     remaining_estimator,
     reporting_jobs,
 )
-from fiesta_allennlp.trainings.pool import (
-    Pool,
-    Preparation,
-    check_same_pool,
-    preparation_to_facts,
-    vectors_exist,
-)
+from fiesta_allennlp.trainings.pool import Pool, Preparation, check_same_pool, preparation_to_facts, vectors_exist
 from fiesta_allennlp.trainings.preparation import (
     CandidateEvaluator,
     build_executor,

@@ -92,10 +92,7 @@ class Settings(SelectionSettings):
     )
 
     workers: Any = resource_option(
-        1,
-        "number of parallel runs; auto: as many as the machine has room for",
-        metavar="N|auto",
-        parse=_workers,
+        1, "number of parallel runs; auto: as many as the machine has room for", metavar="N|auto", parse=_workers
     )
     executor: Any = resource_option(
         "processes",

@@ -9,8 +9,8 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.record import build_checklist
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.source_data import SourceData, read_source
-from fiesta_allennlp.reports.tables_and_pairs import read_pair
+from fiesta_allennlp.reports.source_data import SourceData
+from fiesta_allennlp.reports.tables_and_pairs import read_pair, read_source
 from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 

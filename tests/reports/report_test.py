@@ -17,7 +17,7 @@ from fiesta_allennlp.reports.pages import compose_paragraph, render_csv, render_
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.source_data import read_source
+from fiesta_allennlp.reports.tables_and_pairs import read_source
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows

@@ -179,12 +179,7 @@ class GraphEif(Searcher):
     """
 
     def __init__(
-        self,
-        *,
-        kernel: str = "rbf",
-        length_scale: float = 0.5,
-        neighbours: float = 1 / 7,
-        num_initial: int = 3,
+        self, *, kernel: str = "rbf", length_scale: float = 0.5, neighbours: float = 1 / 7, num_initial: int = 3
     ) -> None:
         super().__init__(num_initial=num_initial)
         check_graph(kernel, length_scale, neighbours)
