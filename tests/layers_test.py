@@ -1,6 +1,7 @@
 """Imports go down only: what each module or folder of the package may import."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
@@ -77,6 +78,16 @@ def violations(path: Path, unit: str) -> "List[Tuple[str, str]]":
 
 def test_imports_go_down_only() -> None:
     assert [found for path in MODULES for found in violations(path, unit_of(path))] == []
+
+
+def test_no_files_import_each_other_in_a_circle_even_late() -> None:
+    names = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in MODULES}
+    files = set(names.values())
+    graph = {
+        names[path]: files.intersection(imports_of(ast.parse(path.read_text(encoding="utf-8")))) - {names[path]}
+        for path in MODULES
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) == len(files)  # raises a CycleError
 
 
 def test_nothing_else_loads_torch_or_allennlp() -> None:
