@@ -105,7 +105,7 @@ def score_notes(
 
 def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
     """Return the notes on candidates with equal scores or with scores of crashed runs. `scores` are by candidate."""
-    return [*constant_notes(scores), *(crash_notes(scores) if minimise else ())]
+    return [*constant_notes(scores), *crash_notes(scores, minimise=minimise)]
 
 
 def scale_notes(
@@ -145,23 +145,27 @@ def _has_two_scales(sizes: Sequence[float], min_factor: float) -> bool:
     return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= MAX_PERCENT
 
 
-def crash_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return a note for each candidate of a minimised metric that has a score of 0 or less far below its others, as
-    programs write -1 or 0 for a run that crashed. `scores` are by candidate."""
+def crash_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
+    """Return a note for each candidate with a score that a program may write for a run that crashed, and that counts as
+    its best: -1 or 0 far below the others of a minimised metric, or 999 far above those of a maximised one. `scores`
+    are by candidate."""
     import numpy as np  # which --help does without
 
     from fiesta_allennlp.probability.collapsed import flag_collapsed
 
     notes: List[str] = []
     for name, values in scores.items():
-        are_collapsed = flag_collapsed(np.asarray(values))
+        are_outliers = flag_collapsed(np.asarray(values) if minimise else -np.asarray(values))
         crash_scores = [
-            value for value, is_collapsed in zip(values, are_collapsed, strict=True) if is_collapsed and value <= 0
+            value
+            for value, is_outlier in zip(values, are_outliers, strict=True)
+            if is_outlier and (value <= 0 < max(values) if minimise else value > MAX_PERCENT >= min(values))
         ]
-        if crash_scores and max(values) > 0:
+        if crash_scores:
             notes.append(
-                f"{name} has {len(crash_scores)} of {len(values)} scores at {crash_scores[0]:g}, far below its others, "
-                "which count as its best. If these runs crashed, report them as failed."
+                f"{name} has {len(crash_scores)} of {len(values)} scores at {crash_scores[0]:g}, far "
+                f"{'below' if minimise else 'above'} its others, which count as its best. If these runs crashed, "
+                "report them as failed."
             )
     return notes
 

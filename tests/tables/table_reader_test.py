@@ -501,6 +501,9 @@ def test_a_crash_that_counts_as_the_best_score_is_noted(crashed: float) -> None:
     doubt = f"a has 1 of 5 scores at {crashed}, far below its others"
     assert any(note.startswith(doubt) for note in next_runs(scores, minimise=True).notes)
     assert not any("far below its others" in note for note in next_runs(scores).notes)
+    high = {"a": [0.8, 0.81, 999, 0.79, 0.8], "b": [0.82, 0.81, 0.83, 0.82, 0.82]}
+    assert any(note.startswith("a has 1 of 5 scores at 999, far above its others") for note in next_runs(high).notes)
+    assert not any("far above" in note for note in next_runs({**high, "a": [80, 81, 99.9, 79, 80]}).notes)
     near = {**scores, "a": [0.02, 0.01, 0, 0.03, 0.02]}
     assert not any("far below its others" in note for note in next_runs(near, minimise=True).notes)
 
