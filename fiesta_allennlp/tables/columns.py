@@ -79,7 +79,7 @@ class NameColumn:
 
 
 class OutcomeReader:
-    """The scores in a sheet, with what its columns `read_state` and `error` say of them."""
+    """The scores in a sheet, with what its columns `state` and `error` say of them."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns, self.sheet = columns, columns.sheet

@@ -43,6 +43,10 @@ MAX_VALUES = 20
 """The most values of a column that is taken for a setting, whatever its name."""
 
 
+SIMILARITY = "are one number, or differ only in case, in blanks or in how accents are encoded"
+"""What `find_similar_names` finds, for messages."""
+
+
 def refuse_missing(columns: Columns, position: int, cell: Any, number: int) -> NoReturn:
     """Refuse a row without the name of a candidate, split or seed."""
     text = cell_text(cell) if cell == cell else ""
@@ -87,7 +91,7 @@ def find_similar_names(names: Iterable[str]) -> Optional[Tuple[str, str]]:
 
 def check_names(rows: Sequence[RunRow], *, wide: Optional[str]) -> None:
     """Refuse names of candidates and splits that contain invisible characters, that look alike or are one number, and
-    splits and seeds that summarize others. So can candidates that are columns of a `wide` table."""
+    splits, seeds and columns of a `wide` table that summarize others."""
     for kind in ("candidate", "split"):
         first_rows = {getattr(row, kind): row for row in reversed(rows)}
         for name, row in first_rows.items():
@@ -98,8 +102,8 @@ def check_names(rows: Sequence[RunRow], *, wide: Optional[str]) -> None:
         if pair := find_similar_names(first_rows):
             old, new = sorted(pair, key=lambda name: rows.index(first_rows[name]))
             raise DataError(
-                f"{first_rows[new].where}: {kind} {new!a} and {kind} {old!a} in {first_rows[old].where} are one "
-                "number, or differ only in case, in blanks or in how accents are encoded. Use one name."
+                f"{first_rows[new].where}: {kind} {new!a} and {kind} {old!a} in {first_rows[old].where} {SIMILARITY}. "
+                "Use one name."
             )
     for row in rows:
         for kind, name in (("split", row.split), ("seed", row.seed), ("candidate", row.candidate)):

@@ -28,6 +28,7 @@ from fiesta_allennlp.tables.rows import FAILED, NUMBER, RUNNING, RunRow, RunTabl
 from fiesta_allennlp.tables.settings import COLUMNS, split_names
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table_checks import (
+    SIMILARITY,
     check_names,
     find_similar_names,
     ignore_set_column,
@@ -113,18 +114,19 @@ class _TableReader:
             raise DataError(
                 f"{name}: some of the files have a split column, others not. Use one form, or --splits official."
             )
-        numbered_columns = [columns for columns in all_columns if lacks_splits == {True} and columns.has_numbered_rows]
+        has_splits = lacks_splits == {False}
+        numbered_columns = [columns for columns in all_columns if not has_splits and columns.has_numbered_rows]
         for columns in numbered_columns:
             refuse_steps(columns.sheet, columns.positions["candidate"], columns.positions["score"])
-        rows = self._read_rows(all_columns, has_splits=lacks_splits == {False}, notes=notes)
+        rows = self._read_rows(all_columns, has_splits=has_splits, notes=notes)
         check_names(rows, wide=self.settings.wide)
         for name in {row.candidate for row in rows} & {"None", "null"}:
             notes[f"One candidate is called {name}. If its rows lack a name, fill it in, or remove them."] = None
         if numbered_columns:
             notes[NO_SEEDS_NOTE] = None
-        has_splits = lacks_splits == {False}
         notes.update(dict.fromkeys(mixed_runs_notes(all_columns, rows, self._is_filtered, has_splits=has_splits)))
-        if any(columns.positions["state"] is not None for columns in all_columns):
+        has_states = any(columns.positions["state"] is not None for columns in all_columns)
+        if has_states:
             counts = Counter(
                 "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
             )
@@ -134,11 +136,11 @@ class _TableReader:
         return RunTable(
             name,
             rows,
-            lacks_splits == {False},
+            has_splits,
             self._determine_metric(rows, all_columns[0], notes),
             tuple(notes),
             is_independent,
-            has_states=any(columns.positions["state"] is not None for columns in all_columns),
+            has_states=has_states,
             min_score=self.settings.min_score,
         )
 
@@ -221,9 +223,8 @@ class _TableReader:
             pairs = (find_similar_names((name, other)) for name in names for other in other_names)
             if pair := next(filter(None, pairs), None):
                 raise DataError(
-                    f"{sheet.name}: {pair[0]!a} and {pair[1]!a} in the column '{sheet.columns[position]}' are one "
-                    "number, or differ only in case, in blanks or in how accents are encoded. Use one of them in the "
-                    "table, or keep both: --where twice."
+                    f"{sheet.name}: {pair[0]!a} and {pair[1]!a} in the column '{sheet.columns[position]}' "
+                    f"{SIMILARITY}. Use one of them in the table, or keep both: --where twice."
                 )
 
         def is_kept(cells: Sequence[Any]) -> bool:
@@ -259,8 +260,9 @@ class _TableReader:
             positions = find_number_columns(sheet, used)
         headers = [sheet.columns[position] for position in positions]
         if len(headers) < 2:
-            problem = f"--wide {name} needs at least two columns with numbers but found {headers}"
-            raise DataError(f"{sheet.header}: {problem}.")
+            raise DataError(
+                f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {headers}."
+            )
         if repeated_header := next((called for called in headers if headers.count(called) > 1), None):
             raise DataError(f"{sheet.header}: the column '{repeated_header}' appears twice. Rename one.")
         mapped = {sheet.columns[position] for position in known_positions.values() if position is not None}
