@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.selection.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option
+from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CONFIG_METAVAR, to_config
-from fiesta_allennlp.trainings.settings import CLUSTER_GROUP, RAY_GROUP, SCORING_GROUP, SLURM_GROUP, Settings
+from fiesta_allennlp.trainings.settings import Settings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
@@ -33,15 +33,7 @@ screening_option = partial(option, group=SCREENING_GROUP)
 class SearchSettings(Settings):
     """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (
-        SCREENING_GROUP,
-        SCORING_GROUP,
-        SELECTION_GROUP,
-        RESOURCES_GROUP,
-        CLUSTER_GROUP,
-        RAY_GROUP,
-        SLURM_GROUP,
-    )
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING_GROUP, *Settings.GROUPS)
 
     data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(
