@@ -44,8 +44,7 @@ DOCS_HINT = "Guides, with a quickstart and questions and answers: docs/index.md 
 
 
 def add_command(commands: Any, name: str, *, command_name: str, program: str) -> argparse.ArgumentParser:
-    """Add the parser of one command, which is `command_name` so below `program`. It refuses unknown arguments with a
-    hint."""
+    """Add the parser of one command, named `command_name` below `program`. It refuses unknown arguments with a hint."""
     command = COMMANDS[name]
     parser = commands.add_parser(
         command_name,

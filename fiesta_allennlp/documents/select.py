@@ -27,7 +27,7 @@ from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import SelectionFamily, StoredSelection, dry_run, run_selection
+from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_with_packages
 
@@ -139,7 +139,7 @@ class DocumentSelection(SelectionFamily):
     run: str
 
     @classmethod
-    def check(cls, settings: DocumentSettings, stored: StoredSelection, *, allow_removed: bool) -> "DocumentSelection":
+    def check(cls, settings: DocumentSettings, stored: StoredState, *, allow_removed: bool) -> "DocumentSelection":
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
@@ -244,7 +244,7 @@ class UnknownLabels(Listener):
                 )
 
 
-def _check_unchanged(selection: DocumentSelection, stored: StoredSelection) -> None:
+def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, selection.document_file.fingerprint):

@@ -227,7 +227,7 @@ class RunQueue:
     def find_lost(
         self, tickets: Collection[str], claims: Collection[Claim], is_gone: Callable[[Claim], bool]
     ) -> Dict[str, Optional[Claim]]:
-        """Return the tickets in `tickets` that no job has any more, with their claims, if there are any.
+        """Return those of `tickets` that no job has any more, with their claims, if there are any.
 
         A run that a job has taken after `claims` was read may be with the job, whatever `is_gone` says. A run goes from
         waiting to taken to done, so these are read in this order, and what is done is not lost.

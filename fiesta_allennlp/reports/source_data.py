@@ -256,7 +256,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Source
         strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
     history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
     return replace(
-        _read_selection(selection, history, strategy, settings.strategy_params(), metric=metric),
+        _read_common_data(selection, history, strategy, settings.strategy_params(), metric=metric),
         settings=settings,
         min_score=score_threshold.score,
         num_parameters={name: preparation.num_parameters for name, preparation in selection.preparations.items()},
@@ -286,7 +286,7 @@ def _read_documents(selection: StoredSelection) -> SourceData:
     choice = DocumentsSetup.of(settings, task, document_facts, selection.names)
     history = selection.read_history(max_failures=settings.max_failures)
     metric = Metric.parse(task.metric)
-    source = _read_selection(selection, history, choice.strategy, choice.strategy_params, metric=metric)
+    source = _read_common_data(selection, history, choice.strategy, choice.strategy_params, metric=metric)
     charges = read_charges(answers_path(settings, selection.directory), run=str(selection.meta.run))
     return replace(
         source,
@@ -296,7 +296,7 @@ def _read_documents(selection: StoredSelection) -> SourceData:
     )
 
 
-def _read_selection(
+def _read_common_data(
     selection: StoredSelection, history: History, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric
 ) -> SourceData:
     """Read what all selections have in common."""

@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import CandidateResult, Result, stored_property
-from fiesta_allennlp.selection.session import StoredSelection, dry_run, run_selection
+from fiesta_allennlp.selection.session import StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.settings import merge_settings
 from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages
@@ -94,7 +94,7 @@ class ScreeningSelection(TrainingSelection):
     strategy: Screener
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredSelection, *, allow_removed: bool) -> "ScreeningSelection":
+    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "ScreeningSelection":
         assert isinstance(settings, SearchSettings)
         if settings.metric is not None and not stored.candidates:
             check_metric_sign(settings.metric)
@@ -232,7 +232,7 @@ def _read_pool(settings: SearchSettings) -> PointPool:
     return read_space(settings.space).draw_pool(settings.num_drawn_points, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
-def _load_stored(stored: StoredSelection, settings: SearchSettings) -> Dict[str, Candidate]:
+def _load_stored(stored: StoredState, settings: SearchSettings) -> Dict[str, Candidate]:
     """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
     rebuilt = replace(load_candidate(parse_candidate(first.source, name=first.name), settings), facts=first.facts)
@@ -328,9 +328,9 @@ def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
-def _read_first_stage(directory: RunDirectory) -> StoredSelection:
+def _read_first_stage(directory: RunDirectory) -> StoredState:
     with open_for_reading(directory.screening) as store:
-        return StoredSelection(directory.screening, store.meta(), tuple(store.candidates()))
+        return StoredState(directory.screening, store.meta(), tuple(store.candidates()))
 
 
 @dataclass(frozen=True)

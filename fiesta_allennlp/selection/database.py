@@ -108,7 +108,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open an existing database, only `read_only` as `connect_read_only` does. Raise a `StoreError` if it is not a
+    """Open an existing database, with `read_only` as `connect_read_only` does. Raise a `StoreError` if it is not a
     store, damaged, or of another version."""
     with translated_store_errors(path):
         database = connect_read_only(path) if read_only else _connect_for_writing(path)

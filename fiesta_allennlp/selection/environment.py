@@ -22,7 +22,7 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 
 def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
     """Describe this machine as plain data: `host`, `directory` (the current one), `python`, `platform`, `processor`,
-    `cores`, `memory_gib`, `query_gpus` (their names), `versions` (by distribution) and `code` (SHA-256 of each file,
+    `cores`, `memory_gib`, `gpus` (their names), `versions` (by distribution) and `code` (SHA-256 of each file,
     and of all source files of each top-level module that can be found). `packages` are further modules to look up,
     `files` are programs."""
     modules = sorted({package.partition(".")[0] for package in packages})

@@ -289,8 +289,7 @@ class Result(Standings):
     def from_decision(
         cls: Type[ResultType], history: History, decision: Decision, metric: Metric, **further_fields: Any
     ) -> ResultType:
-        """Return the result of a decision. `further_fields` are further fields, or take the place of those computed
-        here."""
+        """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
         computed_fields = {
             "margin": decision.margin,
             "expected_loss": decision.expected_loss,

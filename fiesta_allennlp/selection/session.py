@@ -47,7 +47,7 @@ from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_nu
 
 
 @dataclass(frozen=True)
-class StoredSelection:
+class StoredState:
     """The content of the store when a selection is resumed; empty for a new selection."""
 
     directory: RunDirectory
@@ -77,7 +77,7 @@ class SelectionFamily(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls: Type[Family], settings: Any, stored: StoredSelection, *, allow_removed: bool) -> Family:
+    def check(cls: Type[Family], settings: Any, stored: StoredState, *, allow_removed: bool) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
@@ -148,7 +148,7 @@ def dry_run(family: Type[Family], settings: SelectionSettings, console: Console)
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        selection = family.check(settings, StoredSelection(directory), allow_removed=False)
+        selection = family.check(settings, StoredState(directory), allow_removed=False)
         with selection.prepare_runs(directory, console):
             yield selection
 
@@ -176,7 +176,7 @@ class _Session(Generic[Family]):
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
-        stored = StoredSelection(directory, meta, tuple(store.candidates()), history)
+        stored = StoredState(directory, meta, tuple(store.candidates()), history)
         selection = family.check(settings, stored, allow_removed=allow_removed)
         num_finished = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
@@ -192,7 +192,7 @@ class _Session(Generic[Family]):
             raise workspace.already_exists_error(directory)
         if not replaces_selection:
             workspace.check_no_foreign_files(directory, force=force)
-        selection = self.family.check(settings, StoredSelection(directory), allow_removed=False)
+        selection = self.family.check(settings, StoredState(directory), allow_removed=False)
         if not replaces_selection:
             workspace.clear_directory(directory)
             store = self._open_store(create=True)

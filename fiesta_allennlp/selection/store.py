@@ -143,8 +143,7 @@ class StoreReader:
             return read_history(self._database, removed=removed)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """Return every outcome in order of finishing, with all columns, and `status` `finished_rows` or
-        `failed_rows`."""
+        """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
         finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
         failed_rows = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"

@@ -16,7 +16,7 @@ from fiesta_allennlp.core.registry import convert_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
-from fiesta_allennlp.selection.session import StoredSelection
+from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
@@ -168,7 +168,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
 
 def compare_with_store(
     active: Mapping[str, Candidate],
-    stored: StoredSelection,
+    stored: StoredState,
     *,
     allow_removed: bool,
     division: Division = OFFICIAL_RATIOS_DIVISION,

@@ -27,7 +27,7 @@ from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.progress import PEAK_MEMORY, ProgressDisplay
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import SelectionFamily, StoredSelection, dry_run, run_selection
+from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.selection.summary import collapsed_notes, describe_scored_data
@@ -73,7 +73,7 @@ class TrainingSelection(SelectionFamily):
     preparations: Mapping[str, Preparation] = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredSelection, *, allow_removed: bool) -> "TrainingSelection":
+    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones

@@ -36,7 +36,7 @@ from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.documents.select import DocumentSelection
 from fiesta_allennlp.documents.settings import AVERAGE_BY_METRIC, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selection.session import StoredSelection
+from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.replay import find_best, wilson_interval
 from fiesta_allennlp.tables.side_by_side import prepare_belief, run_side_by_side
 
@@ -199,7 +199,7 @@ def prepare(directory: Path, options: Mapping[str, Any]) -> DocumentSelection:
     """As for a new selection among all systems of a task. Nothing is written."""
     paths = sorted(path for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
     settings = DocumentSettings(systems=tuple(map(str, paths)), documents=str(directory / "documents.jsonl"), **options)
-    return DocumentSelection.check(settings, StoredSelection(RunDirectory(Path())), allow_removed=False)
+    return DocumentSelection.check(settings, StoredState(RunDirectory(Path())), allow_removed=False)
 
 
 def ask_all_systems(prepared: DocumentSelection) -> AnsweredFile:

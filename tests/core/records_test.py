@@ -35,14 +35,14 @@ def test_after_is_the_history_gathered_anew() -> None:
     now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)), pending=(request("c", 0),))
     now.counts("a")
     new = (counted("a", 0, tp=2, fp=7), counted("a", 2), counted("b", 3, tp=1), counted("c", 0, fn=2))
-    later, anew = now.with_finished(new), History(now.candidates, now.evaluations + new)
-    assert later == anew and now.num_finished("c") == 0
+    later, rebuilt = now.with_finished(new), History(now.candidates, now.evaluations + new)
+    assert later == rebuilt and now.num_finished("c") == 0
     for name in now.candidates:
-        assert later.scores(name).tolist() == anew.scores(name).tolist()
-        assert later.split_seeds(name).tolist() == anew.split_seeds(name).tolist()
-        assert later.counts(name).kinds == anew.counts(name).kinds
-        assert later.counts(name).values.tolist() == anew.counts(name).values.tolist()
-        assert later.counts(name).num_runs_without_counts == anew.counts(name).num_runs_without_counts
+        assert later.scores(name).tolist() == rebuilt.scores(name).tolist()
+        assert later.split_seeds(name).tolist() == rebuilt.split_seeds(name).tolist()
+        assert later.counts(name).kinds == rebuilt.counts(name).kinds
+        assert later.counts(name).values.tolist() == rebuilt.counts(name).values.tolist()
+        assert later.counts(name).num_runs_without_counts == rebuilt.counts(name).num_runs_without_counts
     assert later.counts("a").values.tolist() == [[7, 2], [0, 5], [0, 0]]
 
 

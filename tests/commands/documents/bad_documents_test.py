@@ -12,7 +12,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.documents.select import DocumentSelection
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.selection.session import StoredSelection
+from fiesta_allennlp.selection.session import StoredState
 from tests.commands.documents.conftest import Choices
 from tests.document_systems import asked, write_documents
 
@@ -73,7 +73,7 @@ def test_bad_systems(
         Path(text.rpartition("=")[2]).write_text(content if isinstance(content, str) else json.dumps(content))
     settings = DocumentSettings(systems=(*systems, text), documents=str(choices.documents))
     with pytest.raises(FiestaError, match=f"system {message}" if message.startswith("'") else message):
-        DocumentSelection.check(settings, StoredSelection(RunDirectory(choices.root)), allow_removed=False)
+        DocumentSelection.check(settings, StoredState(RunDirectory(choices.root)), allow_removed=False)
     assert not asked(choices.root, "a")
 
 
