@@ -20,7 +20,8 @@ from fiesta_allennlp.commands.command import run_and_exit
 def work(console):
     try:
         print("at work", flush=True)
-        time.sleep(60)
+        for _ in range(600):  # Python heeds a signal that comes right before a call when the call ends
+            time.sleep(0.1)
     finally:
         print("ending", flush=True)
         time.sleep(SECONDS_TO_END)
