@@ -127,17 +127,23 @@ def unknown_keys_message(keys: Iterable[str], owner: str, valid_keys: Sequence[s
     return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in remedies)
 
 
+PACKAGE_DIRECTORY = Path(__file__).parents[1]
 LIBRARY_DIRECTORIES = tuple(
-    {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(Path(__file__).parent)}
+    {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(PACKAGE_DIRECTORY)}
 )
 """Directories of installed code."""
 
 
 def code_line_of(error: BaseException) -> str:
-    """Return the line of the user's own code that raised an error, for the end of a sentence; empty if none did."""
+    """Return the line of the user's own code that raised an error, for the end of a sentence. If none did, return the
+    line that raised an error without a message, and nothing for other errors."""
     frames = traceback.extract_tb(error.__traceback__)
     own_frames = [frame for frame in frames if not frame.filename.startswith((*LIBRARY_DIRECTORIES, "<"))]
-    return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
+    if own_frames:
+        return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})"
+    if str(error) or not frames:
+        return ""
+    return f" ({frames[-1].filename}, line {frames[-1].lineno}: {frames[-1].line})"
 
 
 def describe_with_line(error: BaseException) -> str:

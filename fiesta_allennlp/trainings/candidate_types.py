@@ -18,7 +18,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, flatten_metrics
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
@@ -42,6 +42,7 @@ from fiesta_allennlp.trainings.programs.config import (
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, flatten_metrics
 
 MAX_TRIAL_RECORDS = 200  # of a program
 
@@ -176,12 +177,13 @@ class CandidateType(AnyCandidate):
 class CandidateTypeRun(CandidateRun):
     """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""
 
-    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
+    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         candidate = type_of(self.config)
         assert isinstance(candidate, CandidateType)
         result = candidate.run(request, directory)
         metrics = flatten_metrics(result if isinstance(result, Mapping) else {self.metric: result})
-        return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
+        values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
+        return ReportedMetrics(values, ("the value that run() returned",))
 
 
 @AnyCandidate.register("allennlp")

@@ -20,7 +20,8 @@ from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import candidate_notes, scale_notes
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, find_metric_name
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 from fiesta_allennlp.trainings.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class MetricNotes(Listener):
         run = self._runs.get(name)
         if run is None:
             return
-        source = find_metric_name(outcome.metrics, run.metric_names)
+        source = ReportedMetrics(outcome.metrics).name_of(run.metric_names)
         if source == self._metric or source in self._noted_names:
             return
         self._noted_names.add(source)

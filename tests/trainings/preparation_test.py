@@ -1,4 +1,5 @@
 import hashlib
+import json
 import math
 from dataclasses import replace
 from io import StringIO
@@ -7,12 +8,16 @@ from typing import Any, Dict, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.meta import Meta
 from allennlp.models import BasicClassifier, Model
+from allennlp.training import TrainerCallback
 from rich.console import Console
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, ModelError
 from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import Division
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
@@ -170,3 +175,31 @@ def test_the_metric_is_the_given_one_or_the_default_or_the_only_one() -> None:
 def test_what_cannot_be_compared_is_refused(reported: List[str], given: Any, trainer: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         metric_of(reported, reported, given=given, trainer=trainer)
+
+
+@TrainerCallback.register("reads-its-directory")
+class ReadsItsDirectory(TrainerCallback):
+    """A callback that reads the files of its run when it is built, as those of other packages may."""
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        assert json.loads((Path(serialization_dir) / "config.json").read_text())["train_data_path"] == "train"
+        assert Meta.from_path(Path(serialization_dir) / "meta.json").version
+
+
+@pytest.mark.parametrize(
+    "callback", [{"type": "wandb", "project": "p"}, {"type": "tensorboard"}, {"type": "reads-its-directory"}]
+)
+def test_a_callback_that_reads_the_directory_of_its_run_is_checked_and_trains_offline(
+    callback: Dict[str, Any], reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"MODE": "offline", "SILENT": "true", "DIR": str(tmp_path)}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    config = classifier_config(reviews)
+    config["trainer"]["callbacks"] = [callback]
+    assert prepared(config, tmp_path).metrics == ["accuracy"]
+    directory = tmp_path / "run"
+    evaluation = AllenNLPRun(config, "accuracy").evaluate(make_request(1, "a", 0, shared_splits=True), directory)
+    assert 0 <= evaluation.score <= 1
+    logs = {"wandb": "wandb/offline-run-*/run-*.wandb", "tensorboard": "log/train/events.*"}.get(callback["type"])
+    assert logs is None or list(directory.glob(logs))

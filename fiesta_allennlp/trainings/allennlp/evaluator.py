@@ -32,6 +32,7 @@ from fiesta_allennlp.trainings.config import (
     replace_paths,
     vector_references,
 )
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 
 
 def to_number(value: Any) -> Optional[float]:
@@ -76,7 +77,7 @@ class AllenNLPRun(CandidateRun):
             division=self.division,
         )
 
-    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
+    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         config = self.run_config(request)
         metrics = train(config, directory, self.local_paths)
         if self.keep_archives:
@@ -84,7 +85,7 @@ class AllenNLPRun(CandidateRun):
         for path in directory.glob("*.th"):
             path.unlink()
         shutil.rmtree(directory / "vocabulary", ignore_errors=True)
-        return metrics
+        return ReportedMetrics(metrics, ("metrics.json",))
 
     @property
     def metric_names(self) -> List[str]:
@@ -107,11 +108,9 @@ class AllenNLPRun(CandidateRun):
 def train(config: Config, directory: Path, local_paths: Mapping[str, str]) -> Dict[str, Any]:
     """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `local_paths`
     says; the `config.json` that stays is the config unchanged."""
-    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
     params = Params(replace_paths(config, local_paths))
-    Meta.new().to_file(directory / META_NAME)
     prepare_environment(params)
-    loop = build_train_model(params, directory)
+    loop = build_train_model(params, directory, config)
     original_get_metrics = loop.model.get_metrics
     loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
     gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
@@ -120,8 +119,11 @@ def train(config: Config, directory: Path, local_paths: Mapping[str, str]) -> Di
     return metrics
 
 
-def build_train_model(params: Params, directory: Path) -> TrainModel:
-    """Build everything that a config describes, to train in this process. `params` is consumed."""
+def build_train_model(params: Params, directory: Path, config: Config) -> TrainModel:
+    """Build everything that `params` describe, to train in this process. They are consumed. `config` and the versions
+    are in the directory first, as in `allennlp train`, because some callbacks read them when they are built."""
+    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+    Meta.new().to_file(directory / META_NAME)
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)

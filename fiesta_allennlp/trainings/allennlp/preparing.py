@@ -8,6 +8,7 @@ import math
 import os
 import tempfile
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
@@ -135,10 +136,10 @@ def build_and_try(
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     run_config["trainer"]["cuda_device"] = -1
-    params = Params(run_config)
+    params = Params(deepcopy(run_config))
     prepare_environment(params)
     with tempfile.TemporaryDirectory() as scratch:
-        loop = build_train_model(params, Path(scratch))
+        loop = build_train_model(params, Path(scratch), run_config)
         loop.model.eval()
         with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):

@@ -7,19 +7,14 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
+from typing import IO, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, escape_invisible
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
-from fiesta_allennlp.trainings.candidate_run import (
-    CandidateRun,
-    parse_metrics_line,
-    read_metrics_from_directory,
-    read_metrics_from_file,
-)
+from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import Config, replace_paths
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
@@ -30,6 +25,7 @@ from fiesta_allennlp.trainings.programs.config import (
     program_paths,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, parse_last_line, read_reported
 
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program
@@ -134,7 +130,7 @@ class ProgramRun(CandidateRun):
     keep_models: bool = False
     max_records: Optional[int] = None
 
-    def make_run(self, request: Request, directory: Path) -> Mapping[str, Any]:
+    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         directory = directory.resolve()
         output = directory / OUTPUT_DIRECTORY
         delete(output)
@@ -147,14 +143,13 @@ class ProgramRun(CandidateRun):
                 "split_seed": str(request.split_seed),
                 "directory": str(output),
             }
-            metrics = _read_metrics(
-                config, self._run_command(config, request, placeholder_values, directory), placeholder_values
-            )
+            stdout = self._run_command(config, request, placeholder_values, directory)
+            reported = _read_metrics(config, stdout, placeholder_values)
         finally:
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
             delete(directory / MODEL_DIRECTORY)
-        return metrics
+        return reported
 
     def note_on_metric(self, reported_name: str) -> str:
         if not reported_name.startswith("eval_") or not {"validation", "test"} <= placeholders_of(self.config):
@@ -199,12 +194,9 @@ class ProgramRun(CandidateRun):
         return os.path.abspath(os.path.join(self.working_directory, path))
 
 
-def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> Dict[str, Any]:
+def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> ReportedMetrics:
     path = config.get("metrics")
-    if path is None:
-        return read_metrics_from_directory(Path(placeholder_values["directory"]), stdout)
-    return (
-        parse_metrics_line(stdout)
-        if path == STDOUT
-        else read_metrics_from_file(Path(fill_placeholders(path, placeholder_values)))
-    )
+    if path == STDOUT:
+        return ReportedMetrics(parse_last_line(stdout))
+    file = None if path is None else Path(fill_placeholders(path, placeholder_values))
+    return read_reported(Path(placeholder_values["directory"]), stdout, file)

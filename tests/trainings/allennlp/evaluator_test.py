@@ -14,6 +14,7 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun, to_number, to_plain_metrics
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import take_snapshot
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 from tests.conftest import classifier_config
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)
@@ -49,7 +50,7 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
     assert evaluator.salvage(REQUEST, directory) is None
     missing = replace(evaluator, metric="macro_f1")
     with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        missing.score_run(REQUEST, {"metrics": evaluation.metrics}, directory)
+        missing.score_run(REQUEST, ReportedMetrics(evaluation.metrics), directory, seconds=1.0, started_at="")
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:

@@ -109,7 +109,7 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
     status, said = fiesta(*wrong, "--workers", "2")
     assert status == 1
     names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
-    assert f"did not report a metric named {names}; it reported: test_f1" in said
+    assert f"did not report a metric named {names}. In " in said and ": test_f1" in said
     scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
     made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/program.json")}
     assert 1 <= len(scored) <= 2
@@ -135,6 +135,20 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("printed", ["[0.5]", "f1 = np.float64(0.5)", '{\\"f1\\": \\"0.5\\"}', "f1 0.5\\ndone"])
+def test_an_output_without_a_readable_metric_ends_its_candidate_after_one_run(
+    printed: str, fiesta: Callable[..., Any]
+) -> None:
+    scripts = {"silent": f"printf '{printed}'", **dict.fromkeys(("one", "two"), "echo f1 0.$1")}
+    given = [f"""{name}=sh -c "{script}" {name} {{seed}} {{split_seed}}""" for name, script in scripts.items()]
+    status, said = fiesta("select", *given, "-s", "runs/outputs", "--metric", "f1", "--budget", "8")
+    assert status == 0, said
+    assert len(list(Path("runs/outputs/evaluations").glob("silent-*"))) == 1
+    assert "its first run did not report the metric" in said
+    assert len(list(Path("runs/outputs/evaluations").glob("[ot]*-*"))) >= 6
 
 
 @pytest.mark.usefixtures("programs")
