@@ -103,26 +103,40 @@ class ScoreBelief(Belief):
         return history.sign * logit(history.sign * scores, candidate=candidate)  # of errors: the logit of what is right
 
 
+LOST_DF_BY_PRIOR = {"uniform": 2, "jeffreys": 1}
+"""By the prior of sigma: how many degrees of freedom fewer than runs the posterior of a mean has."""
+
+
 @Belief.register("student_t")
 class StudentT(ScoreBelief):
     """Models the scores of each candidate as Gaussian with its own mean and variance (FIESTA, section 4.2).
 
     After n runs of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is::
 
-        sqrt(n (n - 2) / S) (mu - xbar) ~ t with n - 2 degrees of freedom
+        sqrt(n (n - c) / S) (mu - xbar) ~ t with n - c degrees of freedom
 
-    (Honda and Takemura, 2014), that is, location xbar and scale sqrt(S / (n (n - 2))). The prior is uniform in mu and
-    in sigma. A prior uniform in log sigma would give n - 1 degrees of freedom. The prior used here explores more, and
-    it is the reason why 3 runs are needed. Candidates are independent: the model does not pair scores on shared splits.
+    that is, location xbar and scale sqrt(S / (n (n - c))). With a prior uniform in mu and in sigma, c is 2 (Honda and
+    Takemura, 2014, as in the paper and in its released package), so 3 runs are needed. With Jeffreys' prior, 1 / sigma,
+    c is 1. The first explores more. Candidates are independent: the model does not pair scores on shared splits.
     This is conservative if the scores of a split rise and fall together.
 
     If all scores of a candidate are equal, its mean counts as known exactly (S = 0). This follows from the formula, but
     is overconfident with few runs of a coarse metric. Candidates that tie in this way share P(best) equally.
 
     Use it for scores that are not crowded at an end of their range, which holds for most metrics of most tasks.
+
+    Args:
+        prior: the prior of sigma, `uniform` or `jeffreys`.
+
+    Raises:
+        ConfigError: if the prior has another name.
     """
 
-    min_evaluations = 3
+    def __init__(self, *, prior: str = "uniform") -> None:
+        if prior not in LOST_DF_BY_PRIOR:
+            raise ConfigError(f"prior must be {' or '.join(LOST_DF_BY_PRIOR)} but is '{prior}'.")
+        self.lost_df = LOST_DF_BY_PRIOR[prior]
+        self.min_evaluations = self.lost_df + 1
 
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
@@ -130,8 +144,8 @@ class StudentT(ScoreBelief):
         # The mean of equal scores is exactly this score, which a sum would round away.
         location = np.array([float(values[0] if np.ptp(values) == 0 else np.mean(values)) for values in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
-        scale = np.sqrt(squares / (num_scores * (num_scores - 2)))
-        return StudentTPosterior.simple(location, scale, num_scores - 2, has_margin=self.has_margin)
+        df = num_scores - self.lost_df
+        return StudentTPosterior.simple(location, np.sqrt(squares / (num_scores * df)), df, has_margin=self.has_margin)
 
 
 @Belief.register("logit_student_t")

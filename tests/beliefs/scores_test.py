@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import Belief, LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT
-from fiesta_allennlp.core.errors import ScoreError
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 from tests.strategies.histories import evaluation, history, request
 
@@ -24,6 +24,18 @@ def test_posterior_by_hand() -> None:
     # Both have S = 0.02 and n = 3, so the difference of the means is a Cauchy with twice the scale.
     posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.6, 0.7, 0.8]}))
     assert_allclose(posterior.prob_best(0.1), [0.5, 0.5 + np.arctan(0.1 / np.sqrt(0.02 / 3)) / np.pi], atol=1e-9)
+
+
+def test_jeffreys_prior_by_hand() -> None:
+    belief = StudentT(prior="jeffreys")
+    assert belief.min_evaluations == 2
+    # xbar = 0.6 and S = 0.02; n (n - 1) = 6. Then xbar = 0.55, S = 0.005, n (n - 1) = 2.
+    posterior = belief.posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.5, 0.6]}))
+    assert_allclose(posterior.location, [0.6, 0.55])
+    assert_allclose(posterior.scale, [np.sqrt(0.02 / 6), np.sqrt(0.005 / 2)])
+    assert_allclose(posterior.df, [[2, 1]])
+    with pytest.raises(ConfigError, match="prior must be uniform or jeffreys but is 'flat'"):
+        StudentT(prior="flat")
 
 
 def test_equal_scores_are_a_mean_known_exactly() -> None:
