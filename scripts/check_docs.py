@@ -39,15 +39,14 @@ PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".",
 COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "tests", "training_configs")
 SECONDS = 1800
 
-FENCE = re.compile(r"^( *)```(\w*)\s*$")
-COMMENT = re.compile(r"^\s*<!-- (not run|file|before|printed): (.*?) -->\s*$")
+BLOCK = re.compile(r"^( *)```(\S*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+MARKS = re.compile(r"(?:^ *<!-- .*? -->\n\s*)+\Z", re.MULTILINE)
+"""The comments that end right above a block."""
+COMMENT = re.compile(r"<!-- (not run|file|before|printed): (.*?) -->")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp |fiesta )(\w[\w-]*)")
+OURS = re.compile(r"(?:^|[;&|]\s*|\s)(?:allennlp fiesta-|python -m fiesta_allennlp |fiesta )(\w[\w-]*)")
 TIME = re.compile(r"[\d.]+ (?:s|min|h)\b|\d+$")
 """What differs from run to run: a time, and the seconds at the end of a row."""
-INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
-FOREIGN = ("--alike", "--include-package", "--num-cpus", "--address")
-"""Options of other programs, and of benchmarks, that pages speak of."""
 
 
 @dataclass(frozen=True)
@@ -99,29 +98,17 @@ def pages() -> List[Path]:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    marks: Dict[str, str] = {}
-    opened: Optional[int] = None
-    lines: List[str] = []
-    language = indent = ""
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        fence, comment = FENCE.match(line), COMMENT.match(line)
-        if opened is not None:
-            if fence:
-                yield Block(page, opened, language, "\n".join(lines), marks)
-                opened, marks = None, {}
-            else:
-                lines.append(line.removeprefix(indent))
-        elif fence:
-            opened, lines, (indent, language) = number, [], fence.groups()
-        elif comment:
-            marks[comment[1]] = comment[2]
-        elif line.strip():
-            marks = {}
+    content = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(content):
+        above = content[: match.start()]
+        marks = MARKS.search(above)
+        text = re.sub(rf"^{match[1]}", "", match[3].rstrip("\n"), flags=re.MULTILINE)
+        yield Block(page, above.count("\n") + 1, match[2], text, dict(COMMENT.findall(marks[0] if marks else "")))
 
 
 def prose(page: Path) -> str:
     """The text of a page without its blocks."""
-    return re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
 
 
 def anchors(page: Path) -> List[str]:
@@ -142,31 +129,22 @@ def wrong_links(page: Path) -> Iterator[str]:
             yield f"{page.relative_to(REPOSITORY)}: {name or 'the page'} has no heading #{anchor}"
 
 
-def external_links(page: Path) -> List[str]:
-    return [target for target in LINK.findall(prose(page)) if re.match(r"https?:", target)]
-
-
 def wrong_commands(block: Block) -> Iterator[str]:
     """Commands of this package whose options or arguments do not parse, and scripts that are not there."""
-    if not block.is_shell:
-        return
-    known = parsers()
-    for line in block.commands.replace("\\\n", " ").splitlines():
+    for line in block.commands.replace("\\\n", " ").splitlines() if block.is_shell else ():
         found = OURS.search(line)
         if found:
-            command = re.split(r"\s[|>&;]", line[found.end() :])[0]
-            name = found[2]
-            if name in known:
-                wrong = parsed(parsers()[name], shlex.split(command, comments=True))
-            else:
-                wrong = [f"unknown command fiesta {name}"]
-            yield from (f"{block.where}: {error}" for error in wrong)
+            arguments = shlex.split(re.split(r"\s[|>&;]", line[found.end() :])[0], comments=True)
+            parser = parsers().get(found[1])
+            error = wrong_arguments(parser, arguments) if parser else f"unknown command fiesta {found[1]}"
+            if error:
+                yield f"{block.where}: {error}"
         for script in re.findall(r"\bscripts/[\w/]+\.py", line):
             if not (REPOSITORY / script).is_file():
                 yield f"{block.where}: there is no {script}"
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: List[str]) -> List[str]:
+def wrong_arguments(parser: argparse.ArgumentParser, arguments: List[str]) -> Optional[str]:
     """What the parser says against these arguments."""
     parser.add_argument("--include-package", action="append", help=argparse.SUPPRESS)
     said = io.StringIO()
@@ -174,17 +152,8 @@ def parsed(parser: argparse.ArgumentParser, arguments: List[str]) -> List[str]:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             parser.parse_args(arguments)
     except SystemExit as stopped:
-        return [said.getvalue().strip().splitlines()[-1]] if stopped.code else []
-    return []
-
-
-def unknown_options(page: Path) -> Iterator[str]:
-    """Options that the prose names and no command has."""
-    known = {name for parser in parsers().values() for action in parser._actions for name in action.option_strings}
-    scripts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "scripts").rglob("*.py"))
-    for option in INLINE_OPTION.findall(prose(page)):
-        if option not in known and option not in FOREIGN and f'"{option}"' not in scripts:
-            yield f"{page.relative_to(REPOSITORY)}: no command has the option {option}"
+        return said.getvalue().strip().splitlines()[-1] if stopped.code else None
+    return None
 
 
 def problems() -> List[str]:
@@ -192,7 +161,6 @@ def problems() -> List[str]:
     messages: List[str] = []
     for page in pages():
         messages += wrong_links(page)
-        messages += unknown_options(page)
         for block in blocks(page):
             messages += wrong_commands(block)
     return messages
@@ -201,18 +169,14 @@ def problems() -> List[str]:
 def run(page: Path) -> Optional[str]:
     """Run the blocks of a page in a copy of the repository. Returns what went wrong: the block, and the end of what it
     printed."""
-    chosen = [(block, script) for block in blocks(page) if (script := block.script()) is not None]
+    lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT  # what was started in the background"]
+    for block in blocks(page):
+        script = block.script()
+        lines += [] if script is None else [f"echo '=== {block.where}'", script]
     with tempfile.TemporaryDirectory(prefix="docs-") as scratch:
         root = copy_of_repository(Path(scratch))
-        lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT  # what was started in the background"]
-        for block, script in chosen:
-            lines += [f"echo '=== {block.where}'", script]
-        environment = {
-            **os.environ,
-            "HOME": scratch,
-            "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(REPOSITORY),
-        }
+        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "HOME": scratch, "PATH": path, "PYTHONPATH": str(REPOSITORY)}
         try:
             done = subprocess.run(
                 ["bash", "-c", "\n".join(lines)],
@@ -259,20 +223,12 @@ def main() -> None:
     )
     args = parser.parse_args()
     messages = problems()
-    if args.run:
-        for page in pages():
-            name = str(page.relative_to(REPOSITORY))
-            if not re.search(args.only, name) or not any(block.script() for block in blocks(page)):
-                continue
+    for page in pages() if args.run else ():
+        name = str(page.relative_to(REPOSITORY))
+        if re.search(args.only, name) and any(block.script() for block in blocks(page)):
             print(f"running {name}", flush=True)
             error = run(page)
             messages += [f"{name}: {error}"] if error else []
-    for page in pages():
-        for block in blocks(page):
-            if "not run" in block.marks:
-                print(f"not run: {block.where}: {block.marks['not run']}")
-        for target in external_links(page):
-            print(f"external: {page.relative_to(REPOSITORY)}: {target}")
     sys.exit("\n".join(messages) if messages else 0)
 
 

@@ -15,13 +15,13 @@ import pty
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Iterator, List, Tuple
 
-from browser import run_browser
 from PIL import Image
 from rich.console import Console
 from rich.text import Text
@@ -60,7 +60,9 @@ def report_page(selection: str) -> None:
         LIVE.parent.mkdir(exist_ok=True)
         shutil.copy(Path(scratch) / "report.html", LIVE)
         picture = Path(scratch) / "page.png"
-        run_browser("chromium", ["--window-size=1100,1400", f"--screenshot={picture}", LIVE.as_uri()])
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,1400"]
+        command = ["chromium", *options, f"--user-data-dir={scratch}/profile", f"--screenshot={picture}", LIVE.as_uri()]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
         save(picture, "report.png")
 
 
@@ -127,13 +129,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("picture", choices=("prob-best", "report", "recording"))
     parser.add_argument(
-        "given", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
+        "subject", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
     )
     args = parser.parse_args()
     if args.picture == "recording":
-        recording(float(args.active[0]), args.active[1:])
+        recording(float(args.subject[0]), args.subject[1:])
     else:
-        {"prob-best": prob_best, "report": report_page}[args.picture](args.active[0])
+        {"prob-best": prob_best, "report": report_page}[args.picture](args.subject[0])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Every shipped config is read and its model built and run once, so that none can rot."""
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -165,11 +163,3 @@ def test_the_environment_goes_before_the_defaults(monkeypatch):
     set_default_variables()
     tokens = Params.from_file(str(TDSA[0])).as_dict(quiet=True)["model"]["text_field_embedder"]["token_embedders"]
     assert tokens["tokens"]["pretrained_file"] == VARIABLE_DEFAULTS["FIESTA_VECTORS"].replace("%d", "300")
-
-
-def test_the_sample_is_what_its_script_writes(tmp_path):
-    script = ROOT / "scripts" / "make_sample.py"
-    subprocess.run([sys.executable, str(script), "--output", str(tmp_path)], check=True)
-    names = sorted(path.name for path in (ROOT / "data" / "sample").iterdir())
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
-    assert all((tmp_path / name).read_bytes() == (ROOT / "data" / "sample" / name).read_bytes() for name in names)

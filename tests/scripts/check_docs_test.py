@@ -48,7 +48,6 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
         ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
         ("```text\nallennlp fiesta-replay --x\n```", []),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
-        ("Use `--confidence 0.9`, or `--confidance`.", ["README.md: no command has the option --confidance"]),
     ],
 )
 def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: List[str]) -> None:
