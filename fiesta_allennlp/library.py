@@ -9,9 +9,10 @@ from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import check_main_guard
-from fiesta_allennlp.reports.plan import PlanResult, PrintableNextRuns
-from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
+from fiesta_allennlp.reports.next_runs import PrintableNextRuns
+from fiesta_allennlp.reports.results import SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
+from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -139,7 +140,7 @@ def choose_system(
     return SystemsResult.read(path)
 
 
-def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> ReplayResult:
+def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> SimulationResult:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
@@ -161,10 +162,12 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     if content is not None:
         source = make_score_table(read_rows(Path("scores"), replay_settings, content))
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
-    return ReplayResult.of(replay_settings, _console(progress), source)
+    return replay_with_bar(replay_settings, _console(progress), source)
 
 
-def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> PlanResult:
+def plan(
+    source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any
+) -> SimulationResult:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
     Args:
@@ -179,7 +182,7 @@ def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] 
             call returns a result that records it.
     """
     option_values, _ = split_table_argument(settings, source, "source")
-    return PlanResult.of(PlanSettings.from_layers(option_values), _console(progress))
+    return plan_with_bar(PlanSettings.from_layers(option_values), _console(progress))
 
 
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:

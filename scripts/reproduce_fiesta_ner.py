@@ -21,8 +21,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.tables.replay import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import wilson_interval
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 
@@ -161,14 +161,14 @@ def replay_cells(
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
         source = make_score_table(read_rows(path, blocks, content))
-        results.append(ReplayRow(options, source=source).run(repetitions, processes=processes))
-    runs = [number for result in results for number in result.num_evaluations]
+        results.append(ReplayRow(options, source=source).run(repetitions, processes=processes).default)
+    number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
     correct, wrong, undecided = np.mean(
-        [(result.correct, result.wrong, result.undecided) for result in results], axis=0
+        [(outlook.correct, outlook.wrong, outlook.inconclusive) for outlook in results], axis=0
     )
-    error = np.std(runs, ddof=1) / np.sqrt(len(runs))
-    right = share_text(correct, wilson_interval(round(correct * len(runs)), len(runs)))
-    return f"{np.mean(runs):.1f} ± {error:.1f}", right, f"{wrong:.3f}", f"{undecided:.3f}"
+    error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
+    right = share_text(correct, wilson_interval(round(correct * number), number))
+    return f"{np.mean(means):.1f} ± {error:.1f}", right, f"{wrong:.3f}", f"{undecided:.3f}"
 
 
 def replay_rows(

@@ -22,7 +22,7 @@ from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.reports.results import ReplayResult
+from fiesta_allennlp.reports.simulation import SimulationResult
 from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -180,7 +180,7 @@ class Row:
         measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
         return SyntheticDocuments(self.setting, measures)
 
-    def run(self, repetitions: int, processes: int) -> ReplayResult:
+    def run(self, repetitions: int, processes: int) -> SimulationResult:
         kind, sampler = self.method.split()
         return replay(
             self.source(),
@@ -215,7 +215,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
         for row in problem_rows:
             repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
             result = row.run(repetitions or args.repetitions, args.processes)
-            mean = result.mean_evaluations
+            mean = result.default.runs.mean
             if row.method.startswith("Gaussian"):
                 gaussian = mean
             yield (
@@ -223,9 +223,9 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
                 systems,
                 row.method,
                 "{} ({} %)".format(*PAPER_QUERIES.get((row.method, margin, systems), ("-", "-"))),
-                mean_and_error(result.num_evaluations),
-                f"{result.correct:.0%}",
-                f"{result.undecided:.0%}",
+                mean_and_error(result.default.runs, result.default.repetitions),
+                f"{result.default.correct:.0%}",
+                f"{result.default.inconclusive:.0%}",
                 f"{mean / gaussian:.2f}",
                 f"{mean / fixed[0]:.2f}" if fixed[0] else "",
             )

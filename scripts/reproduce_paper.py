@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.results import SelectionResult
-from fiesta_allennlp.tables.replay import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import Outlook, wilson_interval
 from fiesta_allennlp.tables.sources import restrict
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -63,35 +63,33 @@ class Reproduction:
     repetitions: int
     processes: int
 
-    def summary(self, row: ReplayRow) -> Mapping[str, Any]:
-        """Run one replay. Returns the content of its JSON file."""
-        return row.run(self.repetitions, self.scores, processes=self.processes).summary
+    def outlook(self, row: ReplayRow) -> Outlook:
+        """Run one replay."""
+        return row.run(self.repetitions, self.scores, processes=self.processes).default
 
     def tables(self) -> Iterable[Tuple[str, ...]]:
         """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
         for (table, name), (strategy, batch_size) in PROCEDURES.items():
             for confidence, paper in zip(CONFIDENCES, PAPER[table, name], strict=True):
                 row = paper_row(strategy, confidence, paper, batch_size=batch_size)
-                yield table, name, f"{confidence}", paper, in_short(self.summary(row))
+                yield table, name, f"{confidence}", paper, in_short(self.outlook(row))
         for batch_size in (1, 4, 8):
             for confidence in CONFIDENCES:
-                summary = self.summary(default_row(confidence, batch_size=batch_size))
-                yield "-", f"the default, batches of {batch_size}", f"{confidence}", "-", in_short(summary)
+                outlook = self.outlook(default_row(confidence, batch_size=batch_size))
+                yield "-", f"the default, batches of {batch_size}", f"{confidence}", "-", in_short(outlook)
 
     def figure_4(self) -> Iterable[Tuple[str, str, List[float]]]:
         """The share of correct decisions at each of `BUDGETS`, by splits and strategy."""
         for splits in ("independent", "shared"):
             for strategy in ("non_adaptive_fb", "sequential_halving"):
-                shares = [self.summary(fixed_budget_row(strategy, budget, splits))["correct"] for budget in BUDGETS]
+                shares = [self.outlook(fixed_budget_row(strategy, budget, splits)).correct for budget in BUDGETS]
                 yield splits, strategy, shares
 
 
-def in_short(summary: Mapping[str, Any]) -> str:
+def in_short(outlook: Outlook) -> str:
     """As the paper's tables: least / mean / most evaluations and the share of correct decisions."""
-    evaluations = summary["evaluations"]
-    return f"{evaluations['min']} / {evaluations['mean']:.0f} / {evaluations['max']}, {summary['correct']:.0%}".replace(
-        "%", " %"
-    )
+    runs = outlook.runs
+    return f"{runs.min:.0f} / {runs.mean:.0f} / {runs.max:.0f}, {outlook.correct:.0%}".replace("%", " %")
 
 
 def distributions(scores: Mapping[str, Sequence[float]]) -> List[Tuple[str, ...]]:

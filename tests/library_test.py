@@ -96,10 +96,11 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5, "processes": 1}
     result = replay(scores, **options, evaluations_per_split=2)
     assert capfd.readouterr() == ("", "")
-    assert (result.repetitions, result.best, result.correct, result.wrong) == (5, "b", 1.0, 0.0)
-    assert (result.num_evaluations, result.num_rounds, result.mean_evaluations) == ((6,) * 5, (2,) * 5, 6.0)
+    outlook = result.default
+    assert (outlook.repetitions, result.best, outlook.correct, outlook.wrong) == (5, "b", 1.0, 0.0)
+    assert (outlook.runs.min, outlook.runs.max, outlook.runs.mean, outlook.mean_rounds) == (6, 6, 6.0, 2)
     assert [(c.name, c.recommended) for c in result.candidates] == [("<a>", 0), ("b", 1), ("c", 0)]
-    assert "5 repetitions of non_adaptive_fb" in repr(result)
+    assert "5 simulated selections of non_adaptive_fb" in repr(result)
 
 
 def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
     file.write_text(json.dumps({"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}))
     options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "seed": 1}
     first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
-    assert (first.candidates, first.num_evaluations) == (second.candidates, second.num_evaluations)
+    assert (first.candidates, first.default) == (second.candidates, second.default)
     assert replay("tie", budget=4, candidates=["first", "fourth"], **options).best == "first"
     assert replay(PRESETS["noisy"], budget=8, **options).best == "best"
 

@@ -61,10 +61,11 @@ selection, or of a table of scores. The command locks nothing and changes nothin
 
 
 class SimulationCommand(FiestaCommand):
-    """A command that repeats simulated selections and can write the result to a file. `result_class_path` is
-    the dotted path of the class of its result."""
+    """A command that repeats simulated selections and can write the result to a file.
 
-    result_class_path: ClassVar[str]
+    `function_path` is the dotted path of the function that makes its result."""
+
+    function_path: ClassVar[str]
     interrupt_message = "Interrupted before the first repetition finished."
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
@@ -77,7 +78,7 @@ class SimulationCommand(FiestaCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
-        result = import_dotted(self.result_class_path).of(self.build_settings(args), console)
+        result = import_dotted(self.function_path)(self.build_settings(args), console)
         console.print(*result.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
@@ -96,7 +97,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s runs/first"""
     settings_class_path = "fiesta_allennlp.tables.settings.PlanSettings"
     positional_settings = (("source", "?"), ("files", "*"))
-    result_class_path = "fiesta_allennlp.reports.plan.PlanResult"
+    function_path = "fiesta_allennlp.reports.simulation.plan_with_bar"
 
 
 class ReplayCommand(SimulationCommand):
@@ -108,7 +109,7 @@ and how often it finds the best candidate."""
   %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
-    result_class_path = "fiesta_allennlp.reports.results.ReplayResult"
+    function_path = "fiesta_allennlp.reports.simulation.replay_with_bar"
 
 
 class NextCommand(FiestaCommand):
@@ -136,7 +137,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, or 1 if too many runs failed."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.plan import next_runs_data, next_runs_in_words, next_runs_table
+        from fiesta_allennlp.reports.next_runs import next_runs_data, next_runs_in_words, next_runs_table
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)

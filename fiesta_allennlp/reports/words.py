@@ -55,15 +55,6 @@ def system_table(result: DocumentsResult) -> Table:
     return build_table(columns, result.candidates, title=f"{result.metric}, {num_documents_text} available")
 
 
-def replay_table(summary: Mapping[str, Any]) -> Table:
-    columns: Columns[Mapping[str, Any]] = (
-        ("candidate", lambda c: c["name"]),
-        ("true mean", lambda c: number_text(c["true_mean"])),
-        ("picked", lambda c: f"{c['recommended']:.1%}" if c["recommended"] else ""),
-    )
-    return build_table(columns, summary["candidates"], title=Metric.parse(summary["metric"]).display_name)
-
-
 GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")
 """The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
 
@@ -358,8 +349,3 @@ def scores_in_words(result: Result, **template_values: Any) -> List[str]:
     """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
     scores_values = {"pair": None, "target": None, "needs": _needed_runs_text(result), **template_values}
     return render_paragraphs("scores.j2", result=result, **scores_values)
-
-
-def replay_in_words(summary: Mapping[str, Any]) -> List[str]:
-    template_values = {"minimise": False, "notes": (), **summary}
-    return render_paragraphs("replay.j2", **template_values, plan=full_command("plan"))

@@ -36,6 +36,7 @@ from fiesta_allennlp.tables.settings import (
     is_selection,
     refuse_table_options,
 )
+from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -56,6 +57,11 @@ class PosteriorScores(ScoreSource):
     seconds: Mapping[str, float] = field(default_factory=dict)
     takes_logits: bool = False
     metric: Metric = UNNAMED
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def knows_seconds(self) -> bool:
+        return any(self.seconds.values())
 
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
@@ -129,27 +135,7 @@ BEST_MEAN = 0.5
 CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A problem to simulate. `noise_sd` is the run-to-run sd on one split, and `notes` are about a table's splits."""
-
-    source: ScoreSource
-    choice: ReplaySettings
-    noise_sd: float
-    knows_seconds: bool
-    notes: Tuple[str, ...] = ()
-
-    @property
-    def num_done(self) -> int:
-        return 0 if self.source.start is None else len(self.source.start.evaluations)
-
-    @property
-    def scale(self) -> str:
-        """The scale of the true means and the sd: `score`, or `logit`."""
-        return "logit" if isinstance(self.source, PosteriorScores) and self.source.takes_logits else "score"
-
-
-def read_problem(settings: PlanSettings) -> Problem:
+def prepare_plan(settings: PlanSettings) -> Simulator:
     """Read and check the problem that the settings describe."""
     if settings.source is None:
         return _plan_from_numbers(settings)
@@ -157,12 +143,15 @@ def read_problem(settings: PlanSettings) -> Problem:
     return _read_selection(settings, path) if is_selection(path) else _read_table(settings, path)
 
 
-def _plan_from_numbers(settings: PlanSettings) -> Problem:
-    gap, sd = settings.gap or 0.0, settings.sd or 0.0
+def _plan_from_numbers(settings: PlanSettings) -> Simulator:
     names = [f"candidate {number + 1}" for number in range(settings.candidates or DEFAULT_NUM_CANDIDATES)]
-    means = {name: BEST_MEAN - (gap if number else 0.0) for number, name in enumerate(names)}
+    means = {name: BEST_MEAN - (settings.gap or 0.0) * bool(number) for number, name in enumerate(names)}
     source = ScorePreset(
-        "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
+        "the numbers",
+        means,
+        split_sd=settings.split_sd or 0.0,
+        seconds=settings.seconds or 0.0,
+        noise_sd=settings.sd or 0.0,
     )
     choice = _choose_settings(settings, {})
     if _takes_logits(choice, names):
@@ -171,20 +160,20 @@ def _plan_from_numbers(settings: PlanSettings) -> Problem:
             f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
             "prefix logit_, or plan from a pilot."
         )
-    return Problem(source, choice, sd, settings.seconds is not None)
+    return prepare_simulator(choice, source)
 
 
-def _read_table(settings: PlanSettings, path: Path) -> Problem:
+def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     rows = read_rows(path, settings)
     table = make_score_table(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
-    source = PosteriorScores(str(path), history, metric=rows.metric)
-    return _plan_from_pilot(settings, source, _choose_settings(settings, {}), table.notes)
+    pilot = PosteriorScores(str(path), history, metric=rows.metric, notes=table.notes)
+    return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
-def _read_selection(settings: PlanSettings, root: Path) -> Problem:
+def _read_selection(settings: PlanSettings, root: Path) -> Simulator:
     refuse_table_options(settings, ("splits", *TABLE_OPTIONS), root)
     directory = RunDirectory(root)
     with open_for_reading(directory) as store, translated_store_errors(directory.store):
@@ -207,17 +196,17 @@ def _read_selection(settings: PlanSettings, root: Path) -> Problem:
     return _plan_from_pilot(settings, pilot, choice)
 
 
-def _plan_from_pilot(
-    settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings, notes: Tuple[str, ...] = ()
-) -> Problem:
-    names, seconds = list(pilot.start.candidates), pilot.seconds
-    if settings.seconds is not None:
-        seconds = dict.fromkeys(names, settings.seconds)
-    takes_logits = _takes_logits(choice, names)
-    source = replace(pilot, start=renumber_replicates(pilot.start), seconds=seconds, takes_logits=takes_logits)
+def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings) -> Simulator:
+    names = list(pilot.start.candidates)
+    source = replace(
+        pilot,
+        start=renumber_replicates(pilot.start),
+        seconds=pilot.seconds if settings.seconds is None else dict.fromkeys(names, settings.seconds),
+        takes_logits=_takes_logits(choice, names),
+        notes=(*pilot.notes, *_missed_runs_notes(pilot.start), *done_note(settings.done)),
+    )
     source.check_runs()
-    notes = (*notes, *_missed_runs_notes(pilot.start), *done_note(settings.done))
-    return Problem(source, choice, source.noise_sd, any(seconds.values()), notes)
+    return prepare_simulator(choice, source)
 
 
 def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:

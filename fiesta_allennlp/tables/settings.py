@@ -207,6 +207,9 @@ MIN_REPEATS, MAX_REPEATS = 20, 200
 
 _problem = partial(option, group=PROBLEM_GROUP)
 
+MAX_NUMBER = 1e98
+"""The largest number that describes a problem, so that no drawn score is above `MAX_SCORE` (1e100)."""
+
 NUMBER_OPTIONS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
@@ -245,6 +248,10 @@ class PlanSettings(TableSettings, ChoiceSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("gap", "sd", "split_sd", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not value <= MAX_NUMBER:
+                raise ConfigError(f"{flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")
         param = next((flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
         if self.source is not None and param is not None:
             raise ConfigError(f"{param} cannot be combined with {self.source}, which already defines it. Use only one.")

@@ -88,6 +88,21 @@ class ScoreSource(ABC):
     def minimise(self) -> bool:
         return self.metric.minimise
 
+    @property
+    def noise_sd(self) -> Optional[float]:
+        """The run-to-run sd on one split, if it is known."""
+        return None
+
+    @property
+    def takes_logits(self) -> bool:
+        """True if the true means and the sd are on the logit scale."""
+        return False
+
+    @property
+    def knows_seconds(self) -> bool:
+        """True if the runs have a duration."""
+        return False
+
     def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreSource":
         """Return the source with means of those scores that do not miss this one."""
         return self
@@ -160,7 +175,7 @@ TDSA_200_MEANS = {"tdlstm_200": 0.6306, "atae_200": 0.6178, "ian_200": 0.6157, "
 class ScorePreset(ScoreSource):
     """Scores mean_i + split_k + noise_ik, normal, with the split's effect shared by all candidates on that split.
 
-    They never run out, and no split comes twice. `noise_sds` are by candidate where they are not `NOISE_SD`, `split_sd`
+    They never run out, and no split comes twice. `noise_sds` are by candidate where they are not `noise_sd`, `split_sd`
     is that of the splits' effects, and `seconds` of a run."""
 
     name: str
@@ -168,6 +183,11 @@ class ScorePreset(ScoreSource):
     noise_sds: Mapping[str, float] = field(default_factory=dict)
     split_sd: float = SPLIT_SD
     seconds: float = 0.0
+    noise_sd: float = NOISE_SD
+
+    @property
+    def knows_seconds(self) -> bool:
+        return self.seconds > 0
 
     def true_means(self) -> Dict[str, float]:
         return dict(self.means)
@@ -182,7 +202,7 @@ class ScorePreset(ScoreSource):
 
     def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
         """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
-        return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
+        return rng.normal(0, self.noise_sds.get(name, self.noise_sd), length)
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         length = sampling.length

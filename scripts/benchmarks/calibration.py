@@ -20,8 +20,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, print_table, replace_tables, share_text, show
 from families import SETS
 
-from fiesta_allennlp.tables.replay import Repetition, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import Repetition, prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScoreSource
 
 ROOT = Path(__file__).parent.parent.parent
@@ -85,7 +85,7 @@ class Problem:
         """Simulate these selections with a confidence, a stopping rule and a seed."""
         stop = None if options["stop"] == DEFAULT else options["stop"]
         settings = ReplaySettings(**self.settings, **{**options, "stop": stop})
-        return prepare_replay(settings, self.source).run_all(repetitions)
+        return prepare_simulator(settings, self.source).run_all(repetitions)
 
     def count(self, set_name: str, repetitions: Sequence[Repetition], **options: Any) -> ResultRow:
         """Count the selections that named a winner, and those that named a wrong one."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.tables.simulator import Distribution
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
@@ -61,9 +62,9 @@ def replace_tables(
     return block.sub(table, page)
 
 
-def mean_and_error(values: Sequence[float]) -> str:
-    """The mean and its standard error."""
-    return f"{np.mean(values):.0f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.0f}"
+def mean_and_error(values: Distribution, number: int) -> str:
+    """The mean of so many values and its standard error."""
+    return f"{values.mean:.0f} ± {values.sd / np.sqrt(number - 1):.0f}"
 
 
 def share_text(value: float, interval: Sequence[float]) -> str:

@@ -37,8 +37,8 @@ from fiesta_allennlp.documents.select import DocumentSelection
 from fiesta_allennlp.documents.settings import AVERAGE_BY_METRIC, DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.session import StoredState
-from fiesta_allennlp.tables.replay import find_best, wilson_interval
 from fiesta_allennlp.tables.side_by_side import prepare_belief, run_side_by_side
+from fiesta_allennlp.tables.simulator import find_best, wilson_interval
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
 PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md")

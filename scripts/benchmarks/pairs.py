@@ -21,9 +21,9 @@ from common import make_parser, print_table, replace_tables, share_text, show
 from real_problems import last_history
 
 from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval
-from fiesta_allennlp.tables.replay import prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import run_side_by_side
+from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset
 
 RESULTS = Path(__file__).parent / "results" / "pairs.csv"
@@ -59,7 +59,7 @@ def count_selections(stop: str, gap: float, splits: str, repetitions: int, seed:
     """Simulate selections and count. `covered` and the sums of leads are over the selections that named a winner."""
     means = {"better": gap, "other": 0.0}
     source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=0.0)
-    replayer = prepare_replay(ReplaySettings(scores="", stop=stop, splits=splits, seed=seed), source)
+    replayer = prepare_simulator(ReplaySettings(scores="", stop=stop, splits=splits, seed=seed), source)
     sums = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
     for start in range(0, repetitions, SELECTIONS_PER_GROUP):
         numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))

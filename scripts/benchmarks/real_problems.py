@@ -25,9 +25,9 @@ from common import SHARED_DATA, make_parser, print_table, replace_tables, share_
 from published_scores import TIE, Problem, read_problems
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.replay import Replayer, prepare_replay, wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import run_side_by_side
+from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator, wilson_interval
 
 SCORES = SHARED_DATA / "real" / "problems.csv.gz"
 RESULTS = Path(__file__).parent / "results" / "real_problems.csv"
@@ -95,7 +95,7 @@ def select_equally(name: str, problems: Sequence[Problem], num_selections: int, 
     return outcomes
 
 
-def last_history(replayer: Replayer, repetition: int) -> Generator[History, None, History]:
+def last_history(replayer: Simulator, repetition: int) -> Generator[History, None, History]:
     """Yield each history of a selection, and return the last one."""
     for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
         yield history
@@ -104,10 +104,10 @@ def last_history(replayer: Replayer, repetition: int) -> Generator[History, None
 
 def select_all(name: str, problems: Sequence[Problem], num_selections: int, seed: int) -> List[SelectionOutcome]:
     """Simulate selections of problems with equally many candidates side by side, by one strategy."""
-    replayers: List[Replayer] = []
+    replayers: List[Simulator] = []
     for number, problem in enumerate(problems):
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seed + number)
-        replayers.append(prepare_replay(settings, problem))
+        replayers.append(prepare_simulator(settings, problem))
     strategy = replayers[0].strategy
     replayers_alike = (replace(replayer, strategy=strategy) for replayer in replayers)
     runs = [last_history(replayer, repetition) for replayer in replayers_alike for repetition in range(num_selections)]

@@ -12,8 +12,8 @@ import numpy as np
 from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, print_table
 from families import TUNING_FAMILIES
 
-from fiesta_allennlp.tables.replay import Replayer, prepare_replay
 from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 
 HEADINGS = ("problem", "runs so far", "selections", "runs left, mean", "estimate, mean", "below", "within", "above")
 SEED = 20190803
@@ -24,20 +24,20 @@ RELEASED_SCORES = "released scores"
 PROBLEMS = {RELEASED_SCORES: None, **{family.name: family for family in TUNING_FAMILIES}}
 
 
-def replayer(name: str) -> Replayer:
+def replayer(name: str) -> Simulator:
     """Selections with the defaults at .95."""
     family = PROBLEMS[name]
     if family is not None:
-        return prepare_replay(ReplaySettings(scores=name, margin=family.margin or None, seed=SEED), family)
+        return prepare_simulator(ReplaySettings(scores=name, margin=family.margin or None, seed=SEED), family)
     settings = ReplaySettings(
         scores=str(RELEASED), candidates=MODELS_8, evaluations_per_split=EVALUATIONS_PER_SPLIT, seed=SEED
     )
-    return prepare_replay(settings)
+    return prepare_simulator(settings)
 
 
-def outcomes(replay: Replayer, repetition: int) -> List[Tuple[int, int, int, int]]:
+def outcomes(replay: Simulator, repetition: int) -> List[Tuple[int, int, int, int]]:
     """Rounds, runs left, and the two ends of the estimate then."""
-    rounds_at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
+    rounds_at = {rounds * len(replay.true_means): rounds for rounds in ROUNDS}
     estimates, total = {}, 0
     for history in replay.iterate_histories(replay.draw(repetition), repetition):
         total = len(history.evaluations)
@@ -55,7 +55,7 @@ def rows(name: str, repetitions: int) -> Iterator[Tuple[str, ...]]:
         if len(left):
             sides = (left < low).mean(), ((left >= low) & (left <= high)).mean(), (left > high).mean()
             ends = f"{low.mean():.0f} to {high.mean():.0f}"
-            runs = rounds * len(replay.candidates)
+            runs = rounds * len(replay.true_means)
             yield name, f"{runs}", f"{len(left)}", f"{left.mean():.1f}", ends, *(f"{share:.2f}" for share in sides)
 
 

@@ -47,14 +47,14 @@ def row(problem: str, splits: str, stop: str, args: argparse.Namespace) -> List[
         seed=SEED,
         progress=False,
     )
-    num_runs, decided_share = result.num_evaluations, 1 - result.undecided
-    wrong_share = decided_share if problem == "tie" else result.wrong
+    outlook, decided_share = result.default, 1 - result.default.inconclusive
+    wrong_share = decided_share if problem == "tie" else outlook.wrong
     return [
         problem,
         splits,
         stop,
-        mean_and_error(num_runs),
-        f"{np.median(num_runs):.0f}",
+        mean_and_error(outlook.runs, outlook.repetitions),
+        f"{outlook.runs.median:.0f}",
         f"{decided_share:.3f}",
         f"{wrong_share:.3f}",
     ]

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from common import EVALUATIONS_PER_SPLIT, MODELS_8, MODELS_12, RELEASED, make_parser, print_table, share_text
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.reports.results import ReplayResult
+from fiesta_allennlp.reports.simulation import SimulationResult
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import ScoreSource
 
@@ -62,7 +62,7 @@ class ReplayRow:
     def settings(self, repetitions: int) -> ReplaySettings:
         return ReplaySettings(**self.all_options(repetitions))
 
-    def run(self, repetitions: int, scores: Path = RELEASED, **replay_options: Any) -> ReplayResult:
+    def run(self, repetitions: int, scores: Path = RELEASED, **replay_options: Any) -> SimulationResult:
         """Replay the row, of these scores where it has no source."""
         result = replay(self.source or scores, **self.all_options(repetitions), **replay_options)
         if result.interrupted:
@@ -81,21 +81,20 @@ class ReplayRow:
     def cells(self, repetitions: int) -> Tuple[str, ...]:
         """Run it. One text for each of `HEADINGS`."""
         result = self.run(repetitions)
-        summary = result.summary
-        quantiles = summary["evaluations"]["quantiles"]
-        settings = self.settings(repetitions)
+        outlook, settings = result.default, self.settings(repetitions)
+        strategy = settings.strategy_params()
         return (
-            summary["strategy"]["type"],
-            summary["belief"]["type"],
+            strategy["type"],
+            strategy["belief"]["type"],
             settings.splits,
             str(settings.batch_size),
             f"{settings.budget or settings.confidence}",
             self.paper,
-            f"{result.mean_evaluations:.1f}",
-            f"{quantiles['5']}-{quantiles['95']}",
-            f"{summary['rounds']['mean']:.1f}",
-            share_text(result.correct, result.correct_interval),
-            f"{result.undecided:.3f}",
+            f"{outlook.runs.mean:.1f}",
+            f"{outlook.runs.low:.0f}-{outlook.runs.high:.0f}",
+            f"{outlook.mean_rounds:.1f}",
+            share_text(outlook.correct, outlook.correct_interval),
+            f"{outlook.inconclusive:.3f}",
             f"{result.seconds:.0f}",
         )
 

@@ -7,8 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.tables.replay import Repetition, Replayer
 from fiesta_allennlp.tables.side_by_side import MAX_CHUNK_SIZE
+from fiesta_allennlp.tables.simulator import Repetition, Simulator
 from tests.commands.conftest import Call
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]
@@ -35,9 +35,10 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     output = tmp_path / "out.json"
     options = ["--budget", 6, "--batch-size", 2, "--evaluations-per-split", 2, "--candidates", "high, low"]
     text = replay.done(table, *QUICK, *options, "--output", output)
-    assert "4 repetitions of sequential_halving" in text and "Picked the best: 100.0%" in text
+    assert "4 simulated selections of sequential_halving" in text and "It picks the best in 100.0%" in text
     summary = json.loads(output.read_text())
-    assert (summary["repetitions"], summary["best"], summary["correct"], summary["seed"]) == (4, "high", 1.0, "5")
+    assert (summary["default"]["repetitions"], summary["best"], summary["seed"]) == (4, "high", "5")
+    assert summary["default"]["correct"] == 1.0
     assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")
     assert summary["strategy"]["budget"] == 6
     assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
@@ -46,18 +47,18 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
 def test_an_interrupted_replay_prints_what_has_finished(
     replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
-    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
         if MAX_CHUNK_SIZE in repetitions:
             ctrl_c()
         return whole(self, repetitions)
 
-    whole = Replayer.run_all
-    monkeypatch.setattr(Replayer, "run_all", run_all)
+    whole = Simulator.run_all
+    monkeypatch.setattr(Simulator, "run_all", run_all)
     options = ["--budget", 48, "--processes", 1, "--repetitions", MAX_CHUNK_SIZE + 1]
     status, text = replay("tie", *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     summary = json.loads((tmp_path / "out.json").read_text())
-    assert (summary["repetitions"], summary["interrupted"]) == (MAX_CHUNK_SIZE, True)
+    assert (summary["default"]["repetitions"], summary["interrupted"]) == (MAX_CHUNK_SIZE, True)
 
 
 def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path) -> None:
@@ -67,14 +68,14 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     # 3 starting runs of each are the fewest
     assert "6 runs" in text and "6 h 0 min" in text
     content = json.loads(output.read_text())
-    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
+    assert [content[kind]["runs"]["mean"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
 
 
 def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    monkeypatch.setattr(Replayer, "run_all", lambda *_: ctrl_c())
+    monkeypatch.setattr(Simulator, "run_all", lambda *_: ctrl_c())
     assert plan("--gap", 1, "--sd", 1)[0] == 130
     assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 

@@ -15,14 +15,12 @@ from fiesta_allennlp.reports.pages import collect_bibtex, compose_paragraph, ren
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.source_data import DOCUMENT_WORDS
 from fiesta_allennlp.reports.status import read_status
-from fiesta_allennlp.reports.words import ended_in_words, replay_in_words, selection_in_words
+from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
-from fiesta_allennlp.tables.replay import summarise_replay
 from fiesta_allennlp.tables.rows import PAIRED_BY_POSITION_NOTE, SEED_SPLITS_NOTE
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
-from tests.tables.replay_test import REPLAY
 
 BATCH = FailedRun("x-0", "error", "no answer")
 
@@ -55,13 +53,6 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
     assert " b answered fewer.\n" in in_lines(ended("a", a, entry("b", 1.0, 1), strategy=plan))
     words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failed_runs=(BATCH, BATCH)), strategy=plan))
     assert "the next step of the plan: a leads, with accuracy 1.0000" in words
-
-
-def test_a_replay_of_few_scores_names_the_plan() -> None:
-    summary = {**summarise_replay(REPLAY), "fewest_scores": 3}
-    warning = replay_in_words(summary)[-1]
-    assert warning.startswith("Warning: this treats 3 splits") and "fiesta plan" in warning
-    assert "Warning" not in " ".join(replay_in_words({**summary, "fewest_scores": 10}))
 
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"

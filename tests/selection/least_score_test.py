@@ -105,10 +105,10 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
     assert (made.best, t5.missed_text, t5.mean) == ("t5", "1 of 10 (10%)", pytest.approx(sign * 0.86))
     assert dict(made.checklist)["runs that count as failed"].endswith("t5: 1 of 10 (10%), bert: none")
     planned = plan(path, repetitions=2, **given)
-    assert planned.problem.source.true_means()["t5"] == pytest.approx(sign * 0.86, abs=0.01)
-    assert "1 of 20 runs of the pilot missed --min-score" in planned.problem.notes[-1]
+    assert planned.simulator.true_means["t5"] == pytest.approx(sign * 0.86, abs=0.01)
+    assert "1 of 20 runs of the pilot missed --min-score" in planned.source.notes[-1]
     replayed = replay(path, repetitions=3, with_replacement=True, splits="independent", processes=1, seed=1, **given)
-    assert replayed.correct == 1 and replayed.best == "t5"
+    assert replayed.default.correct == 1 and replayed.best == "t5"
     assert {c.name: c.true_mean for c in replayed.candidates}["t5"] == pytest.approx(sign * 0.86)
 
 
@@ -121,4 +121,4 @@ def test_a_candidate_that_never_works_ends_a_replay(tmp_path: Path) -> None:
     made = replay(
         tables(tmp_path, mostly), min_score=0.5, splits="independent", with_replacement=True, repetitions=5, processes=1
     )
-    assert made.repetitions == 5
+    assert made.default.repetitions == 5

@@ -11,9 +11,10 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import SplitScores
-from fiesta_allennlp.tables.pilot import read_problem
-from fiesta_allennlp.tables.replay import Repetition, Replayer
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings
+from fiesta_allennlp.tables.simulator import Repetition, Simulator
 from fiesta_allennlp.tables.sources import Sampling
 from tests.selections import write_selection
 
@@ -31,11 +32,11 @@ def pilot(tmp_path: Path) -> Path:
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     """With a gap of 1,000 sds the first look that may stop does: after the starting runs of both."""
     estimate = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
-    assert (estimate.default.mean_runs, estimate.default.correct, estimate.default.inconclusive) == (6, 1, 0)
-    assert estimate.default.mean_seconds == 6 * 1800 / 2
-    assert (estimate.equal.mean_runs, estimate.halving.mean_runs, estimate.budget) == (6, 6, 6)
+    assert (estimate.default.runs.mean, estimate.default.correct, estimate.default.inconclusive) == (6, 1, 0)
+    assert estimate.default.seconds.mean == 6 * 1800
+    assert (estimate.equal.runs.mean, estimate.halving.runs.mean, estimate.budget) == (6, 6, 6)
     assert list(estimate.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in estimate.margins.values()} == {6}
+    assert {outlook.runs.mean for outlook in estimate.margins.values()} == {6}
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
 
 
@@ -54,13 +55,13 @@ def test_shares_of_winners_leave_inconclusive_ends_out(monkeypatch: pytest.Monke
     """Of four selections, two are inconclusive: one led by the best. One winner of the two is wrong."""
     ends = [("max_evaluations", True), ("max_evaluations", False), ("confidence", True), ("confidence", False)]
 
-    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
         return [
             Repetition("a", *ends[number], num_evaluations=(6, 7, 8, 90)[number], num_rounds=6)
             for number in repetitions
         ]
 
-    monkeypatch.setattr(Replayer, "run_all", run_all)
+    monkeypatch.setattr(Simulator, "run_all", run_all)
     estimate = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
     outlook = estimate.default
     assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
@@ -78,13 +79,13 @@ def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
 
 
 def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
         if self.margin == 0.002:
             ctrl_c()
         return whole(self, repetitions)
 
-    whole = Replayer.run_all
-    monkeypatch.setattr(Replayer, "run_all", run_all)
+    whole = Simulator.run_all
+    monkeypatch.setattr(Simulator, "run_all", run_all)
     estimate = plan(gap=1, sd=0.01, repetitions=2, seed=1)
     assert (estimate.default.repetitions, list(estimate.margins), estimate.equal, estimate.halving) == (
         2,
@@ -97,10 +98,10 @@ def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     estimate = plan(pilot, repetitions=3, seed=3)
-    assert (estimate.problem.num_done, estimate.limit, estimate.problem.choice.confidence) == (9, 40, 0.9)
+    assert (estimate.simulator.num_done, estimate.limit, estimate.settings.confidence) == (9, 40, 0.9)
     assert 9 <= estimate.default.runs.low <= estimate.default.runs.high <= 40
     # runs of 2 s each, by one worker
-    assert estimate.default.mean_seconds == pytest.approx(2 * (estimate.default.mean_runs - 9))
+    assert estimate.default.seconds.mean == pytest.approx(2 * (estimate.default.runs.mean - 9))
     assert "9 of them have finished, so" in repr(estimate)
     for options in ({"splits": "official"}, {"evaluations_per_split": 2}):  # a selection has its own splits
         with pytest.raises(FiestaError, match="is for"):
@@ -114,20 +115,20 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
     estimate = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
-    assert (estimate.default.mean_runs, estimate.equal.mean_runs) == (12, 12)
-    assert estimate.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
+    assert (estimate.default.runs.mean, estimate.equal.runs.mean) == (12, 12)
+    assert estimate.halving.runs.mean == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
 def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
     write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
     estimate = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (estimate.default.mean_runs, estimate.default.inconclusive) == (24, 1)
+    assert (estimate.default.runs.mean, estimate.default.inconclusive) == (24, 1)
     assert "pass a larger --max-evaluations" in repr(estimate)
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
-    source = read_problem(PlanSettings(source=str(pilot))).source
+    source = prepare_plan(PlanSettings(source=str(pilot))).source
     rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
     drawn_scores = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
     for name, scores in PILOT.items():
@@ -168,7 +169,7 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
     options = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
-    assert (options.budget, options.halving.mean_runs) == (8, 8)
+    assert (options.budget, options.halving.runs.mean) == (8, 8)
     assert "so " + str(round(options.default.runs.median) - 6) + " more" in repr(options)
     with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
         plan(table, budget=6)
@@ -176,12 +177,12 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
 
 def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
     for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
-        source = read_problem(PlanSettings(source=str(table), splits=splits)).source
+        source = prepare_plan(PlanSettings(source=str(table), splits=splits)).source
         assert (source.posterior.split_precision < np.inf) is fits_effects
-    assert read_problem(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert prepare_plan(PlanSettings(source=str(table), belief="logit_unpaired")).source.takes_logits
     assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
     for minimise in (True, False):
-        assert read_problem(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
+        assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
@@ -197,9 +198,9 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     losses = {"high": [3.50, 3.52, 3.49], "low": [3.20, 3.22, 3.21]}
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
     estimate = plan(tmp_path / "run", repetitions=2, seed=5)
-    assert estimate.problem.source.minimise
+    assert estimate.simulator.minimise
     assert estimate.default.correct == estimate.equal.correct == estimate.halving.correct == 1
-    assert estimate.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
+    assert estimate.simulator.true_means["low"] == pytest.approx(3.21, abs=0.01)
     assert "The candidate with the lowest mean is the best." in repr(estimate)
     write_selection(tmp_path / "other", losses).close()
     with pytest.raises(FiestaError, match="--minimise is for tables"):
@@ -213,6 +214,10 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
     ("settings", "named"),
     [
         ({**NUMBERS, "gap": float("nan")}, "--gap must be a number but got NaN"),
+        *(
+            ({**NUMBERS, name: 1e308}, f"^{flag(name)} must be at most")
+            for name in ("gap", "sd", "split_sd", "seconds")
+        ),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),

@@ -4,7 +4,7 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.tables.replay import replay
+from fiesta_allennlp.tables.planning import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import PRESETS
 from fiesta_allennlp.tables.table import ScoreTable, open_scores

@@ -539,7 +539,7 @@ def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
     scores = {"a": [0.5, 0.6, 0.7, 0.65], "b": [0.5, 0.61, 0.69, 0.66]}
     options: Dict[str, Any] = {"repetitions": 2, "processes": 1, "seed": 3}
     found = replay(scores, **options)
-    assert found.summary["with_replacement"] and found.repetitions == 2
+    assert found.default.with_replacement and found.default.repetitions == 2
     with pytest.raises(DataError, match="ran out of scores.*--with-replacement"):
         replay(scores, **options, with_replacement=False)
 

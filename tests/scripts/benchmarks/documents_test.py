@@ -10,7 +10,7 @@ from typing import Any, Callable, List
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.replay import wilson_interval
+from fiesta_allennlp.tables.simulator import wilson_interval
 from tests.scripts.conftest import cells_of
 
 SIZE = 60

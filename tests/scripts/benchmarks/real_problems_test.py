@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.tables.replay import wilson_interval
+from fiesta_allennlp.tables.simulator import wilson_interval
 
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"
 

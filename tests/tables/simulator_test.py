@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.reports.words import replay_in_words
-from fiesta_allennlp.tables.replay import Repetition, Replay, find_best, prepare_replay, replay, summarise_replay
+from fiesta_allennlp.reports.simulation import SimulationResult
+from fiesta_allennlp.tables.planning import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
 
 
 def settings(**options: Any) -> ReplaySettings:
@@ -31,12 +32,12 @@ def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
     """With constant scores and a budget of 6 each of 3 candidates runs twice, in whatever order the splits come; and
     they are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
     scores = write({"a": [0.1] * 4, "b": [0.3] * 4, "c": [0.2] * 4})
-    result = replay(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
-    assert result.repetitions == (Repetition("b", "budget", True, 6, 2),) * 6
-    assert result.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
-    assert not result.interrupted
+    simulator = prepare_simulator(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
+    assert simulator.run_all(range(6)) == [Repetition("b", "budget", True, 6, 2)] * 6
+    assert simulator.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
     sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
-    assert sure.repetitions == (Repetition("b", "confidence", True, 6, 6),) * 6
+    assert not sure.interrupted
+    assert sure.default == Outlook.of([Repetition("b", "confidence", True, 6, 6)] * 6)
 
 
 @pytest.mark.parametrize("strategy", ["top_two", "bts"])
@@ -51,13 +52,14 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
         given = {"strategy": strategy, "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
         results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
     shown, told, negated = results
-    assert shown.repetitions == told.repetitions == negated.repetitions
-    assert shown.true_means == told.true_means == pytest.approx({n: -mean for n, mean in negated.true_means.items()})
-    assert shown.true_means["b"] > 34
-    summaries = [summarise_replay(result) for result in results]
-    assert [summary["best"] for summary in summaries] == ["b"] * 3
-    assert [summary.get("minimise") for summary in summaries] == [True, True, None]
-    assert "The candidate with the lowest mean is the best." in replay_in_words(summaries[1])
+    assert shown.default == told.default == negated.default
+    means = [result.simulator.true_means for result in results]
+    assert means[0] == means[1] == pytest.approx({name: -mean for name, mean in means[2].items()})
+    assert means[0]["b"] > 34
+    assert [result.best for result in results] == ["b"] * 3
+    summaries = [SimulationResult(**vars(result)).summary for result in results]
+    assert [summary["minimise"] for summary in summaries] == [True, True, False]
+    assert "The candidate with the lowest mean is the best." in repr(SimulationResult(**vars(told)))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
 def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best: Any) -> None:
     scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
     defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 27, "with_replacement": True}
-    replayer = prepare_replay(settings(**{**defaults, **options}))
+    replayer = prepare_simulator(settings(**{**defaults, **options}))
     assert find_best(replayer.source.true_means(), replayer.margin) == best
 
 
@@ -79,14 +81,13 @@ def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_proces
     options = {"confidence": 0.6, "batch_size": 4, "repetitions": 4, "max_evaluations": 32}
     first, other = (replay(settings(**options, seed=None)) for _ in range(2))
     assert first.settings.seed is not None and first.settings.seed != other.settings.seed
-    again = replay(replace(first.settings, processes=2))
-    assert (again.repetitions, again.settings.processes) == (first.repetitions, 2)
+    assert replay(replace(first.settings, processes=2)).default == first.default
 
 
 @pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
     choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
-    replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
+    replayer = prepare_simulator(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
     histories = list(replayer.iterate_histories(replayer.draw(0), 0))
     assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
     end = histories[-1]
@@ -99,18 +100,19 @@ def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> Non
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[], None]) -> None:
-    def interrupt(number: int) -> None:
+    def interrupt(number: int, total: Optional[int]) -> None:
         finished.append(number)
-        if len(finished) == 2:
+        if np.count_nonzero(finished) == 2:
             ctrl_c()
 
     finished: List[int] = []
     many = settings(scores="tie", budget=8, repetitions=400, processes=processes)
     result = replay(many, on_repetitions=interrupt)
     assert result.interrupted
-    assert len(result.repetitions) == sum(finished) < 400
+    assert result.default.repetitions == sum(finished) < 400
     if processes == 1:
-        assert result.repetitions == replay(replace(many, repetitions=sum(finished))).repetitions
+        undisturbed = replay(replace(many, repetitions=sum(finished)))
+        assert result.default == replace(undisturbed.default, interrupted=True)
 
 
 @pytest.mark.parametrize(
@@ -132,20 +134,23 @@ REPETITIONS = (
     Repetition("b", "max_evaluations", True, 40, 10),
     Repetition("a", "max_evaluations", False, 40, 10),
 )
-SETTINGS = ReplaySettings(scores="s.json", evaluations_per_split=5, seed=2**100, batch_size=4, confidence=0.9)
-REPLAY = Replay(SETTINGS, {"a": 0.5, "b": 0.6, "c": 0.1}, REPETITIONS, seconds=1.5, interrupted=False)
 
 
-def test_a_summary_worked_by_hand() -> None:
-    summary = summarise_replay(REPLAY)
-    assert (summary["repetitions"], summary["best"], summary["interrupted"]) == (4, "b", False)
-    assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
-    assert (summary["picked"], summary["picked_interval"]) == (0.25, pytest.approx([0.0456, 0.6994], abs=1e-4))
+def test_an_outlook_worked_by_hand() -> None:
+    outlook = Outlook.of(REPETITIONS)
+    assert (outlook.repetitions, outlook.interrupted) == (4, False)
+    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
-    assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
-    assert summary["wrong_interval"] == summary["picked_interval"]
-    quantiles = {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40}
-    expected = {"min": 10, "mean": 27.5, "median": 30.0, "max": 40, "quantiles": quantiles}
-    assert summary["evaluations"] == expected
-    assert summary["rounds"] == {"mean": 7.0} and summary["seed"] == str(2**100)
-    assert [candidate["recommended"] for candidate in summary["candidates"]] == [0.5, 0.5, 0.0]
+    assert outlook.correct_interval == pytest.approx((0.1500, 0.8500), abs=1e-4)
+    assert outlook.wrong_interval == outlook.picked_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
+    assert outlook.runs == Distribution(27.5, pytest.approx(168.75**0.5), min=10, low=10, median=20, high=40, max=40)
+    assert (outlook.mean_rounds, outlook.recommended) == (7.0, {"b": 0.5, "a": 0.5})
+
+
+def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
+    options = {"confidence": 0.6, "splits": "independent", "with_replacement": True}
+    for number, is_warned in ((2, True), (5, False)):
+        scores = write({"a": [0.1, 0.2] * number, "b": [0.8, 0.9] * number})
+        shown = repr(SimulationResult(**vars(replay(settings(scores=scores, **options)))))
+        assert (f"Warning: this treats {2 * number} scores" in shown) is is_warned
+        assert "drawn with replacement" in shown

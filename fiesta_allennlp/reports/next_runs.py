@@ -1,0 +1,66 @@
+"""Shows the answer of `fiesta next`: a table and sentences, plain data, and a record for Python."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List
+
+from rich.table import Table
+
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
+from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
+from fiesta_allennlp.selection.progress import Columns, build_table, remaining_text
+from fiesta_allennlp.selection.result import CandidateResult, num_decimals
+from fiesta_allennlp.selection.summary import loss_text, number_text
+from fiesta_allennlp.tables.next_runs import NextRuns
+
+
+@dataclass(frozen=True, repr=False)
+class PrintableNextRuns(Printable, NextRuns):
+    """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
+
+    def shown(self) -> TerminalLines:
+        return [next_runs_table(self), *next_runs_in_words(self)]
+
+
+def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
+    """Return the answer as plain data; `stopped_by` is null while runs are needed."""
+    result, remaining = next_runs.result, next_runs.remaining
+    return {
+        "metric": result.metric,
+        "leading": result.leading,
+        "stopped_by": result.stopped_by,
+        "prob_best": dict(next_runs.decision.prob_best),
+        "expected_loss": result.expected_loss,
+        "margin": result.margin,
+        "num_runs": result.num_evaluations,
+        "num_pending": len(next_runs.history.pending),
+        "splits": next_runs.splits,
+        "notes": list(next_runs.notes),
+        "collapsed": result.collapsed,
+        "num_missed": {candidate.name: candidate.num_missed for candidate in result.candidates if candidate.num_missed},
+        "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
+        "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in next_runs.runs],
+    }
+
+
+def next_runs_table(next_runs: NextRuns) -> Table:
+    candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
+    digits = num_decimals(candidates)
+    columns: Columns[CandidateResult] = (
+        ("candidate", lambda c: c.name),
+        ("runs", lambda c: str(c.num_evaluations)),
+        ("pending", lambda c: str(num_pending(c.name))),
+        ("failed", lambda c: c.failures_text or "0"),
+        ("mean", lambda c: number_text(c.mean, digits)),
+        ("sd", lambda c: number_text(c.sd, digits)),
+        ("P(best)", lambda c: c.standing),
+    )
+    return build_table(columns, candidates, title=next_runs.metric.display_name)
+
+
+def next_runs_in_words(next_runs: NextRuns) -> List[str]:
+    """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
+    result = next_runs.result
+    is_final = result.stopped_by not in (None, *INCONCLUSIVE_REASONS)
+    loss_note = "" if is_final else loss_text(result.leading, result.expected_loss)
+    template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss_note}
+    return render_paragraphs("next.j2", next_runs=next_runs, **template_values)
