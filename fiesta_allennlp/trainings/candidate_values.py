@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
-from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN, read_jsonnet
+from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER_PATTERN
 
 MAX_NAME_BYTES = 60  # of a name that is made of values
@@ -65,8 +65,7 @@ class Point:
 
 
 def parse_point(text: str) -> Point:
-    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, an object or a list in Jsonnet, or a text that ends
-    at the next comma."""
+    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, or a text that ends at the next comma."""
     values: Dict[str, Any] = {}
     remaining = text
     while remaining.strip():
@@ -239,21 +238,15 @@ def _split_first_value(text: str, key: str) -> Tuple[Any, str]:
     """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
     with suppress(ValueError, RecursionError):
-        value, end = json.JSONDecoder(
-            parse_constant=refuse_constant, object_pairs_hook=refuse_repeated_keys
-        ).raw_decode(text)
+        decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=refuse_repeated_keys)
+        value, end = decoder.raw_decode(text)
         remaining = text[end:].lstrip()
         if not remaining or remaining.startswith(","):
             return value, remaining[1:]
     plain_text, _, remaining = text.partition(",")
-    if not plain_text.strip():
-        raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
-    if plain_text[0] not in '[{"':
-        return plain_text.strip(), remaining
-    for end in [index for index, c in enumerate(text) if c == ","] + [len(text)]:
-        with suppress(ConfigError):
-            return read_jsonnet(text[:end], label=key), text[end + 1 :]
-    raise ConfigError(f"'{key}' is neither valid JSON nor Jsonnet: {shorten(text)}")
+    if not plain_text.strip() or plain_text[0] in '[{"':
+        raise ConfigError(f"'{key}' must be JSON, or a text without commas, but is {shorten(text) or 'empty'}.")
+    return plain_text.strip(), remaining
 
 
 def _is_valid_name(text: str) -> bool:

@@ -8,9 +8,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """What was read from a data file: how many items, what one is, and the names of its fields, or else the first
+    line."""
+
+    path: str
+    num_items: int
+    unit: str
+    fields: Tuple[str, ...] = ()
+    first_line: str = ""
+
+    @property
+    def text(self) -> str:
+        ending = f" under {shorten(', '.join(self.fields))}" if self.fields else ""
+        if self.first_line and not self.fields:
+            ending = f"; the first: {shorten(escape_invisible(self.first_line))!r}"
+        return f"{Path(self.path).name}: {self.num_items:,} {self.unit}{ending}"
 
 
 @dataclass(frozen=True)
@@ -20,7 +40,8 @@ class Pool:
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the data
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
     vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
-    files hold, not what a reader makes of them. `notes` are about doubtful data.
+    files hold, not what a reader makes of them. `contents_read` is what was read from each file. `notes` are about
+    copies and labels that no run can learn.
     """
 
     official: Mapping[str, int]
@@ -31,6 +52,7 @@ class Pool:
     fingerprint: str
     pairing: Sequence[str] = ()
     is_of_program: bool = False
+    contents_read: Sequence[FileContent] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -58,9 +80,9 @@ class Preparation:
 
 
 def preparation_to_facts(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words and notes."""
+    """Return a preparation as plain data for the store, without words, notes and what was read."""
     facts = asdict(preparation)
-    for name in ("words", "counts", "notes"):
+    for name in ("words", "counts", "contents_read", "notes"):
         del facts["pool"][name]
     return facts
 
@@ -162,7 +184,6 @@ def build_pool(
     contents: Sequence[Hashable],
     group_by: Optional[str],
     division: Division,
-    notes: Iterable[str] = (),
     regroup_advice: str = "keep them together by --group-by with a metadata key that they share",
     **fields: Any,
 ) -> Pool:
@@ -175,7 +196,7 @@ def build_pool(
         split_pool(groups, targets, seed=0)
     copies_note = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
     untrained_note = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
-    all_notes = tuple(filter(None, (*notes, copies_note, untrained_note)))
+    all_notes = tuple(filter(None, (copies_note, untrained_note)))
     return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
 
 

@@ -117,7 +117,10 @@ class TrainingSelection(SelectionFamily):
                     (name, preparation.with_vectors_in(vectors)) for name, preparation in new_preparations.items()
                 )
                 check_same_pool({name: preparations[name].pool for name in active})
-                for note in preparations[next(iter(missing))].pool.notes:
+                pools = [preparations[name].pool for name in missing]
+                for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
+                    console.print(f"Read {text}.")
+                for note in pools[0].notes:
                     console.print(f"Note: {note}")
             self.preparations = preparations
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)

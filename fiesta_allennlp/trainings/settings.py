@@ -31,7 +31,6 @@ from fiesta_allennlp.selection.settings import (
     splits_option,
     to_config,
 )
-from fiesta_allennlp.trainings.programs.data import is_in_blocks
 
 SCORING_GROUP = "Data and scoring"
 CLUSTER_GROUP = "Cluster (with --executor ray or slurm)"
@@ -280,9 +279,7 @@ class Settings(SelectionSettings):
                 "the file, or write a config for the program with 'data.format'."
             )
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
-        data_format = FORMAT_BY_SUFFIX[suffix]
-        name = "conll" if data_format == "lines" and is_in_blocks(self.data[0]) else data_format
-        return {**dict(zip(set_names, self.data, strict=True)), "format": name}
+        return {**dict(zip(set_names, self.data, strict=True)), "format": FORMAT_BY_SUFFIX[suffix]}
 
     @property
     def scored_by(self) -> Metric:

@@ -18,7 +18,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
-from fiesta_allennlp.trainings.pool import Pool, build_pool, first_group_key, label_digests
+from fiesta_allennlp.trainings.pool import FileContent, Pool, build_pool, first_group_key, label_digests
 
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, or its position without groups, and its labels."""
@@ -218,7 +218,7 @@ def read_pool(
         check_readers_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
-    labels = _label_fields(views[-1].pool)
+    labels, fields = _label_fields(views[-1].pool), tuple(views[-1].pool[0].fields)
     return build_pool(
         views[-1].groups,
         views[-1].sizes,
@@ -232,6 +232,10 @@ def read_pool(
         words=frozenset().union(*(names for view in views for names in view.counts.values()))
         | _vocabulary_words(config),
         counts=views[0].counts,
+        contents_read=tuple(
+            FileContent(path if isinstance(path, str) else set_name, views[-1].sizes[set_name], "instances", fields)
+            for set_name, path in paths.items()
+        ),
     )
 
 

@@ -3,19 +3,17 @@
 import csv
 import hashlib
 import json
-import math
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
-from contextlib import suppress
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, did_you_mean
-from fiesta_allennlp.core.files import refuse_repeated_keys, shorten
+from fiesta_allennlp.core.files import refuse_repeated_keys
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -60,18 +58,15 @@ class DataFile:
 
 class DataFormat(ABC):
     """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has none;
-    `separation` is a sentence."""
+    `unit` is what a record is in such a file, and `names_fields` whether the file names their fields."""
 
     suffix: str
-    separation: str = "Each line must be one record."
+    unit: str
+    names_fields: bool = True
 
     @abstractmethod
     def read(self, content: bytes, path: str) -> DataFile:
         """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
-
-    def find_doubts(self, file: DataFile) -> Iterator[str]:
-        """Yield a note on each doubtful reading of a file. Raise a `DataError` if it has been read wrongly."""
-        yield from ()
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return the group of each record. Shape: `(num_records,)`. Raise a `DataError` if a record has no such
@@ -93,25 +88,26 @@ class DataFormat(ABC):
 class LinesFormat(DataFormat):
     """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
-    TEXT = ".txt"
-
-    def __init__(self, suffix: str, fields_of: Callable[[Record, str], Mapping[str, Hashable]]) -> None:
-        self.suffix = suffix
+    def __init__(
+        self,
+        suffix: str,
+        unit: str,
+        fields_of: Callable[[Record, str], Mapping[str, Hashable]],
+        *,
+        names_fields: bool,
+    ) -> None:
+        self.suffix, self.unit, self.names_fields = suffix, unit, names_fields
         self._fields_of = fields_of
 
     def read(self, content: bytes, path: str) -> DataFile:
         lines = [line for line in _split_lines(content) if not _is_blank(line)]
         return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
 
-    def find_doubts(self, file: DataFile) -> Iterator[str]:
-        if is_in_blocks(file.path):
-            yield (
-                f"{file.path}: each line is a record, but empty lines end blocks. To keep blocks whole, {CONLL_ADVICE}."
-            )
-
 
 class TableFormat(DataFormat):
     """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
+
+    unit = "rows"
 
     def __init__(self, separator: str, suffix: str, *, quotes: bool) -> None:
         self.suffix = suffix
@@ -122,29 +118,13 @@ class TableFormat(DataFormat):
         if not rows:
             raise DataError(f"{path} is empty. The first line must name the columns.")
         (first, header), *body = rows
+        if repeated := [name for name in header if name and header.count(name) > 1]:
+            raise DataError(f"{path}: two columns have the name '{repeated[0]}'. Rename one of them.")
         for record, row in body:
             if len(row) != len(header):
                 raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
         records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in body)
         return DataFile(path, first.text, tuple(records))
-
-    def find_doubts(self, file: DataFile) -> Iterator[str]:
-        if is_in_blocks(file.path):
-            raise DataError(
-                f"{file.path}: a table has a record in each line, but empty lines end blocks. To keep blocks whole, "
-                f"{CONLL_ADVICE}; or remove the empty lines."
-            )
-        [(_, cells)] = self._rows(file.head, file.path)
-        names = [cell for cell in cells if cell]
-        for name in names:
-            if names.count(name) > 1:
-                raise DataError(f"{file.path}: two columns have the name '{name}'. Rename one of them.")
-        if why := _record_reason(names, file):
-            raise DataError(
-                f"{file.path}: the first line must name the columns, but {why}. Insert a line with the names at the "
-                "beginning of each file."
-            )
-        yield f"{file.path}: the first line names the columns: {shorten(', '.join(cells))}."
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         lines: List[Record] = []
@@ -170,7 +150,8 @@ class ConllFormat(DataFormat):
     """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
 
     suffix = ".conll"
-    separation = "An empty line must end each of them."
+    unit = "blocks between empty lines, each a record"
+    names_fields = False
 
     def read(self, content: bytes, path: str) -> DataFile:
         records: List[Record] = []
@@ -187,10 +168,6 @@ class ConllFormat(DataFormat):
                 if line.text.startswith(DOCUMENT_START):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
-
-    def find_doubts(self, file: DataFile) -> Iterator[str]:
-        if Path(file.path).suffix == LinesFormat.TEXT:
-            yield f"{file.path}: each block of lines up to an empty line is one record, as in CoNLL."
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
@@ -248,39 +225,6 @@ def _is_separator(line: Record) -> bool:
     return line.text.startswith(DOCUMENT_START) or _is_blank(line)
 
 
-CONLL_ADVICE = "call the file .conll, or set 'data.format' to 'conll' in a config"
-MAX_BYTES_INSPECTED = 2**20  # bytes
-MIN_BLOCKS = 3  # of several lines: fewer empty lines may be an accident
-
-
-def is_in_blocks(path: str) -> bool:
-    """Return whether a file begins like CoNLL: with a document, or with blocks of lines of equally many columns."""
-    with suppress(OSError), open(path, "rb") as file:
-        lines = list(_split_lines(file.read(MAX_BYTES_INSPECTED)))
-        if any(line.text.startswith(DOCUMENT_START) for line in lines):
-            return True
-        blocks = [list(block) for is_break, block in groupby(lines, key=_is_separator) if not is_break]
-        separator = b"," if path.endswith(".csv") else None
-        columns = Counter(len(line.text.split(separator)) for block in blocks for line in block)
-        (width, number), *_ = columns.most_common(1) or [(0, 0)]
-        is_regular = width > 1 and 4 * number >= 3 * sum(columns.values())
-        return is_regular and sum(len(block) > 1 for block in blocks) >= MIN_BLOCKS
-    return False
-
-
-def _record_reason(names: Sequence[str], file: DataFile) -> str:
-    """Return why the names of columns look like a record; empty if they do not. pandas writes numbers from 0."""
-    for name in names if names != [*map(str, range(len(names)))] else ():
-        with suppress(ValueError):
-            if math.isfinite(float(name)):
-                return f"'{name}' is a number"
-    for record in file.records:
-        for name, value in record.fields.items():
-            if name == value != "":
-                return f"'{shorten(name)}' is also the value of its column in line {record.line}"
-    return ""
-
-
 OBJECTS_ADVICE = "Write one object, with distinct keys, in each line."
 
 
@@ -311,9 +255,9 @@ def _decode_line(line: Record, path: str) -> str:
 
 
 FORMATS: Mapping[str, DataFormat] = {
-    "jsonl": LinesFormat(".jsonl", _json_fields),
+    "jsonl": LinesFormat(".jsonl", "objects", _json_fields, names_fields=True),
     "csv": TableFormat(",", ".csv", quotes=True),
     "tsv": TableFormat("\t", ".tsv", quotes=False),
     "conll": ConllFormat(),
-    "lines": LinesFormat(".txt", _edge_words),
+    "lines": LinesFormat(".txt", "lines, each a record", _edge_words, names_fields=False),
 }

@@ -6,12 +6,19 @@ import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Hashable, List, Mapping, Optional
+from typing import Any, Dict, Hashable, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.splits import SET_NAMES, Division, split_pool, target_sizes
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.pool import Pool, build_pool, encode_values, first_group_key, pairing_digests
+from fiesta_allennlp.trainings.pool import (
+    FileContent,
+    Pool,
+    build_pool,
+    encode_values,
+    first_group_key,
+    pairing_digests,
+)
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.data import (
     DOCUMENT,
@@ -39,12 +46,22 @@ class ProgramData:
     def records(self) -> List[Record]:
         return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
 
-    def check_files(self, division: Division) -> List[str]:
-        """Return notes on doubtful files. Raise a `DataError` if a file has been read wrongly."""
-        for file in self.files.values():
-            if len(file.records) == 1 and not division.is_official:
-                raise DataError(f"{file.path} has a single record, which cannot be split. {self.format.separation}")
-        return [note for file in self.files.values() for note in self.format.find_doubts(file)]
+    @property
+    def contents(self) -> Tuple[FileContent, ...]:
+        """Return what was read, by file."""
+        return tuple(map(self._content_of, self.files.values()))
+
+    def _content_of(self, file: DataFile) -> FileContent:
+        first = file.records[0]
+        fields = tuple(first.fields) if self.format.names_fields else ()
+        first_line = first.text.partition(b"\n")[0].decode("utf-8", "replace").strip()
+        return FileContent(file.path, len(file.records), self.format.unit, fields, first_line)
+
+    def check_files(self, division: Division) -> None:
+        """Raise a `DataError` if a file cannot be split."""
+        for content in self.contents:
+            if content.num_items == 1 and not division.is_official:
+                raise DataError(f"{content.path} has a single record, which cannot be split. Read: {content.text}.")
 
     def regroup_advice(self) -> str:
         """Return how copies of records in several groups stay on one side of a split."""
@@ -94,7 +111,8 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
     key = None if division.is_official else first_group_key([group_by, config["data"].get("group_by")])
     program_data = read_data(config["data"], paths, key)
-    notes, groups, fields = program_data.check_files(division), program_data.groups(), program_data.fields()
+    program_data.check_files(division)
+    groups, fields = program_data.groups(), program_data.fields()
     fingerprint = hashlib.sha256(repr(encode_values(groups)).encode("ascii"))
     for record in program_data.records:
         fingerprint.update(record.text)
@@ -103,7 +121,7 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         program_data.sizes,
         {LABEL: fields[LABEL]} if LABEL in fields else {},
         contents=[record.content for record in program_data.records],
-        notes=notes,
+        contents_read=program_data.contents,
         regroup_advice=program_data.regroup_advice(),
         group_by=key,
         division=division,

@@ -4,6 +4,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.trainings.programs.data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
+from fiesta_allennlp.trainings.programs.pool import read_data
 from fiesta_allennlp.trainings.settings import Settings
 
 CONTENTS = {
@@ -102,55 +103,32 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None
         read_file(str(path), FORMATS["csv"])
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("csv", b"id,id,label\n1,2,x\n", "two columns have the name 'id'"),
-        ("tsv", b"I loved it\tpos\nIt was bad\tneg\nNice\tpos\n", "'pos' is also the value .* line 3"),
-        ("csv", b"fine,3.5\nbad,1.0\n", "'3.5' is a number"),
-        ("csv", b"0,1\n1,0\n0,2\n", "'0' is also the value of its column in line 3"),
-        ("tsv", b"EU\tORG\nsays\tO\n\nA\tO\nB\tO\n\nC\tO\nD\tO\n", "empty lines end blocks.*'conll'"),
-        ("csv", b"EU,ORG\nsays,O\n\nA,O\nB,O\n\nC,O\nD,O\n", "empty lines end blocks.*'conll'"),
-    ],
-)
-def test_a_table_whose_first_line_is_no_header_is_refused(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
-    path = tmp_path / f"train.{name}"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        list(FORMATS[name].find_doubts(read_file(str(path), FORMATS[name])))
-
-
-@pytest.mark.parametrize("header", [b"text,label", b"0,1", b",text", b",0"])
-def test_the_columns_of_a_table_are_noted(tmp_path: Path, header: bytes) -> None:
-    (tmp_path / "a.csv").write_bytes(header + b"\n2,x\n\n3,y\n")
-    (note,) = FORMATS["csv"].find_doubts(read_file(str(tmp_path / "a.csv"), FORMATS["csv"]))
-    assert note.endswith(f"names the columns: {header.decode().replace(',', ', ')}.")
+def test_two_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(DataError, match="two columns have the name 'id'"):
+        FORMATS["csv"].read(b"id,id,label\n1,2,x\n", "a.csv")
 
 
 BLOCKS = b"EU B-ORG\nrejects O\n. O\n\nPeter B-PER\nsings O\n\nAda B-PER\nspoke O\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "is_conll"),
+    ("name", "content", "text"),
     [
-        (BLOCKS, True),
-        (b"-DOCSTART- -X- O\n\nEU O\n", True),
-        (BLOCKS.replace(b"\n\n", b"\n\xc2\xa0\n"), True),
-        (BLOCKS.replace(b"\n\n", b"\r\n\r\n"), True),
-        (BLOCKS.replace(b"\n\n", b"\n"), False),
-        (b"one text\n\nanother longer text\n\nshort\n" * 9, False),
+        ("train.txt", BLOCKS, "train.txt: 7 lines, each a record; the first: 'EU B-ORG'"),
+        ("train.conll", BLOCKS, "train.conll: 3 blocks between empty lines, each a record; the first: 'EU B-ORG'"),
+        ("train.csv", b"text,label\nfine,1\nbad,0\n", "train.csv: 2 rows under text, label"),
+        ("train.csv", b"fine,1\nbad,0\n", "train.csv: 1 rows under fine, 1"),
+        ("train.tsv", b"EU\tORG\nsays\tO\n\nA\tO\n", "train.tsv: 2 rows under EU, ORG"),
+        ("train.jsonl", b'{"text": "a", "y": 1}\n{"text": "b"}\n', "train.jsonl: 2 objects under text, y"),
+        ("train.txt", b"\x1b[2J\n", r"train.txt: 1 lines, each a record; the first: '\\x1b[2J'"),
     ],
 )
-def test_a_text_file_in_blocks_is_read_as_conll(tmp_path: Path, content: bytes, is_conll: bool) -> None:
-    path = tmp_path / "train.txt"
-    path.write_bytes(content)
-    data = Settings(candidates=("a", "b"), data=(str(path),)).data_of_commands
-    assert data is not None and data["format"] == ("conll" if is_conll else "lines")
-    file = read_file(str(path), FORMATS[data["format"]])
-    assert bool(list(FORMATS[data["format"]].find_doubts(file))) == is_conll
-    assert list(FORMATS["lines"].find_doubts(read_file(str(path), FORMATS["lines"]))) != [] or not is_conll
+def test_what_was_read_is_told(tmp_path: Path, name: str, content: bytes, text: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    data = Settings(candidates=("a", "b"), data=(str(tmp_path / name),)).data_of_commands
+    assert data is not None
+    (read,) = read_data(data, {"train": data["train"]}, None).contents
+    assert read.text == text
 
 
 def test_a_no_break_space_ends_a_sentence() -> None:

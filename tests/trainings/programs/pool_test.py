@@ -117,7 +117,7 @@ def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
 
 def test_a_file_of_a_single_record_names_how_records_are_separated(reviews: Path) -> None:
     (reviews / "train.jsonl").write_text('{"data": [{"text": "a"}, {"text": "b"}]}')
-    with pytest.raises(DataError, match="train.jsonl has a single record.*Each line must be one record"):
+    with pytest.raises(DataError, match="train.jsonl has a single record.*Read: train.jsonl: 1 objects under data"):
         pool_of(program_config(reviews, ""))
 
 
