@@ -21,6 +21,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fiesta_allennlp import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import wilson_interval
 from fiesta_allennlp.tables.table import make_score_table
@@ -29,8 +30,8 @@ from fiesta_allennlp.tables.table_reader import read_rows
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, print_table, share_text
-from strategies import ReplayRow
 
+SEED = 20190801
 TAGGERS = ("cnn", "lstm")
 NUM_SEEDS = 5
 NUM_SHOWN = 3
@@ -161,7 +162,8 @@ def replay_cells(
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
         source = make_score_table(read_rows(path, blocks, content))
-        results.append(ReplayRow(options, source=source).run(repetitions, processes=processes).default)
+        result = replay(source, repetitions=repetitions, processes=processes, seed=SEED, **options)
+        results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
     correct, wrong, undecided = np.mean(
         [(outlook.correct, outlook.wrong, outlook.inconclusive) for outlook in results], axis=0

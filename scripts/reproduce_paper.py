@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 import numpy as np
 from scipy.stats import gaussian_kde
 
+from fiesta_allennlp import replay
 from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Outlook, wilson_interval
@@ -24,8 +25,10 @@ from fiesta_allennlp.tables.table_reader import read_rows
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import EVALUATIONS_PER_SPLIT, MODELS_12, make_parser, print_table
-from strategies import ReplayRow, default_row, fixed_budget_row, paper_row
+from common import EVALUATIONS_PER_SPLIT, MODELS_8, MODELS_12, make_parser, print_table
+
+SEED = 20190801
+"""The same for all rows, so that every strategy meets the same scores."""
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
@@ -38,13 +41,17 @@ PAPER = {
 }
 """Least / mean / most evaluations and how many were correct, at the three confidences."""
 
-PROCEDURES: Dict[Tuple[str, str], Tuple[Any, int]] = {
-    ("table 2", "non-adaptive"): ("non_adaptive_fc", 1),
-    ("table 2", "TTTS"): ("ttts", 1),
-    ("table 3", "BTS, batches of 4"): ("bts", 4),
-    ("table 3", "BTS, batches of 8"): ("bts", 8),
+STRATEGIES: Dict[Tuple[str, str], Dict[str, Any]] = {
+    ("table 2", "non-adaptive"): {"strategy": "non_adaptive_fc"},
+    ("table 2", "TTTS"): {"strategy": "ttts"},
+    ("table 3", "BTS, batches of 4"): {"strategy": "bts", "batch_size": 4},
+    ("table 3", "BTS, batches of 8"): {"strategy": "bts", "batch_size": 8},
 }
-"""The strategy and the batch size of each. The package's default stands below them, with the same batch sizes."""
+"""The strategy of each. The package's default stands below them, with the same batch sizes."""
+
+PROCEDURE = {"belief": "student_t", "splits": "independent", "stop": "bayesian"}
+UNLIMITED: Dict[str, Any] = {"with_replacement": True, "max_evaluations": 10_000}
+"""The paper's runs have no limit (its longest takes 1552 evaluations), and 500 scores of a candidate can run out."""
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 """Of Okabe and Ito, which colour-blind people can tell apart."""
@@ -63,27 +70,38 @@ class Reproduction:
     repetitions: int
     processes: int
 
-    def outlook(self, row: ReplayRow) -> Outlook:
-        """Run one replay."""
-        return row.run(self.repetitions, self.scores, processes=self.processes).default
+    def outlook(self, candidates: Sequence[str] = MODELS_8, **options: Any) -> Outlook:
+        """Run one replay. What `options` leave out is the package's default."""
+        result = replay(
+            self.scores,
+            candidates=candidates,
+            evaluations_per_split=EVALUATIONS_PER_SPLIT,
+            repetitions=self.repetitions,
+            processes=self.processes,
+            seed=SEED,
+            **options,
+        )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result.default
 
     def tables(self) -> Iterable[Tuple[str, ...]]:
         """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
-        for (table, name), (strategy, batch_size) in PROCEDURES.items():
+        for (table, name), options in STRATEGIES.items():
             for confidence, paper in zip(CONFIDENCES, PAPER[table, name], strict=True):
-                row = paper_row(strategy, confidence, paper, batch_size=batch_size)
-                yield table, name, f"{confidence}", paper, in_short(self.outlook(row))
+                outlook = self.outlook(confidence=confidence, **options, **PROCEDURE, **UNLIMITED)
+                yield table, name, f"{confidence}", paper, in_short(outlook)
         for batch_size in (1, 4, 8):
             for confidence in CONFIDENCES:
-                outlook = self.outlook(default_row(confidence, batch_size=batch_size))
+                outlook = self.outlook(confidence=confidence, batch_size=batch_size)
                 yield "-", f"the default, batches of {batch_size}", f"{confidence}", "-", in_short(outlook)
 
     def figure_4(self) -> Iterable[Tuple[str, str, List[float]]]:
         """The share of correct decisions at each of `BUDGETS`, by splits and strategy."""
         for splits in ("independent", "shared"):
             for strategy in ("non_adaptive_fb", "sequential_halving"):
-                shares = [self.outlook(fixed_budget_row(strategy, budget, splits)).correct for budget in BUDGETS]
-                yield splits, strategy, shares
+                options = {"strategy": strategy, "splits": splits}
+                yield splits, strategy, [self.outlook(MODELS_12, budget=b, **options).correct for b in BUDGETS]
 
 
 def in_short(outlook: Outlook) -> str:

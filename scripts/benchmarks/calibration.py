@@ -7,36 +7,41 @@ Every call draws a new master seed, prints it, and appends a line for each famil
 adds up all lines whose rule is in `results/final_rule.txt`, good and bad, and writes them into docs/evaluation.md.
 """
 
-import csv
 import re
 import secrets
-import subprocess
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from common import EVALUATIONS_PER_SPLIT, MODELS_8, RELEASED, make_parser, print_table, replace_tables, share_text, show
+from common import (
+    EVALUATIONS_PER_SPLIT,
+    FINAL_RULE,
+    MODELS_8,
+    RELEASED,
+    ROOT,
+    append_rows,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+)
 from families import SETS
 
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Repetition, prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScoreSource
 
-ROOT = Path(__file__).parent.parent.parent
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
-FINAL_RULE = RESULTS.with_name("final_rule.txt")
-"""Commits of the final rule, one on each line."""
-
-FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
-"""Folders whose last commit is recorded with every result."""
-
-PAGES = (Path(__file__).with_suffix(".md"), ROOT / "docs" / "evaluation.md")
+PAGE = ROOT / "docs" / "evaluation.md"
 TABLE_PATTERN = re.compile(
     r"(<!-- pooled: (\w+)(?:, highest (\d+))?(?:, stop (\w+))? -->\n).*?(<!-- end -->)", flags=re.S
 )
-"""Place of the table of a set on these pages, of all families or of those with the most wrong winners."""
+"""Place of the table of a set on this page, of all families or of those with the most wrong winners."""
 
 RELEASED_SET = "released"
 CONFIDENCE = 0.95
@@ -66,11 +71,6 @@ class ResultRow:
     wrong: int
     inconclusive: int
     mean_runs: float
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, str]) -> "ResultRow":
-        """Read a row of the results file."""
-        return cls(**{field.name: field.type(row[field.name]) for field in fields(cls)})  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -111,31 +111,6 @@ def problems(set_name: str) -> List[Problem]:
         Problem(family.name, {"scores": "", "batch_size": family.workers, "margin": family.margin or None}, family)
         for family in SETS[set_name]
     ]
-
-
-def rule_commit() -> str:
-    """The last commit that changed the rule, with a + where there are changes that are not committed."""
-
-    def git(*args: str) -> str:
-        return subprocess.run(("git", *args, "--", *FOLDERS), cwd=ROOT, capture_output=True, text=True).stdout.strip()
-
-    return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
-
-
-def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Append rows, at least one, to a results file."""
-    is_new = not path.exists()
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerows(rows)
-
-
-def read_results(path: Path) -> List[ResultRow]:
-    """All lines of the results file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [ResultRow.from_row(row) for row in csv.DictReader(file)]
 
 
 def pool_rows(
@@ -185,15 +160,13 @@ def main() -> None:
     parser.add_argument("--stop", default=DEFAULT, help="stopping rule")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument(
-        "--pool", action="store_true", help="measure nothing, but add up the recorded results on the pages"
+        "--pool", action="store_true", help="measure nothing, but add up the recorded results on the page"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        results, rules = read_results(args.results), FINAL_RULE.read_text().split()
-        for page in PAGES:
-            text = update_page(page.read_text(encoding="utf-8"), results, rules)
-            page.write_text(text, encoding="utf-8")
+        results, rules = read_rows(args.results, ResultRow), FINAL_RULE.read_text().split()
+        PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8"), results, rules), encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")

@@ -1,15 +1,16 @@
-"""What the benchmarks have in common: arguments, tables in Markdown, the paper's released scores, invented scores."""
+"""What the benchmarks have in common: arguments, files of results, tables in Markdown, the paper's released scores."""
 
 import argparse
+import csv
 import os
 import re
+import subprocess
+from dataclasses import fields
 from pathlib import Path
-from typing import Callable, Iterable, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
 
 import numpy as np
 
-from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.tables.simulator import Distribution
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
@@ -19,6 +20,43 @@ RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
 EVALUATIONS_PER_SPLIT = 5
 MODELS_8 = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
 MODELS_12 = (*MODELS_8, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
+
+
+ROOT = Path(__file__).parent.parent.parent
+FINAL_RULE = Path(__file__).parent / "results" / "final_rule.txt"
+"""Commits of the final rule, one on each line."""
+
+RULE_FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
+"""Folders whose last commit is recorded with every result."""
+
+Row = TypeVar("Row")
+
+
+def rule_commit() -> str:
+    """The last commit that changed the rule, with a + where there are changes that are not committed."""
+
+    def git(*args: str) -> str:
+        command = ("git", *args, "--", *RULE_FOLDERS)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
+
+
+def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Append rows, at least one, to a results file."""
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_rows(path: Path, kind: Type[Row]) -> List[Row]:
+    """All lines of a results file, as records of this dataclass."""
+    with path.open(encoding="utf-8", newline="") as file:
+        types: Dict[str, Any] = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
+        return [kind(**{name: types[name](row[name]) for name in types}) for row in csv.DictReader(file)]
 
 
 def make_parser(
@@ -70,21 +108,3 @@ def mean_and_error(values: Distribution, number: int) -> str:
 def share_text(value: float, interval: Sequence[float]) -> str:
     low, high = interval
     return f"{value:.3f} ({low:.3f}-{high:.3f})"
-
-
-def synthetic_evaluations(num_candidates: int, num_evaluations: int) -> List[Evaluation]:
-    """Evaluations as a selection makes them: the nearer to the best, the more. Normal scores on shared splits, with a
-    validation score that tells a little of them."""
-    rng = np.random.default_rng(1)
-    weights = 1 / np.arange(1, num_candidates + 1)
-    counts = np.maximum(3, np.round(weights / weights.sum() * num_evaluations).astype(int))
-    counts[0] += num_evaluations - counts.sum()
-    split_effects = rng.normal(0, 0.02, counts.max())
-    schedule = [(max(k - 1, 0) / counts[i], k, i) for i in range(num_candidates) for k in range(counts[i])]
-    evaluations = []
-    for _, k, i in sorted(schedule):
-        noise, score = rng.normal(0, 0.02, 2), 0.6 - i / 500 + split_effects[k]
-        request = make_request(1, f"candidate-{i}", k, shared_splits=True)
-        metrics = {"best_validation_f1": score + noise.sum(), "test_f1": score + noise[0]}
-        evaluations.append(Evaluation(request, score + noise[0], "f1", 60.0, "2026-01-01T00:00:00+00:00", metrics))
-    return evaluations

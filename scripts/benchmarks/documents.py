@@ -6,7 +6,7 @@
     python scripts/benchmarks/documents.py DIRECTORY --pool
 
 Every call draws a new master seed, prints it, and appends a line for each row to `results/documents.csv`. `--pool` adds
-up the lines of the present rule and writes the tables of the pages. A repetition
+up the lines of the present rule and writes the table of docs/evaluation.md. A repetition
 takes the documents of the file in a random order (`once`), or draws as many documents from it with replacement
 (`again`). The best system is the one with the highest metric on the whole file, or is within `--margin` of it.
 
@@ -14,7 +14,6 @@ Rows are apart by how many documents a t-test of a fixed size needs for the best
 of the documents that there are, all of them, or more (`near tie`).
 """
 
-import csv
 import re
 import secrets
 from collections import deque
@@ -23,8 +22,18 @@ from pathlib import Path
 from typing import Any, Deque, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import FINAL_RULE, ROOT, rule_commit
-from common import make_parser, print_table, replace_tables, share_text, show
+from common import (
+    FINAL_RULE,
+    ROOT,
+    append_rows,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+)
 from power_analysis import FixedSize, fixed_size
 
 import fiesta_allennlp.plugin  # noqa: F401
@@ -41,9 +50,8 @@ from fiesta_allennlp.tables.side_by_side import prepare_belief, run_side_by_side
 from fiesta_allennlp.tables.simulator import find_best, wilson_interval
 
 RESULTS = Path(__file__).parent / "results" / "documents.csv"
-PAGES = (Path(__file__).with_name("README.md"), ROOT / "docs" / "evaluation.md")
-TABLE_PATTERN = re.compile(r"(<!-- documents: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
-"""Place of a table: `clear` systems, `any` systems, other `options`, or fixed `sizes` beside the clear systems."""
+PAGE = ROOT / "docs" / "evaluation.md"
+TABLE_PATTERN = re.compile(r"(<!-- documents: sizes -->\n).*?(<!-- end -->)", flags=re.S)
 
 CLASSES = ("twice", "once", "near tie")
 SELECTIONS_PER_GROUP = 100
@@ -138,10 +146,6 @@ class ResultRow:
         typed = [f"{flag} {value:g}" for flag, value in pairs if value not in (None, 1)]
         named = (("--belief", self.belief), ("--stop", self.stop))
         return " ".join([*typed, *(f"{flag} {value}" for flag, value in named if value != "default")])
-
-    @property
-    def table(self) -> str:
-        return "options" if self.options else "clear" if "clear" in self.cell else "any"
 
     def added_to(self, other: "ResultRow") -> "ResultRow":
         total = self.selections + other.selections
@@ -293,33 +297,21 @@ def count_outcomes(outcomes: Sequence[Outcome], line: ResultRow) -> Iterator[Res
             )
 
 
-def append_rows(path: Path, lines: Sequence[ResultRow]) -> None:
-    """Append the lines, below a heading if the file is new."""
-    is_new = not path.exists()
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(ResultRow.__annotations__))
-        if is_new:
-            writer.writeheader()
-        writer.writerows(asdict(line) for line in lines)
-
-
-def pool_rows(path: Path, rules: Sequence[str]) -> List[ResultRow]:
+def pool_rows(lines: Sequence[ResultRow], rules: Sequence[str]) -> List[ResultRow]:
     """The counts of these rules, added up over the lines that have the rest in common."""
     sums: Dict[ResultRow, ResultRow] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            line = ResultRow(**{name: kind(row[name]) for name, kind in ResultRow.__annotations__.items()})
-            if line.rule in rules:
-                key = replace(line, rule="", seed=0, selections=0, named=0, wrong=0, ran_out=0, mean_queries=0.0)
-                sums[key] = line.added_to(sums.get(key, key))
+    for line in lines:
+        if line.rule in rules:
+            key = replace(line, rule="", seed=0, selections=0, named=0, wrong=0, ran_out=0, mean_queries=0.0)
+            sums[key] = line.added_to(sums.get(key, key))
     return sorted(sums.values(), key=lambda line: (line.cell, line.options, CLASSES.index(line.fits), line.confidence))
 
 
 def size_rows(lines: Sequence[ResultRow], directory: Path) -> Iterator[List[str]]:
     """For each cell of clear systems, the queries of tests of a fixed size, beside those of the selections."""
     for cell in BENCHMARKS:
-        by_target = {line.confidence: line for line in lines if line.cell == cell.name and line.table == "clear"}
-        if not WRONG_HEADINGS.keys() <= by_target.keys():
+        by_target = {line.confidence: line for line in lines if line.cell == cell.name and not line.options}
+        if isinstance(cell.systems, int) or not WRONG_HEADINGS.keys() <= by_target.keys():
             continue
         replayer = Replayer(cell, directory, workers=1, confidence=0.95)
         size = replayer.answered.test_size(cell.systems, replayer.average)
@@ -335,14 +327,8 @@ def size_rows(lines: Sequence[ResultRow], directory: Path) -> Iterator[List[str]
 
 
 def update_page(page: str, lines: Sequence[ResultRow], directory: Path) -> str:
-    """The page with the pooled counts in each of its tables."""
-
-    def rows(block: "re.Match[str]") -> List[List[str]]:
-        if block[2] == "sizes":
-            return [list(SIZE_HEADINGS), *size_rows(lines, directory)]
-        return [list(HEADINGS), *(line.cells() for line in lines if line.table == block[2])]
-
-    return replace_tables(page, TABLE_PATTERN, rows)
+    """The page with the table of clear systems, beside tests of a fixed size."""
+    return replace_tables(page, TABLE_PATTERN, lambda block: [list(SIZE_HEADINGS), *size_rows(lines, directory)])
 
 
 def rows(args: Any, seed: int) -> Iterator[List[str]]:
@@ -358,7 +344,7 @@ def rows(args: Any, seed: int) -> Iterator[List[str]]:
                 columns = (confidence, args.margin, args.batch_size, args.workers, *rules)
                 line = ResultRow(rule_commit(), seed, cell.name, "", *columns, 0, 0, 0, 0, 0.0)
                 results = list(count_outcomes(replayer.outcomes(seed, range(args.repetitions)), line))
-                append_rows(args.results, results)
+                append_rows([asdict(result) for result in results], args.results)
                 yield from (result.cells() for result in results)
 
 
@@ -373,12 +359,11 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled table")
     args = parser.parse_args(argv)
     if args.pool:
-        lines = pool_rows(args.results, FINAL_RULE.read_text().split())
-        for page in PAGES:
-            page.write_text(update_page(page.read_text(encoding="utf-8"), lines, args.directory), encoding="utf-8")
+        lines = pool_rows(read_rows(args.results, ResultRow), FINAL_RULE.read_text().split())
+        PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8"), lines, args.directory), encoding="utf-8")
         return
     seed = secrets.randbits(32)
     show(f"Master seed {seed}, rule {rule_commit()}\n")

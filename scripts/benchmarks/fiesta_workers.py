@@ -1,4 +1,4 @@
-"""Processes of `fiesta worker` on this machine that can be killed and replaced. A part of `reliability.py`."""
+"""Processes of `fiesta worker` on this machine that can be killed and replaced. A part of `random_kills.py`."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The selections that are killed, and the clusters on which they work. A part of `reliability.py`."""
+"""The selections that are killed, and the clusters on which they work. A part of `random_kills.py`."""
 
 import json
 from dataclasses import dataclass

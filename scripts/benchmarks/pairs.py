@@ -16,8 +16,17 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import FINAL_RULE, ROOT, append_rows, rule_commit
-from common import make_parser, print_table, replace_tables, share_text, show
+from common import (
+    FINAL_RULE,
+    ROOT,
+    append_rows,
+    make_parser,
+    print_table,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+)
 from real_problems import last_history
 
 from fiesta_allennlp.reports.candidates import compute_mean_interval, compute_welch_interval

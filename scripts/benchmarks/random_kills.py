@@ -1,6 +1,16 @@
 """Kills a selection at random moments, resumes it until it is done, and counts what was lost.
 
-A part of `reliability.py`.
+    python scripts/benchmarks/random_kills.py --number 100
+    python scripts/benchmarks/random_kills.py --number 18 --cluster slurm --programs
+
+Runs the real command on the sample task with small real trainings, on this machine and on a Ray cluster of two nodes in
+turn. It kills (SIGKILL) the parent process, a worker, Ray's worker above one or a whole Ray node again and again at
+random moments, equally often; puts a fresh node in the place of a killed one; resumes the selection with `--recover`
+until it is done; and compares the final store with that of an uninterrupted run. Without Ray:
+`--targets parent,worker`. With `--cluster slurm` all selections run on a Slurm of one node, whose jobs are killed or
+cancelled, and whose daemon is killed and started again. With `--cluster workers` they are made by two processes of
+`fiesta worker`, which are killed alone or with all that they have started, and replaced. `--programs` trains nothing,
+so that more kills fit into an hour.
 """
 
 import itertools
@@ -21,7 +31,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import psutil
-from common import show
+from common import make_parser, show
 from fiesta_workers import MARK
 from kill_plans import CLUSTERS, Nodes, Plan, plans_for
 
@@ -298,3 +308,24 @@ def _count(
     counts.twice += num_twice(killed.directory)
     counts.unequal += not same
     counts.left += killed.num_left()
+
+
+def main() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    parser = make_parser(__doc__)
+    parser.add_argument("--number", type=int, default=100, help="kills in all (default 100)")
+    parser.add_argument("--targets", default=",".join(TARGETS), help=f"of {', '.join(TARGETS)} (default all, in turn)")
+    parser.add_argument("--cluster", choices=CLUSTERS, default="ray", help="what has the nodes (default ray)")
+    parser.add_argument("--programs", action="store_true", help="candidates that sleep, instead of small trainings")
+    parser.add_argument("--runs", type=int, default=40, help="of each selection that is killed (default 40)")
+    parser.add_argument("--directory", type=Path, help="where to keep the runs (default: a temporary one)")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        root = args.directory or Path(scratch)
+        root.mkdir(parents=True, exist_ok=True)
+        targets, options = args.targets.split(","), {"programs": args.programs, "runs": args.runs}
+        show(str(kill_many(args.number, targets, root, cluster=args.cluster, **options)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine whose nodes can be killed and replaced. A part of `reliability.py`."""
+"""A Ray cluster on this machine whose nodes can be killed and replaced. A part of `random_kills.py`."""
 
 import os
 import random

@@ -10,18 +10,29 @@ of reported P(best) to `results/real_problems.csv`. `--pool` adds up all lines o
 project. `--problems` simulates some of them more often; these lines go into `results/problems_apart.csv`.
 """
 
-import csv
 import re
 import secrets
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import CONFIDENCE, FINAL_RULE, ROOT, append_rows, rule_commit
-from common import SHARED_DATA, make_parser, print_table, replace_tables, share_text, show
+from calibration import CONFIDENCE
+from common import (
+    FINAL_RULE,
+    ROOT,
+    SHARED_DATA,
+    append_rows,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+)
 from published_scores import TIE, Problem, read_problems
 
 from fiesta_allennlp.core.records import History
@@ -150,10 +161,6 @@ class ResultRow:
     wrong_by_quarter: int
     loss: float
     runs: str
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, str]) -> "ResultRow":
-        return cls(**{field.name: field.type(row[field.name]) for field in fields(cls)})  # type: ignore[operator]
 
     @property
     def histogram(self) -> Counter[int]:
@@ -300,12 +307,6 @@ def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str], s
     return replace_tables(page, TABLE_PATTERN, table)
 
 
-def read_results(path: Path) -> List[ResultRow]:
-    """All lines of the results file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [ResultRow.from_row(row) for row in csv.DictReader(file)]
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, only="procedures whose name")
     parser.add_argument("--selections", type=int, default=4, help="selections of each problem")
@@ -319,7 +320,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
-        results, single = read_results(args.results or RESULTS), read_results(SINGLE_PROBLEM_RESULTS)
+        results = read_rows(args.results or RESULTS, ResultRow)
+        single = read_rows(SINGLE_PROBLEM_RESULTS, ResultRow)
         rules = FINAL_RULE.read_text().split()
         for page in PAGES:
             page.write_text(update_page(page.read_text(encoding="utf-8"), results, rules, single), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Keeps what real selections found, and writes it into the tables of the pages:
+"""Keeps what real selections found, and writes it into the tables of the page:
 
     python scripts/benchmarks/real_runs.py keep runs/restaurants     # into results/runs/restaurants
-    python scripts/benchmarks/real_runs.py write                     # the tables of the pages, from all that is kept
+    python scripts/benchmarks/real_runs.py write                     # the tables of the page, from all that is kept
 
 `write` fills the tables below `<!-- selection: NAME -->`, with a row for each candidate, and below `<!-- compared:
 NAMES -->`: all runs of these selections beside the scores that the FIESTA paper released, in `FIESTA_SHARED_DATA`.
@@ -19,7 +19,7 @@ from common import EVALUATIONS_PER_SPLIT, RELEASED, make_parser, replace_tables
 
 BENCHMARKS = Path(__file__).resolve().parent
 KEPT = BENCHMARKS / "results" / "runs"
-PAGES = (BENCHMARKS / "restaurants.md", BENCHMARKS / "tagging.md")
+PAGE = BENCHMARKS / "reproduce.md"
 TABLE_PATTERN = re.compile(r"(<!-- (selection|compared): ([^>]+) -->\n).*?(<!-- end -->)", flags=re.S)
 COLUMNS = ("candidate", "replicate", "status", "score", "seconds", "split_seed", "random_seed")
 
@@ -108,8 +108,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         for directory in args.directories:
             keep(directory)
     else:
-        for page in PAGES:
-            page.write_text(update_page(page.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Slurm of one node on this machine whose jobs and daemon can be killed. A part of `reliability.py`."""
+"""A Slurm of one node on this machine whose jobs and daemon can be killed. A part of `random_kills.py`."""
 
 import os
 import random

@@ -35,7 +35,7 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
     arguments = ("--set", "tuning", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
     printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
-    first, second = lines = calibration.read_results(results)
+    first, second = lines = calibration.read_rows(results, calibration.ResultRow)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
     (row,) = calibration.pool_rows(lines, [first.rule], "tuning")
@@ -45,8 +45,10 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     calibration = import_module("calibration")
-    lines, rules = calibration.read_results(calibration.RESULTS), calibration.FINAL_RULE.read_text().split()
-    for path, tables in zip(calibration.PAGES, (4, 6), strict=True):
-        page = path.read_text(encoding="utf-8")
-        assert len(calibration.TABLE_PATTERN.findall(page)) == tables
-        assert calibration.update_page(page, lines, rules) == page
+    lines, rules = (
+        calibration.read_rows(calibration.RESULTS, calibration.ResultRow),
+        calibration.FINAL_RULE.read_text().split(),
+    )
+    page = calibration.PAGE.read_text(encoding="utf-8")
+    assert len(calibration.TABLE_PATTERN.findall(page)) == 6
+    assert calibration.update_page(page, lines, rules) == page

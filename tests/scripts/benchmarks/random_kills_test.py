@@ -1,6 +1,5 @@
 """A lost, changed or repeated run is noticed."""
 
-import importlib
 import os
 import sqlite3
 from contextlib import closing
@@ -63,11 +62,3 @@ def test_another_score_or_order_is_unequal_and_an_outcome_written_again_is_lost(
         assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
     os.utime(sorted(killed.written)[0], ns=(1, 1))
     assert killed.num_lost() == 1
-
-
-@pytest.mark.xdist_group("fork server")
-def test_a_short_soak_samples_every_step(tmp_path: Path) -> None:
-    pytest.importorskip("allennlp")
-    samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
-    assert len(samples) == 12
-    assert all(sample.megabytes > 0 and sample.step_seconds > 0 and sample.num_processes >= 1 for sample in samples)

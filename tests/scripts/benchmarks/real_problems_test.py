@@ -99,7 +99,7 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     for _ in range(2):
         arguments = ("--scores", scores, "--only", "^default$|3 runs", "--selections", 3, "--processes", 1)
         run_script("real_problems", *arguments, "--results", results)
-    lines = module.read_results(results)
+    lines = module.read_rows(results, module.ResultRow)
     assert len({line.seed for line in lines}) == 2
     (row,) = module.pool_rows(lines, [lines[0].rule], "procedures", ("default",))
     assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
@@ -117,8 +117,8 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
     module = import_module("real_problems")
-    lines, rules = module.read_results(module.RESULTS), module.FINAL_RULE.read_text().split()
-    apart = module.read_results(module.SINGLE_PROBLEM_RESULTS)
+    lines, rules = module.read_rows(module.RESULTS, module.ResultRow), module.FINAL_RULE.read_text().split()
+    apart = module.read_rows(module.SINGLE_PROBLEM_RESULTS, module.ResultRow)
     for path in module.PAGES:
         page = path.read_text(encoding="utf-8")
         assert module.TABLE_PATTERN.search(page) and module.update_page(page, lines, rules, apart) == page
