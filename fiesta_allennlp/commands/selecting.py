@@ -195,8 +195,8 @@ selection with its original options."""
 class SearchCommand(SelectionCommand):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set, then select among the best few
-with new runs. Both stages are kept in the directory passed with -s, and --recover resumes an
-interrupted search."""
+with new runs. The options below Selection, --min-score and --keep are those of the second stage. Both stages are kept
+in the directory passed with -s, and --recover resumes an interrupted search."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4

@@ -23,7 +23,7 @@ from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import PointPool, pool_from_points, read_space
 from fiesta_allennlp.selection.jsonnet import cached_evaluations
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
@@ -42,10 +42,10 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
-from fiesta_allennlp.trainings.listeners import reporting_jobs
+from fiesta_allennlp.trainings.listeners import NotifyCommand, reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ScreeningSelection(TrainingSelection):
     strategy: Screener
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "ScreeningSelection":
+    def check(cls, settings: TrainingSettings, stored: StoredState, *, allow_removed: bool) -> "ScreeningSelection":
         assert isinstance(settings, SearchSettings)
         if settings.metric is not None and not stored.candidates:
             check_metric_sign(settings.metric)
@@ -150,12 +150,15 @@ class ScreeningSelection(TrainingSelection):
         display = ScreeningProgress(
             console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
         )
-        with reporting_jobs(self.executor, self.directory, console), display as progress:
+        listeners: List[Listener] = [display]
+        if settings.notify:
+            listeners.append(NotifyUnlessComplete(settings.notify, self.directory))
+        with reporting_jobs(self.executor, self.directory, console), display:
             yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),
                 executor=self.executor,
-                listeners=[progress],
+                listeners=listeners,
                 store=store,
                 directory=self.directory,
                 seed=seed,
@@ -179,6 +182,14 @@ class ScreeningSelection(TrainingSelection):
 
     def conclude(self, history: History, decision: Decision) -> None:
         """Keep nothing, because `keep` is about the second stage."""
+
+
+class NotifyUnlessComplete(NotifyCommand):
+    """Announces the end of a first stage only if it ran too few configs, so that no second one follows."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        if decision.stopped_by != STOPPED_BY_BUDGET:
+            super().on_state(history, decision)
 
 
 class ScreeningProgress(ProgressDisplay):

@@ -4,11 +4,11 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, full_command
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CONFIG_METAVAR, to_config
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
@@ -30,12 +30,11 @@ screening_option = partial(option, group=SCREENING_GROUP)
 
 
 @dataclass(frozen=True)
-class SearchSettings(Settings):
+class SearchSettings(TrainingSettings):
     """The settings of `fiesta search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING_GROUP, *Settings.GROUPS)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING_GROUP, *TrainingSettings.GROUPS)
 
-    data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(
         "",
         "a config for `allennlp train` that reads the values of the space with std.extVar; or any config, if the "
@@ -85,10 +84,10 @@ class SearchSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.candidates:
-            raise ConfigError(f"'candidates' is an option of {full_command('select')}. Pass a template and a space.")
         if self.template and (self.space is None) == (self.points is None):
             raise ConfigError("a search needs either a SPACE.json or --points FILE.jsonl.")
+        if self.points is not None and self.pool is not None:
+            raise ConfigError("--pool is for points drawn from a space, so it cannot be combined with --points.")
         if self.runs is not None:
             conflicts = ("configs", "finalists", "budget", "confidence", "strategy")
             conflict = next((name for name in conflicts if getattr(self, name) is not None), None)
@@ -135,10 +134,9 @@ class SearchSettings(Settings):
 
     def second_stage_settings(self) -> Settings:
         """Return the settings of the second stage, without its candidates."""
-        selection = Settings(**{**{f.name: getattr(self, f.name) for f in fields(Settings)}, "points": None})
-        return (
-            selection if self.runs is None else replace(selection, budget=allocate_runs(self.runs).num_selection_runs)
-        )
+        values = {f.name: getattr(self, f.name) for f in fields(TrainingSettings)}
+        budget = self.budget if self.runs is None else allocate_runs(self.runs).num_selection_runs
+        return Settings(**{**values, "points": None, "budget": budget})
 
 
 def stored_search(meta: "Meta") -> SearchSettings:

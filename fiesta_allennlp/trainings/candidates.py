@@ -24,7 +24,7 @@ from fiesta_allennlp.trainings.config_checks import check_distinct_sets
 from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import config_of_command
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
     return name in os.environ or name in VARIABLE_DEFAULTS
 
 
-def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
+def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate:
     try:
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)

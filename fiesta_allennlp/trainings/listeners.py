@@ -22,7 +22,7 @@ from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import TrainingSettings
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class MetricNotes(Listener):
     """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name; and what
     is doubtful about the scores, once it shows."""
 
-    def __init__(self, settings: Settings, runs: Mapping[str, CandidateRun], console: Console) -> None:
+    def __init__(self, settings: TrainingSettings, runs: Mapping[str, CandidateRun], console: Console) -> None:
         self._metric, self._minimise = settings.scored_by.name, settings.scored_by.minimise
         self._min_score = settings.min_score
         self._runs, self._console = runs, console

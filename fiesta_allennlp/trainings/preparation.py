@@ -39,10 +39,10 @@ from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
-from fiesta_allennlp.trainings.settings import Settings, executor_options
+from fiesta_allennlp.trainings.settings import TrainingSettings, executor_options
 
 
-def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:
+def worker_packages(settings: TrainingSettings, candidate_set: CandidateSet) -> Tuple[str, ...]:
     """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
     imports the modules of this package once for all workers."""
     modules = sorted({type_of(config).worker_module for config in candidate_set.configs.values()})
@@ -53,7 +53,7 @@ BUILT_IN_EXECUTORS = ("processes", "ray", "slurm", "workers")
 """The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
 
 
-def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     params = settings.executor_params()
     name = params["type"]
@@ -120,7 +120,7 @@ class CandidateEvaluator(Evaluator):
 
 def prepare_candidates(
     candidates: Mapping[str, Candidate],
-    settings: Settings,
+    settings: TrainingSettings,
     candidate_set: CandidateSet,
     directory: RunDirectory,
     console: Console,
@@ -179,8 +179,11 @@ LOSS_METRIC = "loss"  # which AllenNLP's trainer reports for every model
 
 
 def resolve_metric(
-    settings: Settings, candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
-) -> Settings:
+    settings: TrainingSettings,
+    candidates: Mapping[str, Candidate],
+    preparations: Mapping[str, Preparation],
+    console: Console,
+) -> TrainingSettings:
     """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
     the only one that all of them report, which the console then prints."""
     if settings.metric is None:

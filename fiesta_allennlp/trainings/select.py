@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Type
 
 from rich.console import Console
 
@@ -52,7 +52,7 @@ from fiesta_allennlp.trainings.preparation import (
     stored_preparations,
     worker_packages,
 )
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 
 
 @dataclass
@@ -61,11 +61,11 @@ class TrainingSelection(SelectionFamily):
     `executor`, and `preparations`, which include removed candidates."""
 
     name = "trainings"
-    settings_class = Settings
+    settings_class: ClassVar[Type[TrainingSettings]] = Settings
     candidates_option = "candidates"
     run_noun = "run"
 
-    settings: Settings
+    settings: TrainingSettings
     directory: RunDirectory
     candidate_set: CandidateSet
     strategy: Strategy

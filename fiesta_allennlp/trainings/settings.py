@@ -72,13 +72,11 @@ def _executor_option(help: str, group: str, **declared: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings(SelectionSettings):
-    """The settings of `fiesta select`, with the names and defaults of the command's options.
+class TrainingSettings(SelectionSettings):
+    """The settings that a selection and a search have in common: how runs are made, scored and compared.
 
-    `candidates` are configs, written as `CONFIG_METAVAR` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or
-    the commands of programs, written as `NAME=COMMAND`, with `data` as their files. `points` is a JSONL file or a list.
-    `executor` is a registered name or a JSON object with a `type`, `workers` a number or `auto`. The options of a
-    single executor are named after the arguments of its constructor.
+    `points` is a JSONL file or a list. `executor` is a registered name or a JSON object with a `type`, `workers` a
+    number or `auto`. The options of a single executor are named after the arguments of its constructor.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (
@@ -144,21 +142,6 @@ class Settings(SelectionSettings):
         "any other option of sbatch, such as --slurm qos=long; repeatable",
         SLURM_GROUP,
         metavar="KEY=VALUE",
-        is_repeated=True,
-    )
-    candidates: Tuple[str, ...] = option(
-        (),
-        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
-        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
-        "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
-        metavar="CANDIDATE.jsonnet",
-    )
-    data: Tuple[str, ...] = _scoring_option(
-        (),
-        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
-        "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
-        "one file with --split-ratios",
-        metavar="FILE",
         is_repeated=True,
     )
     metric: Optional[str] = _scoring_option(
@@ -227,10 +210,6 @@ class Settings(SelectionSettings):
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")
-        if len(self.data) > len(SET_NAMES):
-            raise ConfigError(
-                f"--data takes at most {len(SET_NAMES)} files ({', '.join(SET_NAMES)}) but got {len(self.data)}."
-            )
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
@@ -270,6 +249,47 @@ class Settings(SelectionSettings):
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
         """The `data` of a program that is a command without a config; None if it splits its data itself."""
+        return None
+
+    @property
+    def scored_by(self) -> Metric:
+        """The metric with its direction; the default metric while `metric` is None."""
+        return Metric.parse(self.metric or METRIC)
+
+
+@dataclass(frozen=True)
+class Settings(TrainingSettings):
+    """The settings of `fiesta select`, with the names and defaults of the command's options.
+
+    `candidates` are configs, written as `CONFIG_METAVAR` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or
+    the commands of programs, written as `NAME=COMMAND`, with `data` as their files.
+    """
+
+    candidates: Tuple[str, ...] = option(
+        (),
+        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
+        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
+        "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
+        metavar="CANDIDATE.jsonnet",
+    )
+    data: Tuple[str, ...] = _scoring_option(
+        (),
+        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
+        "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
+        "one file with --split-ratios",
+        metavar="FILE",
+        is_repeated=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.data) > len(SET_NAMES):
+            raise ConfigError(
+                f"--data takes at most {len(SET_NAMES)} files ({', '.join(SET_NAMES)}) but got {len(self.data)}."
+            )
+
+    @property
+    def data_of_commands(self) -> Optional[Dict[str, str]]:
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
@@ -281,12 +301,7 @@ class Settings(SelectionSettings):
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
         return {**dict(zip(set_names, self.data, strict=True)), "format": FORMAT_BY_SUFFIX[suffix]}
 
-    @property
-    def scored_by(self) -> Metric:
-        """The metric with its direction; the default metric while `metric` is None."""
-        return Metric.parse(self.metric or METRIC)
-
 
 def executor_options() -> List[str]:
     """Return the names of the settings that belong to one executor or another."""
-    return [name for name, declaration in declared_options(Settings) if declaration.is_of_executor]
+    return [name for name, declaration in declared_options(TrainingSettings) if declaration.is_of_executor]

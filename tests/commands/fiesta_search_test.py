@@ -4,16 +4,21 @@ import json
 import re
 import shutil
 import signal
+import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Set, Tuple
 
 import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp.commands.command import EXIT_NO_DECISION
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import read_status
+from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 from tests.commands.conftest import Call, history_of
 from tests.conftest import HAS_ALLENNLP, until
 from tests.programs import program_config
@@ -206,3 +211,43 @@ def test_a_screening_of_failures_decides_nothing(programs: List[str], run: Path,
     status, output = search(*programs, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)
     assert status == EXIT_NO_DECISION, output
     assert not (run / "store.sqlite").exists()
+
+
+SECOND_STAGE = {"strategy", "belief", "confidence", "stop", "budget", "margin", "max_evaluations", "min_score", "keep"}
+"""The first stage only ranks, and keeps no model."""
+
+COPIES = {"__post_init__", "replace", "asdict", "settings_to_json", "second_stage_settings", "changed_options"}
+"""Functions that read every option and act on none."""
+
+
+def test_each_stage_reads_every_option_that_is_not_of_the_other_one(
+    programs: List[str], run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(settings: TrainingSettings, name: str) -> Any:
+        frame = sys._getframe(1)
+        callers = set()
+        while frame is not None:
+            callers.add(frame.f_code.co_name)
+            frame = frame.f_back  # type: ignore[assignment]
+        if not callers & COPIES:
+            names_read[type(settings)].add(name)
+        return object.__getattribute__(settings, name)
+
+    names_read: Dict[type, Set[str]] = {SearchSettings: set(), Settings: set()}
+    monkeypatch.setattr(TrainingSettings, "__getattribute__", read, raising=False)
+    template, space = programs
+    searched = fiesta_allennlp.search(
+        template, space, directory=run, configs=3, finalists=2, budget=4, metric="accuracy", searcher="random"
+    )
+    assert searched.selection is not None and searched.selection.num_evaluations == 4
+    refused = {"points"}  # beside a space
+    assert {f.name for f in fields(SearchSettings)} - names_read[SearchSettings] == SECOND_STAGE | refused
+    assert {f.name for f in fields(TrainingSettings)} <= names_read[Settings]
+
+
+def test_a_run_of_the_first_stage_that_fails_is_announced(programs: List[str], run: Path, search: Call) -> None:
+    Path(programs[0]).write_text(Path(programs[0]).read_text().replace("sleep 0.1", "exit 1"))
+    options = ["--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run]
+    assert search(*programs, *options, "--notify", "echo $FIESTA_EVENT")[0] == EXIT_NO_DECISION
+    log = RunDirectory(run / "screening").notify_log
+    until(lambda: log.exists() and sorted(log.read_text().split()) == ["decision", *["failure"] * 3])

@@ -96,7 +96,8 @@ def test_stages_that_do_not_go_together_are_refused() -> None:
         ({"runs": 24, "budget": 5}, "--budget"),
         ({"runs": 11}, "12"),
         ({"configs": 5, "finalists": 6}, "--finalists"),
-        ({"configs": 5, "pool": 4}, "--pool"),
+        ({"configs": 5, "pool": 4}, "--pool must"),
+        ({"configs": 5, "pool": 6, "points": "p.jsonl", "space": None}, "--pool is for"),
     ):
         with pytest.raises(ConfigError, match=named):
-            SearchSettings(template="t.jsonnet", space="space.json", **settings)  # type: ignore[arg-type]
+            SearchSettings(**{"template": "t.jsonnet", "space": "space.json", **settings})  # type: ignore[arg-type]
