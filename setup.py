@@ -7,7 +7,6 @@ VERSION = {}
 exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 RAY = "ray>=2.45"  # the first with wheels for Python 3.10 to 3.13
-SLURM = "submitit>=1.5"
 
 # What a selection among AllenNLP configs needs in addition. AllenNLP's own pins end at Python 3.10. From 3.11 on it is
 # installed with --no-deps, and these are what it imports at run time and what its configs can ask for, in versions that
@@ -77,11 +76,9 @@ setup(
             "ruff==0.14.5",
             "scikit-learn>=1.0.1",  # which trains the systems of a benchmark
             "statsmodels>=0.14",
-            SLURM,
         ],
         "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0", "sphinx-copybutton>=0.5.2"],
         "ray": [RAY],
-        "slurm": [SLURM],
         "test": TEST,
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},

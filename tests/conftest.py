@@ -127,7 +127,6 @@ def program_of_slurm(name: str) -> str:
 @pytest.fixture(scope="session")
 def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
     """A real Slurm of one node on this machine."""
-    pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
     for name in ("munged", "slurmctld", "slurmd", "sbatch"):
         program_of_slurm(name)
     script, root = REPOSITORY / "scripts" / "local_slurm.sh", tmp_path_factory.mktemp("slurm")

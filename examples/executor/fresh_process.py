@@ -3,6 +3,7 @@
 fiesta select a.jsonnet b.jsonnet --metric accuracy -s DIR --include-package fresh_process --executor fresh_process
 """
 
+import json
 import math
 import os
 import pickle
@@ -13,17 +14,18 @@ from pathlib import Path
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import outcome_from_data
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation.process_tree import SESSION, end_tree, name_session
 from fiesta_allennlp.records import Failure, Outcome, Request
 
-RUN = """import pickle, sys
+RUN = """import dataclasses, json, pickle, sys
 from pathlib import Path
 from fiesta_allennlp.isolation import process_tree, worker
 process_tree.die_with_parent()
 task = pickle.load(sys.stdin.buffer)
-Path(sys.argv[1]).write_bytes(pickle.dumps(worker.evaluate_task(task)))
+Path(sys.argv[1]).write_text(json.dumps(dataclasses.asdict(worker.evaluate_task(task))))
 """
 
 
@@ -40,7 +42,7 @@ class FreshProcessExecutor(QueueingExecutor):
 
     def start_run(self, evaluator: Evaluator, request: Request) -> Any:
         (directory := self.directory.evaluation(request.name)).mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-c", RUN, directory / "outcome.pickle"]
+        command = [sys.executable, "-c", RUN, directory / "returned.json"]
         variables = {**os.environ, SESSION: name_session()}  # by which `end_tree` finds what the run has started
         process = subprocess.Popen(command, stdin=subprocess.PIPE, env=variables, start_new_session=True)
         process.stdin.write(pickle.dumps(self.task_for(evaluator, request, directory)))
@@ -63,7 +65,7 @@ class FreshProcessExecutor(QueueingExecutor):
         if is_late or not path.exists():
             reason = ("timeout", "ran too long") if is_late else ("killed", f"ended with status {process.returncode}")
             return run.start.failure(*reason)
-        outcome = pickle.loads(path.read_bytes())
+        outcome = outcome_from_data(json.loads(path.read_text()))
         path.unlink()
         if isinstance(outcome, Failure):  # with its times, which the run does not know
             outcome = run.start.failure(outcome.kind, outcome.error)

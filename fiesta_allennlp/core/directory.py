@@ -9,6 +9,9 @@ from fiesta_allennlp.core.files import PART_SUFFIX
 DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
 """The entries of a program's run: the files of its sets, and the program's own directory."""
 
+LOG_FILE = "log.txt"
+"""The output of a run."""
+
 MODEL_DIRECTORY = f"{OUTPUT_DIRECTORY}/model"
 """The place where a program leaves its trained model."""
 
@@ -54,7 +57,7 @@ class RunDirectory:
         return self.root / "evaluations" / name
 
     def evaluation_log(self, name: str) -> Path:
-        return self.evaluation(name) / "log.txt"
+        return self.evaluation(name) / LOG_FILE
 
     def failure_log(self, name: str, attempt: int) -> Path:
         """The log of a failed attempt, kept when the run is tried again."""

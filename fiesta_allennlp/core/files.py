@@ -1,11 +1,14 @@
 """Files: digests, writing in one step, deleting, JSONL, and cells of CSV."""
 
+import errno
 import glob
 import hashlib
 import json
 import os
 import secrets
+import shlex
 import shutil
+import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +23,11 @@ PART_SUFFIX = ".part"
 
 LEFTOVER_SECONDS = 3600.0
 """The age at which a file that is being written counts as left by a process that was killed."""
+
+OWN_DIRECTORY_MODE = 0o755
+"""The mode of directories that others may read, but not write, whatever the umask."""
+
+MODE_OF_OTHER_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
 CUT_MARKER = b"\n... %d bytes of output were cut here ...\n"
 
@@ -44,7 +52,7 @@ def atomic_replacement(path: Path) -> Iterator[Path]:
             if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
                 leftover.unlink()
     temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART_SUFFIX}")
-    os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     try:
         yield temporary_path
         os.replace(temporary_path, path)
@@ -57,17 +65,52 @@ def open_without_links(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
-def read_own_file(path: Path) -> bytes:
-    """Return the content of a file that only this user can have written, as a pickle must be. Raise a `StoreError` if
-    the file or its directory belongs to another user."""
-    with open(path, "rb", opener=open_without_links) as file:
-        for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
-            if owner != os.getuid():
-                raise StoreError(
-                    f"{path} is owned by user ID {owner}, and reading it would run that user's code. Copy the run "
-                    "directory and continue in your copy."
-                )
-        return file.read()
+def open_private(path: Path, root: Path) -> int:
+    """Open `root`, or a file or directory below it, to read what runs as code: a task, or the settings of a selection.
+    Return its descriptor.
+
+    Raise a `StoreError` if anything from `root` to `path` belongs to another user or can be written by others, or if
+    anything below `root` is a link. Each directory is opened within the one above it, so nobody can exchange it.
+    """
+    if path == root:
+        descriptor = os.open(root, os.O_RDONLY)
+    else:
+        parent = open_private(path.parent, root)
+        try:
+            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise StoreError(f"{path} is a link, which somebody else may have made. Delete it.") from error
+        finally:
+            os.close(parent)
+    status = os.fstat(descriptor)
+    if status.st_uid == os.getuid() and not status.st_mode & MODE_OF_OTHER_WRITERS:
+        return descriptor
+    os.close(descriptor)
+    if status.st_uid != os.getuid():
+        raise StoreError(
+            f"{path} belongs to user ID {status.st_uid}, whose code would run as yours. Copy the run directory and "
+            "continue in your copy."
+        )
+    raise StoreError(
+        f"others can write {path}, so their code could run as yours. Check what is there, then close it: "
+        f"chmod go-w {shlex.quote(str(path))}"
+    )
+
+
+def check_private(path: Path, root: Path) -> None:
+    """Raise the errors of `open_private`."""
+    os.close(open_private(path, root))
+
+
+def read_private(path: Path, root: Path) -> Any:
+    """Return the content of a JSON file. Raise the errors of `open_private`, or a `StoreError` if it is not JSON."""
+    with open(open_private(path, root), encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{path} is not valid JSON: {error}. Delete it, and continue with --recover.") from error
 
 
 def shorten_log(path: Path) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
+PEAK_MEMORY = "trial:peak_memory_gib"
+"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -118,6 +121,13 @@ class Failure:
 
 
 Outcome = Union[Evaluation, Failure]
+
+
+def outcome_from_data(fields: Mapping[str, Any]) -> Outcome:
+    """Return the outcome from its fields, as `asdict` returns them."""
+    outcome_class = Evaluation if "score" in fields else Failure
+    return outcome_class(**{**fields, "request": Request(**fields["request"])})
+
 
 LOW_SCORES_PER_FINISHED_RUN = 3
 """A candidate may have so many runs with too low a score for each run that works, before more count as failures."""

@@ -85,6 +85,30 @@ class Registrable(ABC):  # noqa: B024, each base names its own
     def available(cls) -> List[str]:
         return sorted(Registrable._registered[cls])
 
+    @classmethod
+    def registered_name(cls) -> str:
+        """Return the name of this class. Raise a `ConfigError` if it was never registered."""
+        names = {member: name for members in Registrable._registered.values() for name, member in members.items()}
+        if cls not in names:
+            raise ConfigError(f"{cls.__name__} is not registered, so no other process can build it. Give it a name.")
+        return names[cls]
+
+
+def to_plain_data(value: Any) -> Any:
+    """Return an object as data for JSON, a registered one with its `type`. `build` and `build_record` make it again.
+    Raise a `ConfigError` if its class is not registered, or a `TypeError` if a registered class is not a dataclass."""
+    if isinstance(value, Registrable):
+        return {"type": value.registered_name(), **_plain_fields(value)}
+    if dataclasses.is_dataclass(value):
+        return _plain_fields(value)
+    if isinstance(value, Mapping):
+        return {key: to_plain_data(item) for key, item in value.items()}
+    return [to_plain_data(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _plain_fields(record: Any) -> Dict[str, Any]:
+    return {field.name: to_plain_data(getattr(record, field.name)) for field in dataclasses.fields(record)}
+
 
 def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments: Any) -> Registered:
     """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
@@ -194,7 +218,8 @@ def convert_value(value: Any, annotation: Any, key: str) -> Any:
         items = _check_type(value, Mapping, "an object", key).items()
         return {name: convert_value(item, type_arguments[1], f"{key}.{name}") for name, item in items}
     if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
-        return [convert_value(item, type_arguments[0], key) for item in _check_type(value, Sequence, "a list", key)]
+        items = [convert_value(item, type_arguments[0], key) for item in _check_type(value, Sequence, "a list", key)]
+        return tuple(items) if origin is tuple else items
     return value
 
 

@@ -1,49 +1,11 @@
-"""The interfaces of executors, which make runs, and of evaluators, which define them."""
+"""The interface of executors, which make runs."""
 
-from abc import ABC, abstractmethod
-from pathlib import Path
-from typing import Iterator, List, Mapping, Optional, Sequence
+from abc import abstractmethod
+from typing import Iterator, Optional, Sequence
 
-from fiesta_allennlp.core.records import Evaluation, Outcome, Request
+from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.registry import Registrable
-
-
-class Evaluator(ABC):
-    """Runs one request and returns one score.
-
-    The executor sends the evaluator to worker processes, so it must be picklable and hold no state.
-    """
-
-    @abstractmethod
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Run the request, and write nothing outside `directory`.
-
-        Raises:
-            Exception: if anything goes wrong; the executor turns it into a `Failure`.
-        """
-
-    def for_request(self, request: Request) -> "Evaluator":
-        """Return the evaluator of this request alone, which executors are given and send to workers."""
-        return self
-
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
-        return None
-
-    def files(self, request: Request) -> List[str]:
-        """Return the data files that the run reads. An executor sends them to a machine that lacks them."""
-        return []
-
-    def made_files(self, request: Request) -> List[str]:
-        """Return the data files that were made for this selection, which no other machine can have."""
-        return []
-
-    def reading(self, local_paths: Mapping[str, str]) -> "Evaluator":
-        """Return the same evaluator for a machine that has these files in other places.
-
-        The files that it writes name the original places.
-        """
-        return self
+from fiesta_allennlp.isolation.evaluator import Evaluator
 
 
 class Executor(Registrable):

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from joblib import cpu_count
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
@@ -40,7 +41,7 @@ class ProcessExecutor(QueueingExecutor):
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
         self._device_by_run: Dict[Any, Optional[str]] = {}
-        directory.root.mkdir(parents=True, exist_ok=True)
+        directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
         self._context = fork_server.start_fork_server(self.num_threads, self.packages)
 
     def describe(self) -> str:
@@ -54,8 +55,8 @@ class ProcessExecutor(QueueingExecutor):
         device = min(self._devices, key=lambda device: load[device], default=None)  # the one with the fewest runs
         directory = self.directory.evaluation(request.name)
         with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
-            directory.parent.mkdir(exist_ok=True)
-            directory.mkdir()
+            directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
+            directory.mkdir(mode=OWN_DIRECTORY_MODE)
         task = self.task_for(evaluator, request, directory, device=device)
         call = fork_server.as_process_call(
             evaluate_task, self._context, name=fork_server.worker_process_name(request), timeout=self.time_limit

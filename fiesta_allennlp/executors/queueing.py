@@ -1,7 +1,6 @@
 """The queue of the executors that start runs in fresh processes, here or on a cluster."""
 
 import logging
-import pickle
 import shutil
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -15,6 +14,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.registry import to_plain_data
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import RunStart
 from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
@@ -140,7 +140,7 @@ class QueueingExecutor(Executor, ABC):
         """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
         while self._queue and len(self.active_runs) < self.slots:
             evaluator, request = self._queue.popleft()
-            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)
+            delete(self.directory.evaluation(request.name))
             self.adopt_run(self.start_run(evaluator, request), evaluator, request)
 
     def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
@@ -152,15 +152,8 @@ class QueueingExecutor(Executor, ABC):
     ) -> RunTask:
         """Return the task of a run in `directory`, which `evaluate_task` makes in a fresh process on a machine with the
         files in the same places. `device` is the CUDA device that it sees; None for all."""
-        return RunTask(
-            evaluator=pickle.dumps(evaluator),
-            local_paths={},
-            request=request,
-            directory=directory,
-            log=directory / self.directory.evaluation_log(request.name).name,
-            settings=WorkerSettings(self.num_threads, self.packages, device="" if self.hides_gpus else device),
-            time_limit=self.time_limit,
-        )
+        settings = WorkerSettings(self.num_threads, self.packages, device="" if self.hides_gpus else device)
+        return RunTask(to_plain_data(evaluator), request, directory, settings, self.time_limit)
 
     def retry_lost(self, run: ActiveRun, reason: str) -> Optional[Failure]:
         """Return None to start a run again that was lost with its machine or job, because that says nothing about its

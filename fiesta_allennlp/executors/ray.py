@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, describe
-from fiesta_allennlp.core.files import PART_SUFFIX
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, PART_SUFFIX, delete
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor, check_positive, import_library
@@ -72,7 +72,6 @@ def evaluate_on_node(node_task: NodeTask) -> NodeResult:
             task,
             local_paths=_write_sent_files(node_task.sent_files, scratch / "sent"),
             directory=directory,
-            log=directory / task.log.name,
             settings=replace(task.settings, device=device),
         )
         outcome = make_run(local_task, start_fork_server(task.settings.num_threads, task.settings.packages))
@@ -349,12 +348,13 @@ class RayExecutor(QueueingExecutor):
         """Write a run's files in one step, so that an existing directory is complete."""
         target = self.directory.evaluation(request.name)
         temporary_path = target.with_name(target.name + PART_SUFFIX)
-        shutil.rmtree(temporary_path, ignore_errors=True)
-        temporary_path.mkdir(parents=True)
+        delete(temporary_path)
+        target.parent.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
+        temporary_path.mkdir(mode=OWN_DIRECTORY_MODE)
         for name, content in files.items():
             (temporary_path / name).parent.mkdir(parents=True, exist_ok=True)
             (temporary_path / name).write_bytes(content)
-        shutil.rmtree(target, ignore_errors=True)
+        delete(target)
         os.replace(temporary_path, target)
 
 

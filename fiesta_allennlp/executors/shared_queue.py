@@ -3,19 +3,21 @@
 import hashlib
 import json
 import logging
+import os
 import time
 from abc import abstractmethod
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Collection, Dict, Mapping, Optional, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import check_private
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.executors.slurm_commands import cancel_jobs
 from fiesta_allennlp.isolation.fork_server import POLL_SECONDS
-from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, Claim, RunQueue
-from fiesta_allennlp.version import __version__
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,9 @@ class SharedQueueExecutor(QueueingExecutor):
     Args:
         directory: the run directory, on the shared file system.
         common: arguments of `QueueingExecutor`.
+
+    Raises:
+        StoreError: if others can write the run directory.
     """
 
     queue_directory: Path
@@ -40,14 +45,16 @@ class SharedQueueExecutor(QueueingExecutor):
 
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
+        if directory.root.exists():
+            check_private(directory.root, directory.root)
         self._open_queue: Optional[RunQueue] = None
         self._tickets_under_way: Dict[str, str] = {}
         self._losses: Dict[str, Union[str, Failure]] = {}
 
     @abstractmethod
     def queue_terms(self) -> Dict[str, Any]:
-        """Return what an earlier session must have in common with this one, as plain data, so that this one takes over
-        its queue and jobs. Workers read it too. Called before the queue is opened."""
+        """Return facts about the jobs or workers, as plain data. An earlier session must have them and the other terms
+        in common with this one, so that this one takes over its queue and jobs. Called before the queue is opened."""
 
     @abstractmethod
     def open_jobs(self) -> str:
@@ -70,18 +77,18 @@ class SharedQueueExecutor(QueueingExecutor):
     @property
     def queue_name(self) -> str:
         """The name of the queue and its jobs, which follows from their terms and their place."""
-        return f"fiesta-{hashlib.sha256(json.dumps(self._all_terms()).encode()).hexdigest()[:10]}"
+        return f"fiesta-{hashlib.sha256(json.dumps(asdict(self._terms())).encode()).hexdigest()[:10]}"
 
-    def _all_terms(self) -> Dict[str, Any]:
-        return {
-            "version": __version__,
-            "format": QUEUE_FORMAT,
-            "place": str(self.queue_directory.absolute()),
-            "num_threads": self.num_threads,
-            "packages": self.packages,
-            "time_limit": self.time_limit,
-            **self.queue_terms(),
-        }
+    def _terms(self) -> Terms:
+        return Terms(
+            place=str(self.queue_directory.absolute()),
+            current_directory=os.getcwd(),
+            num_threads=self.num_threads,
+            packages=self.packages,
+            time_limit=self.time_limit,
+            device="" if self.hides_gpus else None,
+            jobs=self.queue_terms(),
+        )
 
     @property
     def queue(self) -> RunQueue:
@@ -95,7 +102,7 @@ class SharedQueueExecutor(QueueingExecutor):
         """Take over the queue that a killed command left on the same terms, or make a new one. Move runs that have
         ended to where the selection looks for them. Return a sentence for the user."""
         queue = RunQueue(self.queue_directory.absolute() / self.queue_name)
-        queue.open(self._all_terms())
+        queue.open(self._terms())
         queue.withdraw_waiting()
         claims = queue.taken_claims()  # read first: a run goes from taken to done
         ended_tickets = queue.collect_finished(self.directory)

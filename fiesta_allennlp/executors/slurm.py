@@ -1,21 +1,23 @@
-"""Makes runs in Slurm jobs, which are submitted with submitit and found again by their common name."""
+"""Makes runs in Slurm jobs, which are found again by their common name."""
 
 import logging
 import os
 import re
+import shlex
 import shutil
+import sys
 import time
-import warnings
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.queueing import ActiveRun, import_library
+from fiesta_allennlp.executors.queueing import ActiveRun
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
 from fiesta_allennlp.executors.slurm_commands import (
     ENDING_STATE,
@@ -26,12 +28,14 @@ from fiesta_allennlp.executors.slurm_commands import (
     query_past_status,
     query_statuses,
     requests_gpus,
+    run_slurm_command,
     sbatch_flags,
     sbatch_options,
 )
-from fiesta_allennlp.isolation.fork_server import environment_variables
-from fiesta_allennlp.isolation.queue_worker import WorkerOptions, run_slurm_job
+from fiesta_allennlp.isolation.fork_server import SAFE_PATH_VALUE, SAFE_PATH_VARIABLE, environment_variables
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+
+logger = logging.getLogger(__name__)
 
 QUERY_INTERVAL_SECONDS = 10.0
 """Spares Slurm, which serves a whole cluster."""
@@ -63,16 +67,8 @@ class SlurmJobs:
     """Keeps as many jobs as there are runs to take from the queue, and finds the runs whose job is gone. The jobs have
     the name of the queue. `has_failed_jobs` says whether a job failed, so that its log may be useful."""
 
-    def __init__(
-        self, queue: RunQueue, worker_options: WorkerOptions, options: Mapping[str, Any], *, array_size: int
-    ) -> None:
-        self._queue, self._worker_options, self._sbatch_options, self._array_size = (
-            queue,
-            worker_options,
-            dict(options),
-            array_size,
-        )
-        self._submitit = import_submitit()
+    def __init__(self, queue: RunQueue, options: Mapping[str, Any], *, runs_per_job: int, array_size: int) -> None:
+        self._queue, self._options, self._runs_per_job, self._array_size = queue, options, runs_per_job, array_size
         self._statuses: Dict[str, JobStatus] = {}
         self._num_taken: Dict[Tuple[str, int], int] = {}
         self._unused_jobs: Set[str] = set()
@@ -108,7 +104,7 @@ class SlurmJobs:
         }
 
     def last_line(self, job: str) -> str:
-        """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
+        """Return the last line that a job, or Slurm in its name, wrote."""
         return next(reversed(self._last_lines(job)), "no output")
 
     def ran_out_of_memory(self, lost_run: LostRun) -> bool:
@@ -165,9 +161,9 @@ class SlurmJobs:
             job = max(self._failed_early, key=_job_numbers)
             raise FiestaError(
                 f"the last {len(self._failed_early)} Slurm jobs exited before starting a run. The latest, {job}, ended "
-                f"with state {self._status(job).state}: {self.last_line(job)}. See its log "
-                f"{self._queue.jobs_directory}/{job}_0_log.err. The nodes need the same Python environment and file "
-                "system as this machine. Finished runs are safe. Fix this, then continue with --recover."
+                f"with state {self._status(job).state}: {self.last_line(job)}. See its log {self._log(job)}. The "
+                "nodes need the same Python environment and file system as this machine. Finished runs are safe. Fix "
+                "this, then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:
@@ -175,42 +171,42 @@ class SlurmJobs:
 
     def _last_lines(self, job: str) -> List[str]:
         with suppress(OSError):
-            lines = (self._queue.jobs_directory / f"{job}_0_log.err").read_text(errors="replace").splitlines()
+            lines = self._log(job).read_text(errors="replace").splitlines()
             return [line.strip() for line in lines if line.strip()][-MAX_LOG_LINES:]
         return []
 
     def _has_room(self, job: str, status: JobStatus) -> bool:
         num_taken = self._num_taken.get((job, status.restart_count), 0)
-        return status.is_active and status.state != ENDING_STATE and num_taken < self._worker_options.num_runs
+        return status.is_active and status.state != ENDING_STATE and num_taken < self._runs_per_job
 
     def _submit(self, num_jobs: int) -> List[str]:
-        executor = self._submitit.SlurmExecutor(folder=self._queue.jobs_directory)
-        executor.update_parameters(
-            job_name=self._queue.root.name,
-            time=None,
-            wckey=None,
-            signal_delay_s=1,
-            use_srun=False,
-            array_parallelism=num_jobs,
-            additional_parameters=self._sbatch_options,
-        )
-        with environment_variables(dict.fromkeys(_own_job_variables())), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return [str(job.job_id) for job in executor.map_array(run_slurm_job, [self._worker_options] * num_jobs)]
-            except (RuntimeError, OSError) as error:
-                raise SlurmUnavailable(describe(error)) from error
+        """Submit a job, or an array of several, and return the numbers as `squeue --array` prints them."""
+        array = {"array": f"0-{num_jobs - 1}"} if num_jobs > 1 else {}
+        command = [sys.executable, "-m", "fiesta_allennlp.isolation.queue_worker", str(self._queue.root)]
+        options = {
+            "job-name": self._queue.root.name,
+            "output": self._log("%A_%a" if array else "%j"),
+            "open-mode": "append",
+            **array,
+            **self._options,
+            "wrap": shlex.join(command),
+        }
+        variables = {**dict.fromkeys(_own_job_variables()), SAFE_PATH_VARIABLE: SAFE_PATH_VALUE}
+        with environment_variables(variables):
+            job = run_slurm_command("sbatch", "--parsable", *sbatch_flags(options)).strip().partition(";")[0]
+        return [f"{job}_{index}" for index in range(num_jobs)] if array else [job]
+
+    def _log(self, job: str) -> Path:
+        return self._queue.jobs_directory / f"{job}.log"
 
 
-def import_submitit() -> Any:
-    submitit = import_library("slurm", "submitit")
+def check_slurm_programs() -> None:
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
             raise ConfigError(
                 f"--executor slurm requires the command {program}, which is not available on this machine. Start the "
                 "selection on a login node of the cluster."
             )
-    return submitit
 
 
 def _job_numbers(job: str) -> List[int]:
@@ -223,11 +219,6 @@ def _own_job_variables() -> List[str]:
     is_inside = "SLURM_JOB_ID" in os.environ
     return [name for name in os.environ if is_inside and name.startswith("SLURM_") and name != "SLURM_CONF"]
 
-
-logger = logging.getLogger(__name__)
-
-IDLE_SECONDS = 120.0
-"""Ends a job to which no run has come for so long. A network file system may show a new file after a minute."""
 
 MAX_TIMEOUTS = 2
 """Limits the jobs that reach their time limit under the first of their runs, always the same."""
@@ -256,7 +247,7 @@ class SlurmExecutor(SharedQueueExecutor):
         common: arguments of `QueueingExecutor`. `workers` is a number, and also the largest number of jobs.
 
     Raises:
-        ConfigError: if submitit or Slurm is not installed, a number is out of range, or Slurm would not accept such a
+        ConfigError: if Slurm is not installed, a number is out of range, or Slurm would not accept such a
             job.
     """
 
@@ -292,7 +283,7 @@ class SlurmExecutor(SharedQueueExecutor):
             extra_options=slurm,
         )
         self.hides_gpus = not requests_gpus(self._options)
-        import_submitit()
+        check_slurm_programs()
         check_sbatch_options(self._options)
         self._num_timeouts: Counter[Request] = Counter()
 
@@ -306,8 +297,7 @@ class SlurmExecutor(SharedQueueExecutor):
         return {"options": self._options, "runs_per_job": self._runs_per_job}
 
     def open_jobs(self) -> str:
-        options = WorkerOptions(self.queue.root, IDLE_SECONDS, self.num_threads, self.packages, self._runs_per_job)
-        self._jobs = SlurmJobs(self.queue, options, self._options, array_size=self._array_size)
+        self._jobs = SlurmJobs(self.queue, self._options, runs_per_job=self._runs_per_job, array_size=self._array_size)
         return ""
 
     def close_jobs(self, runs: Mapping[str, ActiveRun]) -> str:

@@ -1,4 +1,3 @@
-import os
 import time
 from typing import Any, Collection, Dict, Mapping, Optional, Union
 
@@ -54,7 +53,7 @@ class WorkersExecutor(SharedQueueExecutor):
         return f"{num_runs_text}, by workers of `{full_command('worker')}`"
 
     def queue_terms(self) -> Dict[str, Any]:
-        return {"current_directory": os.getcwd(), "seconds_between_signs": self._heartbeat_seconds}
+        return {"seconds_between_signs": self._heartbeat_seconds}
 
     def open_jobs(self) -> str:
         if self._live_workers():

@@ -5,49 +5,51 @@ once. Neither AllenNLP nor torch is imported here."""
 
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.isolation.fork_server import POLL_SECONDS, make_run, start_fork_server, stop_workers
+from fiesta_allennlp.isolation.fork_server import (
+    POLL_SECONDS,
+    make_run,
+    start_fork_server,
+    stop_workers,
+    unset_safe_path,
+)
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
-from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 
+IDLE_SECONDS = 120.0  # of a job, before it ends. A network file system may show a new file after a minute
 SIGNAL_DELAY_SECONDS = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
 
 
-@dataclass(frozen=True)
-class WorkerOptions:
-    """The task of a job or worker, which ends after `num_runs` runs, when the queue is closed, when no run has come for
-    `seconds_idle`, or instead of the next run after `seconds`."""
-
-    root: Path
-    seconds_idle: float
-    num_threads: int
-    packages: Tuple[str, ...] = ()
-    num_runs: float = float("inf")
-    seconds: float = float("inf")
-
-
 def make_queued_runs(
-    options: WorkerOptions, worker: str, restart_count: int = 0, *, report: Callable[[str], None] = lambda text: None
+    queue: RunQueue,
+    terms: Terms,
+    worker: str,
+    *,
+    seconds_idle: float,
+    max_runs: float = float("inf"),
+    deadline: float = float("inf"),
+    restart_count: int = 0,
+    report: Callable[[str], None] = lambda text: None,
 ) -> int:
-    """Make runs until there is a reason to end, and return how many this worker took. An interrupted run is given
-    back."""
+    """Make runs, and return how many this job or worker took. End after `max_runs`, when the queue is closed, when no
+    run has come for `seconds_idle`, or instead of the next run after `deadline`. An interrupted run is given back."""
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
-    queue, context = RunQueue(options.root), start_fork_server(options.num_threads, options.packages)
-    num_runs, deadline = 0, time.monotonic() + options.seconds
-    while num_runs < options.num_runs:
+    num_runs, context = 0, start_fork_server(terms.num_threads, terms.packages)
+    while num_runs < max_runs:
         claim = _wait_for_claim(
             queue,
             partial(queue.take, worker, restart_count, num_runs),
-            min(deadline, time.monotonic() + options.seconds_idle),
+            min(deadline, time.monotonic() + seconds_idle),
         )
         if claim is None:
             break
@@ -55,7 +57,7 @@ def make_queued_runs(
         num_kills_before = num_out_of_memory_kills()
         report(f"{claim.run}: started")
         try:
-            outcome = make_run(queue.read_task(claim), context, is_wanted=partial(queue.is_wanted, claim))
+            outcome = make_run(queue.read_task(claim, terms), context, is_wanted=partial(queue.is_wanted, claim))
             if isinstance(outcome, Failure) and outcome.kind == "killed":
                 time.sleep(SIGNAL_DELAY_SECONDS)
             is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
@@ -130,16 +132,29 @@ def num_out_of_memory_kills(
     return 0
 
 
-def run_slurm_job(options: WorkerOptions) -> int:
-    """Make runs until there is a reason to end, and return how many this job took."""
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's sign that the job's time is almost over
+def run_slurm_job(root: Path) -> int:
+    """Make runs of a queue in a job of Slurm, and return how many the job took."""
     signal.signal(signal.SIGTERM, _end_job)
+    unset_safe_path()
+    queue = RunQueue(root)
+    terms = queue.terms
     array_id = os.environ.get("SLURM_ARRAY_JOB_ID")
     job_id = f"{array_id}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array_id else os.environ["SLURM_JOB_ID"]
-    return make_queued_runs(options, job_id, int(os.environ.get("SLURM_RESTART_COUNT", "0")))
+    return make_queued_runs(
+        queue,
+        terms,
+        job_id,
+        seconds_idle=IDLE_SECONDS,
+        max_runs=terms.jobs["runs_per_job"],
+        restart_count=int(os.environ.get("SLURM_RESTART_COUNT", "0")),
+    )
 
 
 def _end_job(signum: int, frame: Any) -> None:
     """End the job. The process that makes a run has got the signal too, and nothing is recorded for that run."""
     stop_workers([])
     os._exit(128 + signum)
+
+
+if __name__ == "__main__":
+    run_slurm_job(Path(sys.argv[1]))

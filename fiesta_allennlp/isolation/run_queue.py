@@ -6,23 +6,22 @@ where nobody looks. A worker is a job that Slurm does not know. It gives signs o
 
 import json
 import os
-import pickle
 import platform
 import re
 import secrets
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.files import PART_SUFFIX, atomic_replacement, read_own_file
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.core.records import Outcome, Request
-    from fiesta_allennlp.isolation.worker import RunTask
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, atomic_replacement, check_private, delete, read_private
+from fiesta_allennlp.core.records import Outcome, Request, outcome_from_data
+from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
+from fiesta_allennlp.version import __version__
 
 # The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
 # life.
@@ -30,11 +29,32 @@ WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", 
 
 TERMS_FILE = "terms.json"
 
-QUEUE_FORMAT = 4
-"""Changes with the files of the queue, which include pickled objects of this package."""
+QUEUE_FORMAT = 5
+"""Changes with the files of the queue."""
 
-NFS_PREFIX = ".nfs"
-"""Begins the name under which a network file system keeps a deleted file that somebody still reads."""
+TICKET_PATTERN = re.compile(r".+-\d+\.[0-9a-f]{8}")
+CLAIM_PATTERN = re.compile(rf"({TICKET_PATTERN.pattern})@(.+)\.(\d+)\.(\d+)")
+WORKER_PATTERN = re.compile(r"([\w-]*)\+([\w-]*)\+([\w-]*)\+([\w-]*)")
+"""Match the names of the queue's files. A file of another name is not part of the queue."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a command and those who make its runs have in common. The name of the queue follows from it.
+
+    `place` is the directory that contains the queue, on the command's machine. A run sees the CUDA device `device`
+    alone; None for all that its worker sees. `jobs` are facts about the jobs or workers.
+    """
+
+    place: str
+    current_directory: str
+    num_threads: int
+    packages: Tuple[str, ...] = ()
+    time_limit: Optional[float] = None
+    device: Optional[str] = None
+    jobs: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
+    format: int = QUEUE_FORMAT
 
 
 @dataclass(frozen=True)
@@ -58,9 +78,9 @@ class Claim:
 
     @classmethod
     def from_file_name(cls, name: str) -> "Claim":
-        ticket, _, suffix = name.rpartition("@")
-        job, restart_count, number = suffix.split(".")
-        return cls(ticket, job, int(restart_count), int(number))
+        match = CLAIM_PATTERN.fullmatch(name)
+        assert match is not None
+        return cls(match[1], match[2], int(match[3]), int(match[4]))
 
     @property
     def run(self) -> str:
@@ -113,15 +133,21 @@ class RunQueue:
         """The place of the jobs' own scripts and logs."""
         return self.root / JOBS
 
-    def open(self, terms: Mapping[str, Any]) -> None:
-        """Make the queue, unless it is there, for workers on these terms. Its files are pickles, so nobody else may
-        write here."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o700)
-        with atomic_replacement(self.root / TERMS_FILE) as temporary_path:
-            temporary_path.write_text(json.dumps(terms))
+    @property
+    def directory(self) -> Path:
+        """The run directory, from which on everything must belong to this user alone: runs execute what is queued."""
+        return self.root.parents[1]
+
+    def open(self, terms: Terms) -> None:
+        """Make the queue, unless it is there, for workers on these terms. Raise a `StoreError` if others can write
+        here."""
+        self.directory.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
+        for directory in (self.root.parent, self.root):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        check_private(self.root, self.directory)
+        _write_json(self.root / TERMS_FILE, asdict(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
-            (self.root / name).mkdir(exist_ok=True)
+            (self.root / name).mkdir(mode=0o700, exist_ok=True)
 
     def close(self) -> None:
         """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
@@ -143,37 +169,43 @@ class RunQueue:
         return self.root / RUNS / f"{ticket}.outcome"
 
     @property
-    def terms(self) -> Dict[str, Any]:
-        """The terms on which workers make the runs."""
-        content: Dict[str, Any] = json.loads(read_own_file(self.root / TERMS_FILE))
-        return content
+    def terms(self) -> Terms:
+        """The terms on which workers make the runs. Raise a `ConfigError` if another version wrote them."""
+        content = read_private(self.root / TERMS_FILE, self.directory)
+        if (content["version"], content["format"]) != (__version__, QUEUE_FORMAT):
+            raise ConfigError(
+                f"{self.root} is of version {content['version']} of fiesta-allennlp, with queue format "
+                f"{content['format']}, but this is version {__version__}, with queue format {QUEUE_FORMAT}. Install "
+                "the same version."
+            )
+        return Terms(**{**content, "packages": tuple(content["packages"])})
 
     def seconds_since_heartbeat(self) -> Dict[str, float]:
         """Return for how many seconds each worker has given no sign of life, by the clock of the file system."""
         with tempfile.TemporaryFile(dir=self.root) as file:
             server_time = os.fstat(file.fileno()).st_mtime
         seconds_by_worker = {}
-        for worker in _file_names(self.root / WORKERS):
+        for worker in _file_names(self.root / WORKERS, WORKER_PATTERN):
             with suppress(FileNotFoundError), open(self.root / WORKERS / worker) as file:  # NFS asks its server here
                 seconds_by_worker[worker] = max(0.0, server_time - os.fstat(file.fileno()).st_mtime)
         return seconds_by_worker
 
     # What the command does.
 
-    def new_ticket(self, request: "Request") -> str:
+    def new_ticket(self, request: Request) -> str:
         """Return a new name for the next attempt at this run, and make its directory. No earlier attempt has this name,
         not even one whose directory was moved away."""
         ticket = f"{request.name}.{secrets.token_hex(4)}"
-        self.attempt_directory(ticket).mkdir()
+        self.attempt_directory(ticket).mkdir(mode=OWN_DIRECTORY_MODE)
         return ticket
 
-    def put(self, ticket: str, task: "RunTask") -> None:
-        with atomic_replacement(self.root / WAITING / ticket) as temporary_path:
-            temporary_path.write_bytes(pickle.dumps(task))
+    def put(self, ticket: str, task: RunTask) -> None:
+        """Let a job or a worker take a task. Everything about it that is not in the terms is written down."""
+        _write_json(self.root / WAITING / ticket, {"evaluator": task.evaluator, "request": asdict(task.request)})
 
     def waiting_tickets(self) -> List[str]:
         """Return the tickets that no job has taken."""
-        return _file_names(self.root / WAITING)
+        return _file_names(self.root / WAITING, TICKET_PATTERN)
 
     def taken_claims(self) -> Dict[str, Claim]:
         """Return the claims of runs that jobs have taken, by ticket."""
@@ -183,9 +215,8 @@ class RunQueue:
         """Return the claims of runs that have ended, by ticket."""
         return _claims_by_ticket(self.root / DONE)
 
-    def read_outcome(self, claim: Claim) -> "Outcome":
-        outcome: "Outcome" = pickle.loads(read_own_file(self._outcome_path(claim.ticket)))
-        return outcome
+    def read_outcome(self, claim: Claim) -> Outcome:
+        return outcome_from_data(read_private(self._outcome_path(claim.ticket), self.directory))
 
     def delete_outcome(self, claim: Claim) -> None:
         for path in (self.root / DONE / claim.file_name, self._outcome_path(claim.ticket)):
@@ -203,8 +234,8 @@ class RunQueue:
         """Move an attempt's directory in one step, once, so that an existing target is complete."""
         source = self.attempt_directory(ticket)
         if source.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(target, ignore_errors=True)
+            target.parent.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
+            delete(target)
             os.replace(source, target)
 
     def withdraw(self, ticket: str) -> None:
@@ -253,20 +284,25 @@ class RunQueue:
                 return claim
         return None
 
-    def read_task(self, claim: Claim) -> "RunTask":
-        task: "RunTask" = pickle.loads(read_own_file(self.root / TAKEN / claim.file_name))
-        return task
+    def read_task(self, claim: Claim, terms: Terms) -> RunTask:
+        content = read_private(self.root / TAKEN / claim.file_name, self.directory)
+        return RunTask(
+            content["evaluator"],
+            Request(**content["request"]),
+            self.attempt_directory(claim.ticket),
+            WorkerSettings(terms.num_threads, terms.packages, terms.device),
+            terms.time_limit,
+        )
 
     def is_wanted(self, claim: Claim) -> bool:
         """Return whether the run is still wanted."""
         return (self.root / TAKEN / claim.file_name).exists()
 
-    def finish(self, claim: Claim, outcome: "Outcome") -> bool:
+    def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
         of an attempt that was given up."""
         with suppress(FileNotFoundError):
-            with atomic_replacement(self._outcome_path(claim.ticket)) as temporary_path:
-                temporary_path.write_bytes(pickle.dumps(outcome))
+            _write_json(self._outcome_path(claim.ticket), asdict(outcome))
             if _move_file(self.root / TAKEN / claim.file_name, self.root / DONE / claim.file_name):
                 return True
             self._outcome_path(claim.ticket).unlink(missing_ok=True)
@@ -281,17 +317,20 @@ class RunQueue:
         (self.root / WORKERS / worker).unlink(missing_ok=True)
 
 
-def _file_names(directory: Path) -> List[str]:
-    """Return the names of complete files; none if there is no directory."""
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with atomic_replacement(path) as temporary_path:
+        temporary_path.write_text(json.dumps(content, default=float))  # scalars of numpy
+
+
+def _file_names(directory: Path, pattern: "re.Pattern[str]") -> List[str]:
+    """Return the names that match; none if there is no directory."""
     with suppress(FileNotFoundError):
-        return sorted(
-            name for name in os.listdir(directory) if not (name.startswith(NFS_PREFIX) or name.endswith(PART_SUFFIX))
-        )
+        return sorted(filter(pattern.fullmatch, os.listdir(directory)))
     return []
 
 
 def _claims_by_ticket(directory: Path) -> Dict[str, Claim]:
-    return {claim.ticket: claim for claim in map(Claim.from_file_name, _file_names(directory))}
+    return {claim.ticket: claim for claim in map(Claim.from_file_name, _file_names(directory, CLAIM_PATTERN))}
 
 
 def _modification_time(path: Path) -> float:

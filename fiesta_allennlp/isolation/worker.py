@@ -4,18 +4,18 @@ import errno
 import logging
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import tempfile
 import threading
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
 
+from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.errors import (
     DataChangedError,
     FiestaError,
@@ -29,7 +29,8 @@ from fiesta_allennlp.core.errors import (
 )
 from fiesta_allennlp.core.files import open_without_links, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
-from fiesta_allennlp.core.registry import import_package
+from fiesta_allennlp.core.registry import build, import_package
+from fiesta_allennlp.isolation.evaluator import Evaluator
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
 LAST_EXIT_PRIORITY = -1000
@@ -59,17 +60,20 @@ class WorkerSettings:
 class RunTask:
     """One run for a fresh process.
 
-    `evaluator` is pickled, because only the fresh process has to import what it needs. `local_paths` maps files that
+    `evaluator` is plain data, because only the fresh process has to import what it needs. `local_paths` maps files that
     the evaluator names to where this machine has them. The run is killed after `time_limit` seconds.
     """
 
-    evaluator: bytes
-    local_paths: Mapping[str, str]
+    evaluator: Mapping[str, Any]
     request: Request
     directory: Path
-    log: Path
     settings: WorkerSettings
-    time_limit: Optional[float]
+    time_limit: Optional[float] = None
+    local_paths: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / LOG_FILE
 
 
 def evaluate_task(task: RunTask) -> Outcome:
@@ -83,7 +87,8 @@ def evaluate_task(task: RunTask) -> Outcome:
 
 def _evaluate_task(task: RunTask) -> Outcome:
     """Make a run once the packages are imported, among them that of the evaluator."""
-    return pickle.loads(task.evaluator).reading(task.local_paths).evaluate(task.request, task.directory)
+    evaluator = build(Evaluator, task.evaluator)
+    return evaluator.reading(task.local_paths).evaluate(task.request, task.directory)
 
 
 def _failure_kind(error: BaseException, directory: Path) -> str:

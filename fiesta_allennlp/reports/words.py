@@ -10,12 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.core.errors import full_command
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Evaluation, Outcome
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.metrics import Metric, scale_notes
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.progress import PEAK_MEMORY, Columns, build_table, candidate_table, number_table
+from fiesta_allennlp.selection.progress import Columns, build_table, candidate_table, number_table
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (

@@ -17,10 +17,6 @@ from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Re
 from fiesta_allennlp.selection.result import CandidateResult, num_decimals
 from fiesta_allennlp.selection.summary import count_text, loss_text, number_text, probability_text
 
-PEAK_MEMORY = "trial:peak_memory_gib"
-"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
-
-
 Item = TypeVar("Item")
 
 Column = Tuple[str, Callable[[Item], str]]

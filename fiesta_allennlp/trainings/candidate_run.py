@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import sys
 import time
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, field, replace
@@ -12,7 +14,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.files import atomic_replacement
-from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.selection.metrics import checked_score
@@ -125,6 +127,20 @@ class CandidateRun(Evaluator):
 
     def reading(self, local_paths: Mapping[str, str]) -> "CandidateRun":
         return replace(self, local_paths=local_paths)
+
+
+@Evaluator.register("memory_measuring")
+@dataclass(frozen=True)
+class MemoryMeasuringEvaluator(Evaluator):
+    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
+
+    evaluator: Evaluator
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        evaluation = self.evaluator.evaluate(request, directory)
+        peak = max(resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
+        return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:

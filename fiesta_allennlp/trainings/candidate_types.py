@@ -173,6 +173,7 @@ class CandidateType(AnyCandidate):
         return CandidateTypeRun(self.config, **shared)
 
 
+@CandidateRun.register("candidate_type")
 @dataclass(frozen=True)
 class CandidateTypeRun(CandidateRun):
     """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""

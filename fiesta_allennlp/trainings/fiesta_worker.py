@@ -5,13 +5,13 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
+from typing import Callable, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
-from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, RunQueue, Worker
+from fiesta_allennlp.core.files import check_private
+from fiesta_allennlp.isolation.run_queue import RunQueue, Terms, Worker
 from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.version import __version__
 
 WORKER_GROUP = "Worker"
 POLL_SECONDS = 1.0
@@ -67,7 +67,7 @@ def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> 
 
 
 def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str], None]) -> None:
-    from fiesta_allennlp.isolation.queue_worker import WorkerOptions, heartbeat, make_queued_runs
+    from fiesta_allennlp.isolation.queue_worker import heartbeat, make_queued_runs
 
     name, idle = Worker.current(settings.cuda_device or "").name, 60 * settings.idle
     deadline = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
@@ -75,11 +75,8 @@ def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str
     while queue is not None:
         terms = _check_terms(queue)
         report(f"Working for {root} as {name}.")
-        options = WorkerOptions(
-            queue.root, idle, terms["num_threads"], terms["packages"], seconds=deadline - time.monotonic()
-        )
-        with heartbeat(queue, name, terms["seconds_between_signs"]):
-            num_runs = make_queued_runs(options, name, report=report)
+        with heartbeat(queue, name, terms.jobs["seconds_between_signs"]):
+            num_runs = make_queued_runs(queue, terms, name, seconds_idle=idle, deadline=deadline, report=report)
         if not root.exists():
             raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
         is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
@@ -96,10 +93,8 @@ def find_queue(root: Path) -> RunQueue:
             f"{root} contains no selection. Start it first: {full_command('select')} ... -s {root} --executor workers"
         )
     for queue_directory in (directory.queue, directory.screening.queue):
-        for path in (queue_directory, *queue_directory.glob("fiesta-*")):
-            owner = path.stat().st_uid if path.exists() else os.getuid()
-            if owner != os.getuid():
-                raise ConfigError(f"{path} belongs to user ID {owner}. Only that user can start workers for it.")
+        if queue_directory.exists():
+            check_private(queue_directory, root)
         if queues := RunQueue.open_queues(queue_directory):
             return queues[0]
     raise ConfigError(
@@ -116,26 +111,21 @@ def _wait_for_queue(root: Path, deadline: float) -> Optional[RunQueue]:
     return None
 
 
-def _check_terms(queue: RunQueue) -> Dict[str, Any]:
+def _check_terms(queue: RunQueue) -> Terms:
     """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
     cannot make its runs as the command would."""
     terms = queue.terms
-    if (terms["version"], terms["format"]) != (__version__, QUEUE_FORMAT):
-        raise ConfigError(
-            f"{queue.root} is of version {terms['version']} of fiesta-allennlp, with queue format {terms['format']}, "
-            f"but this is version {__version__}, with queue format {QUEUE_FORMAT}. Install the same version."
-        )
     path = queue.root.parent
-    if not (os.path.exists(terms["place"]) and os.path.samefile(terms["place"], path)):
+    if not (os.path.exists(terms.place) and os.path.samefile(terms.place, path)):
         raise ConfigError(
-            f"the selection's own machine has {terms['place']}, but this machine has it at {path}. Use the same path "
+            f"the selection's own machine has {terms.place}, but this machine has it at {path}. Use the same path "
             f"on all machines. If it was moved here, continue it first: {full_command('select')} -s {path.parent} "
             "--recover"
         )
     try:
-        os.chdir(terms["current_directory"])
+        os.chdir(terms.current_directory)
     except OSError as error:
         raise ConfigError(
-            f"{terms['current_directory']}, where the selection was started, is unavailable here: {error.strerror}."
+            f"{terms.current_directory}, where the selection was started, is unavailable here: {error.strerror}."
         ) from error
     return terms

@@ -1,7 +1,5 @@
 """Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
-import resource
-import sys
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,22 +14,21 @@ from fiesta_allennlp.core.records import (
     INCONCLUSIVE_REASONS,
     Candidate,
     Decision,
-    Evaluation,
     History,
     Outcome,
-    Request,
 )
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
-from fiesta_allennlp.selection.progress import PEAK_MEMORY, ProgressDisplay
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.selection.summary import collapsed_notes, describe_scored_data
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
 from fiesta_allennlp.trainings.data_files import DataSnapshot
@@ -287,19 +284,6 @@ def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
         for name, config in candidate_set.configs.items()
     }
     return Plan(prepared, least, most, {name: command for name, command in commands.items() if command})
-
-
-@dataclass(frozen=True)
-class MemoryMeasuringEvaluator(Evaluator):
-    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
-
-    evaluator: Evaluator
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        evaluation = self.evaluator.evaluate(request, directory)
-        peak = max(resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
-        return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

@@ -48,7 +48,7 @@ class SlurmNode:
 
     def working(self) -> List[Any]:
         """What waits for a training: each job's own process, and the job itself."""
-        own = [process for process in self.processes() if "submitit.core._submit" in process.cmdline()]
+        own = [process for process in self.processes() if "fiesta_allennlp.isolation.queue_worker" in process.cmdline()]
         jobs = {process.environ()["SLURM_JOB_ID"] for process in own}
         return [*own, *map(Cancelled, sorted(jobs))]
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Set
 from unittest.mock import Mock
@@ -16,9 +17,8 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.isolation import queue_worker
-from fiesta_allennlp.isolation.run_queue import QUEUE_FORMAT, RunQueue, Worker
+from fiesta_allennlp.isolation.run_queue import RunQueue, Terms, Worker
 from fiesta_allennlp.trainings.fiesta_worker import QueueWorkerSettings, run_worker
-from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
 from tests.executors.light import start_selection, wanted_scores
@@ -131,9 +131,8 @@ def test_a_worker_ends_without_runs(run: Path, in_process: Callable[[str], Call]
 def write_queue(run: Path, **terms: Any) -> RunQueue:
     """A queue as a selection would leave it."""
     queue = RunQueue(run / "queue" / "fiesta-0")
-    usual: Dict[str, Any] = {"version": __version__, "place": str(run / "queue"), "current_directory": os.getcwd()}
-    usual |= {"format": QUEUE_FORMAT, "num_threads": 1, "packages": [], "seconds_between_signs": 1}
-    queue.open({**usual, **terms})
+    usual = Terms(str(run / "queue"), os.getcwd(), num_threads=1, jobs={"seconds_between_signs": 1})
+    queue.open(replace(usual, **terms))
     (run / "store.sqlite").touch()
     return queue
 
@@ -142,7 +141,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
     ("terms", "said"),
     [
         ({"version": "0.0.1"}, "of version 0.0.1"),
-        ({"format": 3}, "queue format 3.*queue format 4"),
+        ({"format": 4}, "queue format 4.*queue format 5"),
         ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
     ],

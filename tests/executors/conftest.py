@@ -7,7 +7,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from tests.conftest import until
-from tests.executors.light import Light, is_running, request
+from tests.executors.light import PACKAGES, Light, is_running, request
 
 Build = Callable[..., Any]
 SomeExecutor = TypeVar("SomeExecutor", bound=Executor)
@@ -24,7 +24,7 @@ def build(directory: RunDirectory) -> Iterator[Build]:
     made: List[Executor] = []
 
     def build_one(kind: Callable[..., Executor], **options: Any) -> Executor:
-        made.append(kind(directory, **options))
+        made.append(kind(directory, **{"packages": PACKAGES, **options}))
         return made[-1]
 
     yield build_one

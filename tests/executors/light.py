@@ -17,6 +17,9 @@ from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.executors.base import Evaluator
 
+PACKAGES = (__name__,)
+"""Registers the evaluators below in a worker."""
+
 SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
 """The options of a whole selection, whose scores are the same wherever it runs."""
 
@@ -60,6 +63,7 @@ RAISED: Dict[str, BaseException] = {
 }
 
 
+@Evaluator.register("light")
 @dataclass(frozen=True)
 class Light(Evaluator):
     """Leaves its process id in its directory, then does what it is told; the score is its replicate, unless that gives
@@ -154,6 +158,7 @@ class Light(Evaluator):
         time.sleep(600)
 
 
+@Evaluator.register("reading")
 @dataclass(frozen=True)
 class Reading(Evaluator):
     """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""

@@ -40,7 +40,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from tests.executors.light import Light, request
 
-executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])))
+executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])), packages=("tests.executors.light",))
 executor.submit(Light(sys.argv[2]), request(0))
 print(*(type(outcome).__name__ for outcome in executor.completed()))
 executor.close()
@@ -176,6 +176,7 @@ def test_auto_is_as_many_workers_as_there_is_room_for(
     assert num_workers("auto", num_threads, devices) == workers
 
 
+@Evaluator.register("loading")
 @dataclass(frozen=True)
 class Loading(Evaluator):
     """Reads batches with AllenNLP's own data workers, holds shared memory, and never ends."""
@@ -208,7 +209,7 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     make: Make, directory: RunDirectory, reviews: Path
 ) -> None:
     pytest.importorskip("allennlp")
-    executor = make()
+    executor = make(packages=(__name__,))
     executor.submit(Loading(str(reviews / "train.jsonl")), request(0))
     held = directory.evaluation("a-0") / "held"
     until(held.exists)

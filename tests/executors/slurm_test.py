@@ -27,10 +27,9 @@ from fiesta_allennlp.isolation.run_queue import RunQueue
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
 from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
-from tests.executors.light import Light, is_running, request, start_selection, wanted_scores, write_programs
+from tests.executors.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
 
-pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
 HELD = {"slurm": ("hold",)}
@@ -220,7 +219,7 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
 ) -> None:
     """The first command is lost without a word. Of its runs one has ended, one is at work, and one waits with its job;
     what the second one does not ask for is dropped."""
-    lost = begun(SlurmExecutor(directory, workers=3), "score", "wait", "wait", place=tmp_path)
+    lost = begun(SlurmExecutor(directory, packages=PACKAGES, workers=3), "score", "wait", "wait", place=tmp_path)
     until(lambda: len(started(tmp_path)) == 2 and "a-0" in {claim.run for claim in lost.queue.done_claims().values()})
     before = sorted(jobs_of(directory)), started(tmp_path)
     found = make(workers=3)
@@ -237,7 +236,7 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
     make: Make, directory: RunDirectory
 ) -> None:
     """The command was killed between `sbatch` and its answer."""
-    lost = given(SlurmExecutor(directory, **HELD), "score")
+    lost = given(SlurmExecutor(directory, packages=PACKAGES, **HELD), "score")
     name = lost.queue.root.name
     run_slurm_command("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
     (job,) = jobs_of(directory)
@@ -251,7 +250,7 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
 
 
 def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(make: Make, directory: RunDirectory) -> None:
-    shared = begun(SlurmExecutor(directory, workers=2, **HELD), "score", "score").queue
+    shared = begun(SlurmExecutor(directory, packages=PACKAGES, workers=2, **HELD), "score", "score").queue
     claim = shared.take("77", 0, 0)
     assert claim is not None
     (shared.attempt_directory(claim.ticket) / "outcome.json").write_text("3.0")
@@ -324,9 +323,6 @@ def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypat
         assert found == [True, False]
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigError, match="sbatch"):
-        SlurmExecutor(directory)
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(ConfigError, match="pip install submitit"):
         SlurmExecutor(directory)
 
 

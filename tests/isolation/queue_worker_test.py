@@ -6,28 +6,31 @@ from pathlib import Path
 from typing import List, Optional
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure
 from fiesta_allennlp.isolation import run_queue
 from fiesta_allennlp.isolation.queue_worker import as_memory_failure, num_out_of_memory_kills
-from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 from tests.executors.light import request
+
+TERMS = Terms("/shared/queue", "/shared", num_threads=3, packages=("mine",), time_limit=7.5, device="")
 
 
 @pytest.fixture
 def queue(tmp_path: Path) -> RunQueue:
     made = RunQueue(tmp_path / "fiesta-0")
-    made.open({})
+    made.open(TERMS)
     return made
 
 
 def put(queue: RunQueue, replicate: int) -> str:
     ticket = queue.new_ticket(request(replicate))
     directory = queue.attempt_directory(ticket)
-    queue.put(ticket, RunTask(b"", {}, request(replicate), directory, directory / "log", WorkerSettings(), None))
+    queue.put(ticket, RunTask({"type": "light", "what": "score"}, request(replicate), directory, WorkerSettings()))
     return ticket
 
 
@@ -42,26 +45,46 @@ def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
         True,
         "a-3",
     )
-    assert queue.read_task(claim).request == request(3)
-    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
+    evaluator, settings = {"type": "light", "what": "score"}, WorkerSettings(3, ("mine",), device="")
+    task = RunTask(evaluator, request(3), queue.attempt_directory(ticket), settings, time_limit=7.5)
+    assert queue.read_task(claim, TERMS) == task
+    outcome = Evaluation(request(3), 0.1 + 0.2, "m", metrics={"n": np.float32(0.5)})
+    queue.finish(claim, outcome)
     assert (queue.taken_claims(), queue.done_claims(), queue.is_wanted(claim)) == ({}, {ticket: claim}, False)
-    assert queue.read_outcome(claim) == Evaluation(request(3), 0.5, "m")
+    assert queue.read_outcome(claim) == outcome
     queue.move_attempt(ticket, queue.root / "kept")
     queue.delete_outcome(claim)
     assert queue.done_claims() == {} and (queue.root / "kept").is_dir()
     assert put(queue, 3) != ticket
 
 
-def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_comes_back_as_it_was(queue: RunQueue) -> None:
+    put(queue, 3)
+    claim = queue.take("7", 0, 0)
+    assert claim is not None
+    failure = Failure(request(3), "error", "ValueError: \u202e", seconds=1.5, started_at="2026-01-01")
+    queue.finish(claim, failure)
+    assert queue.read_outcome(claim) == failure
+
+
+def test_what_another_user_may_have_written_is_not_read(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     put(queue, 3)
     claim = queue.take("7", 0, 0)
     assert claim is not None and queue.root.stat().st_mode & 0o077 == 0
+    for path in (queue.directory, queue.root, queue.root / "taken", queue.root / "taken" / claim.file_name):
+        mode = path.stat().st_mode
+        path.chmod(mode | 0o020)
+        with pytest.raises(StoreError, match=f"others can write {path}, .*: chmod go-w {path}"):
+            queue.read_task(claim, TERMS)
+        path.chmod(mode)
+    (queue.root / "taken").rename(queue.directory / "taken")
+    (queue.root / "taken").symlink_to(queue.directory / "taken")
+    with pytest.raises(StoreError, match="taken is a link"):
+        queue.read_task(claim, TERMS)
     monkeypatch.setattr(os, "getuid", lambda: os.stat(queue.root).st_uid + 1)
-    with pytest.raises(StoreError, match="user ID"):
-        queue.read_task(claim)
-    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
-    with pytest.raises(StoreError, match="user ID"):
-        queue.read_outcome(claim)
+    for read in (lambda: queue.read_task(claim, TERMS), lambda: queue.read_outcome(claim), lambda: queue.terms):
+        with pytest.raises(StoreError, match="belongs to user ID"):
+            read()
 
 
 def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,16 +92,17 @@ def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(run_queue, "atomic_replacement", Mock(side_effect=OSError("no room")))
         with pytest.raises(OSError, match="no room"):
-            queue.open({"version": "1"})
+            queue.open(TERMS)
     assert not queue.is_open
-    queue.open({"version": "1"})
-    assert (queue.is_open, queue.terms) == (True, {"version": "1"})
+    queue.open(TERMS)
+    assert (queue.is_open, queue.terms) == (True, TERMS)
 
 
-def test_a_file_that_a_network_file_system_keeps_is_no_run(queue: RunQueue) -> None:
+def test_a_file_that_is_not_of_the_queue_is_no_run(queue: RunQueue) -> None:
     ticket = put(queue, 0)
     for state in ("waiting", "taken", "done", "workers"):
-        (queue.root / state / ".nfs000000000012").touch()
+        for name in (".nfs000000000012", ".DS_Store", "notes.txt", "x@y", "..x@1.0.0", "a-0.12345678@"):
+            (queue.root / state / name).touch()
     assert (queue.waiting_tickets(), queue.taken_claims(), queue.done_claims(), queue.seconds_since_heartbeat()) == (
         [ticket],
         {},

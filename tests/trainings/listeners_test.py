@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.records import PEAK_MEMORY, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import trial_table
-from fiesta_allennlp.selection.progress import PEAK_MEMORY
 from fiesta_allennlp.trainings.listeners import BestModelKeeper, MetricNotes, NotifyCommand
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings

@@ -51,6 +51,7 @@ def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
 METRIC_PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
 
 
+@CandidateRun.register("allennlp")
 @dataclass(frozen=True)
 class AllenNLPRun(CandidateRun):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.

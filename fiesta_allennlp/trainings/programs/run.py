@@ -11,7 +11,7 @@ from typing import IO, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, escape_invisible
-from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
@@ -116,6 +116,7 @@ def last_lines(text: str) -> str:
     return end if len(end) <= MAX_CHARACTERS else f"... {end[-MAX_CHARACTERS:]}"
 
 
+@CandidateRun.register("program")
 @dataclass(frozen=True)
 class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
@@ -134,7 +135,7 @@ class ProgramRun(CandidateRun):
         directory = directory.resolve()
         output = directory / OUTPUT_DIRECTORY
         delete(output)
-        output.mkdir()
+        output.mkdir(mode=OWN_DIRECTORY_MODE)
         config = replace_paths(self.config, self.local_paths)
         try:
             placeholder_values = {
