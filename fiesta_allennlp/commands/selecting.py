@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional,
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
 from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
 from fiesta_allennlp.core.errors import ConfigError, full_command
-from fiesta_allennlp.core.files import open_without_links
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -248,7 +248,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     directory = RunDirectory(required_directory(args))
     output = directory.detached_log
     is_new = not output.exists()
-    directory.root.mkdir(parents=True, exist_ok=True)
+    directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
     with open(output, "ab", opener=open_without_links) as log, output.open("rb") as log_reader:
         log_reader.seek(0, os.SEEK_END)
         process = subprocess.Popen(

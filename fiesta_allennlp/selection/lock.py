@@ -9,7 +9,7 @@ from typing import Dict, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import open_without_links
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
 LOCK_TIMEOUT_SECONDS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
@@ -27,7 +27,7 @@ class DirectoryLock:
     def __init__(self, directory: RunDirectory) -> None:
         self._root = directory.root
         try:
-            directory.root.mkdir(parents=True, exist_ok=True)
+            directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
             self._file: Optional[int] = _acquire(directory.lock)
         except BlockingIOError:
             raise StoreError(

@@ -1,7 +1,6 @@
 """A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
 rest."""
 
-import os
 import tempfile
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
@@ -27,7 +26,7 @@ from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
-from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
@@ -164,14 +163,12 @@ class _Session(Generic[Family]):
 
     def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
+        for path in (directory.store, directory.store_log):  # which name the programs and packages that will run
+            if path.exists():
+                check_private(path, directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
         check_current_directory(meta.environments)
-        if directory.store.stat().st_uid != os.getuid():
-            self.console.print(
-                f"Note: {directory.store} belongs to another user. Resuming it runs the programs and imports the "
-                "packages that it names."
-            )
         all_history = store.history(max_failures=1)
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
@@ -200,7 +197,7 @@ class _Session(Generic[Family]):
             return self._run(selection, store)
         staging_directory = directory.staging
         delete(staging_directory.root)
-        staging_directory.root.mkdir(parents=True)
+        staging_directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
         self.stack.callback(delete, staging_directory.root)
         self._prepare_runs(selection, staging_directory)  # the old one is deleted only for a selection that can begin
         workspace.clear_directory(directory, staging=staging_directory)

@@ -3,7 +3,6 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Type
 
 from rich.console import Console
