@@ -70,7 +70,7 @@ class FixedConfidence(Strategy):
         self.max_evaluations = max_evaluations
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
-        self._latest_analysis: Tuple[Optional[History], Analysis] = (None, Analysis(Decision(best=None)))
+        self._latest_analysis: Tuple[Any, Analysis] = (None, Analysis(Decision(best=None)))
 
     @abstractmethod
     def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
@@ -143,15 +143,15 @@ class FixedConfidence(Strategy):
         return None if exact_margin is None else credible_margin_at(round_up(exact_margin))
 
     def _analyse(self, history: History) -> Analysis:
-        """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
-        if self._latest_analysis[0] is not history:
+        """Compute the posterior and `stopped_by`; kept for the next question about an equal history."""
+        if self._latest_analysis[0] != (history, self.done):
             analysis = analyse(history, self.belief, margin=self.margin_after(history))
             missing_runs = self._missing_runs(history, analysis)
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
             if stopped_by is None and self._has_reached_limit(history, analysis, missing_runs):
                 stopped_by = "max_evaluations"
             decision = replace(analysis.decision, stopped_by=stopped_by, lacking=missing_runs or ())
-            self._latest_analysis = (history, replace(analysis, decision=decision))
+            self._latest_analysis = ((history, self.done), replace(analysis, decision=decision))
         return self._latest_analysis[1]
 
     def _has_reached_limit(self, history: History, analysis: Analysis, missing_runs: Optional[Tuple[str, ...]]) -> bool:
