@@ -1,16 +1,14 @@
 """All answers in one SQLite file, so that no question is asked and paid for twice."""
 
-import errno
-import fcntl
 import hashlib
 import json
 import sqlite3
 import threading
-import time
+from collections import defaultdict
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
+from typing import Any, DefaultDict, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selection.database import connect_read_only
@@ -21,9 +19,6 @@ Charge = Tuple[int, float]
 VERSION = 1
 DATABASE_TIMEOUT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
-
-LOCK_POLL_SECONDS = 0.05
-"""Between two tries to take a question that another selection is asking."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
@@ -53,22 +48,19 @@ class AnswerStore:
         self._path = path
         self._run = run
         self._lock = threading.Lock()
-        self._locked_questions: Set[Tuple[str, str]] = set()
+        self._question_locks: DefaultDict[Tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
             )
             self._create_tables()
-            path = path.resolve()  # one file of locks for one of answers, whatever it is called
-            self._lock_file = path.with_name(f"{path.name}-asking").open("ab")
         except (OSError, sqlite3.Error) as error:
             raise self._store_error(error) from error
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            self._lock_file.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         key = sha256_key(identity)
@@ -85,21 +77,10 @@ class AnswerStore:
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
-    @contextmanager
-    def lock_question(self, system: str, question: Any, *, stop_waiting: Callable[[], bool]) -> Iterator[bool]:
-        """Wait until nobody else is asking a system this question, neither another thread with this store nor another
-        process with the same file. Nobody else may ask it until the block ends, or the process, however it ends. Yield
-        whether it may be asked; otherwise `stop_waiting` became true."""
-        key = (system, sha256_key(question))
-        while not (is_locked := self._try_lock(key)) and not stop_waiting():
-            time.sleep(LOCK_POLL_SECONDS)
-        try:
-            yield is_locked
-        finally:
-            with self._lock:
-                self._locked_questions -= {key} if is_locked else set()
-                if is_locked and not self._lock_file.closed:
-                    fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, _lock_byte(key))
+    def question_lock(self, system: str, question: Any) -> threading.Lock:
+        """Return the lock of a question to a system, so that no two threads ask and pay for it."""
+        with self._lock:
+            return self._question_locks[system, sha256_key(question)]
 
     def record(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
@@ -112,19 +93,6 @@ class AnswerStore:
         with self._locked_database() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])
-
-    def _try_lock(self, key: Tuple[str, str]) -> bool:
-        with self._lock:
-            if key in self._locked_questions:
-                return False
-            try:
-                fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _lock_byte(key))
-            except OSError as error:
-                if error.errno in (errno.EACCES, errno.EAGAIN):
-                    return False
-                raise self._store_error(error) from error
-            self._locked_questions.add(key)
-            return True
 
     def _create_tables(self) -> None:
         """Create the tables in a new file; refuse any other file."""
@@ -174,8 +142,3 @@ def _canonical_json(value: Any) -> str:
 
 def sha256_key(identity_or_question: Any) -> str:
     return hashlib.sha256(_canonical_json(identity_or_question).encode("utf-8")).hexdigest()
-
-
-def _lock_byte(key: Tuple[str, str]) -> int:
-    """Return the byte of the lock file that stands for a question to a system."""
-    return int(hashlib.sha256("".join(key).encode("ascii")).hexdigest()[:15], 16)

@@ -3,10 +3,11 @@
 import queue
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from fiesta_allennlp.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
 class CachedSystem:
     """An open system at work, with its key among the kept answers and a limit on parallel questions.
 
-    Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
-    the same time: the later one gets the kept answer.
+    Systems of equal identity in one selection never ask one question at the same time: the later one gets the kept
+    answer.
     """
 
     def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
@@ -40,9 +41,7 @@ class CachedSystem:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         if not self.system.keeps_answers:
             return self._ask(question)
-        with self._answers.lock_question(self.key, question, stop_waiting=self._stop_event.is_set) as may_ask:
-            if not may_ask:
-                raise Unanswered(STOP_REASON)
+        with self._answers.question_lock(self.key, question):
             answer = self._answers.find_answer(self.key, question)
             if answer is None:
                 answer = self._ask(question)
@@ -104,9 +103,6 @@ class DocumentQueries(Evaluator):
         )
 
 
-Query = Tuple[Evaluator, Request]
-
-
 class ThreadExecutor(Executor):
     """Makes runs in threads of this process, for evaluators that hold connections to other programs and wait for
     answers.
@@ -122,59 +118,49 @@ class ThreadExecutor(Executor):
         self.slots = workers
         self._directory = directory
         self._on_stop = on_stop
-        self._tasks: "queue.SimpleQueue[Optional[Query]]" = queue.SimpleQueue()
-        self._outcomes: "queue.SimpleQueue[Union[Outcome, StoreError]]" = queue.SimpleQueue()
-        self._unfinished: Set[Request] = set()
-        self._threads: List[threading.Thread] = []
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
+        self._outcomes: "queue.SimpleQueue[Future[Outcome]]" = queue.SimpleQueue()
+        self._futures: Dict[Request, "Future[Outcome]"] = {}
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self._unfinished.add(request)
-        self._tasks.put((evaluator, request))
-        if len(self._threads) < min(self.slots, len(self._unfinished)):
-            thread = threading.Thread(target=self._run_tasks, name=f"fiesta-query-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        future = self._futures[request] = self._pool.submit(self._evaluate, evaluator, request)
+        future.add_done_callback(self._outcomes.put)
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        while self._unfinished:
+        while self._futures:
             try:
-                outcome = self._outcomes.get(timeout=timeout)
+                future = self._outcomes.get(timeout=timeout)
             except queue.Empty:
                 return
-            if isinstance(outcome, StoreError):
-                raise outcome
-            if outcome.request in self._unfinished:
-                self._unfinished.discard(outcome.request)
-                yield outcome
+            if not future.cancelled():
+                outcome = future.result()
+                if self._futures.pop(outcome.request, None) is not None:
+                    yield outcome
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        self._unfinished.difference_update(requests)
+        for request in requests:
+            future = self._futures.pop(request, None)
+            if future is not None:
+                future.cancel()
 
     def describe(self) -> str:
         return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
         """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
-        self._unfinished.clear()
-        for _ in self._threads:
-            self._tasks.put(None)
-        end = time.monotonic() + STOP_TIMEOUT_SECONDS
+        futures = [*self._futures.values()]
+        self._futures.clear()
         self._on_stop()
-        for thread in self._threads:
-            thread.join(timeout=max(0.0, end - time.monotonic()))
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        wait(futures, timeout=STOP_TIMEOUT_SECONDS)
 
-    def _run_tasks(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            evaluator, request = task
-            if request in self._unfinished:
-                self._outcomes.put(self._evaluate(evaluator, request))
-
-    def _evaluate(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:
+    def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
+        """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
         started_run = RunStart.now(request)
         try:
             return evaluator.evaluate(request, self._directory.evaluation(request.name))
-        except StoreError as error:
-            return error  # nothing can be written down any more, which ends the selection
+        except StoreError:
+            raise
         except Exception as error:
             return started_run.failure(_failure_kind(error), describe(error))
 

@@ -1,6 +1,4 @@
 import sqlite3
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -63,35 +61,12 @@ def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path:
     assert read_charges(path, run="first") is None
 
 
-ANOTHER_PROCESS = """
-import sys, time
-from pathlib import Path
-from fiesta_allennlp.documents.answers import AnswerStore
-answers = AnswerStore(Path(sys.argv[1]), run="other")
-with answers.lock_question(sys.argv[2], {"text": "a", "number": 1}, stop_waiting=lambda: False):
-    print("taken", flush=True)
-    time.sleep(600)
-"""
-
-
-def is_taken(answers: AnswerStore, system: str, question: Any = QUESTION) -> bool:
-    with answers.lock_question(system, question, stop_waiting=lambda: True) as taken:
-        return not taken
-
-
-def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(store: Any, tmp_path: Path) -> None:
+def test_one_question_to_a_system_has_one_lock(store: Any) -> None:
     answers = store()
-    with answers.lock_question("s", QUESTION, stop_waiting=lambda: False) as taken:
-        assert taken and is_taken(answers, "s") and not is_taken(answers, "other")
-    assert not is_taken(answers, "s")
-    command = [sys.executable, "-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", "s"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None and other.stdout.readline() == "taken\n"
-        assert is_taken(answers, "s") and not is_taken(answers, "s", {"text": "b"})
-        other.kill()
-        other.wait()
-    with answers.lock_question("s", QUESTION, stop_waiting=lambda: False) as taken:
-        assert taken
+    with answers.question_lock("s", QUESTION):
+        assert answers.question_lock("s", dict(QUESTION)).locked()
+        assert not answers.question_lock("other", QUESTION).locked()
+        assert not answers.question_lock("s", {"text": "b"}).locked()
 
 
 def test_a_file_of_another_kind_is_refused(store: Any, tmp_path: Path) -> None:

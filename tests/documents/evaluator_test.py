@@ -163,10 +163,3 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1
     assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}
-    idle = build(Scripted(answer, version="2"), A, B)
-    station = idle.cached_systems["s"]
-    with station._answers.lock_question(station.key, {"text": "a0"}, stop_waiting=lambda: False):
-        station.stop()
-        with pytest.raises(Unanswered, match="stopped"):
-            idle.evaluate(request(1), tmp_path)
-    assert idle.cached_systems["s"].system.asked == []

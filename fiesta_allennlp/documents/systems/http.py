@@ -1,16 +1,18 @@
 import json
 import os
-import random
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Set, Tuple, Type
+from typing import Any, Dict, Optional, Set, Tuple
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
-from urllib3.exceptions import ReadTimeoutError
+from urllib3.exceptions import InvalidHeader, ReadTimeoutError
+from urllib3.util import Retry
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import shorten
@@ -35,9 +37,9 @@ CHUNK_BYTES = 2**16
 class Http(System):
     """An endpoint that gets a JSON body by POST and answers with JSON.
 
-    The system sends a query again after status 408, 425, 429, 500, 502, 503 or 504, and after no reply at all. It waits
-    for the seconds of `Retry-After`. Without a number in this header it waits for `wait` seconds, twice as long before
-    each further try, times a random number between 1/2 and 3/2.
+    The system sends a query again after status 408, 425, 429, 500, 502, 503 or 504, and after no reply at all: at once,
+    then after twice `wait` seconds, and twice as long before each further try, with a random number up to `wait` added;
+    or after the seconds of `Retry-After`.
 
     The endpoint is down if the last try finds no connection, or status 429, 502, 503 or 504. `ask` then raises
     `Unavailable`. The endpoint is not down if it answers other questions between the failures of one.
@@ -54,9 +56,9 @@ class Http(System):
         key_header: the header field that carries the key.
         key_prefix: the text before the key in this header field.
         retries: how often a query is sent again.
-        wait: the seconds before the first new try, if the endpoint sends no `Retry-After`.
-        max_wait: the most seconds between two tries. If `Retry-After` asks for more, the tries end.
-        per_minute: the most requests in a minute, including repeated ones.
+        wait: half the seconds between the first and the second new try, if the endpoint sends no `Retry-After`.
+        max_wait: the most seconds between two tries.
+        per_minute: the most queries in a minute, without repeated ones.
     """
 
     url: str = field(kw_only=False)
@@ -95,26 +97,16 @@ class Http(System):
             raise ConfigError(f"{self.url} cannot be reached: {error}. Start the server or correct the URL.") from error
 
     def ask(self, question: Any) -> Any:
-        for attempt in range(self.retries + 1):
-            if self.per_minute:
-                self._stopped.wait(self._reserve_request_time(60.0 / self.per_minute))
-            if self._stopped.is_set():
-                break
-            try:
-                return self._ask_once(question)
-            except _RetryError as error:
-                retry_error, suffix = error, f", {attempt + 1} times" if attempt else ""
-            wait_seconds = retry_error.seconds
-            if wait_seconds is None:
-                wait_seconds = min(self.max_wait, self.wait * 2**attempt * random.uniform(0.5, 1.5))
-            elif wait_seconds > self.max_wait:
-                suffix = f" and asks to wait {wait_seconds:.0f} seconds, more than the 'max_wait' of {self.max_wait:g}"
-            if attempt == self.retries or wait_seconds > self.max_wait:
-                if retry_error.error is Unavailable and self._is_endpoint_up(question):
-                    raise Unanswered(f"{retry_error}{suffix}, while it answered other questions")
-                raise retry_error.error(f"{retry_error}{suffix}")
-            self._stopped.wait(wait_seconds)
-        raise Unanswered(STOP_REASON)
+        if self.per_minute:
+            self._stopped.wait(self._reserve_request_time(60.0 / self.per_minute))
+        if self._stopped.is_set():
+            raise Unanswered(STOP_REASON)
+        try:
+            return self._ask(question)
+        except Unavailable as error:
+            if self._is_endpoint_up(question):
+                raise Unanswered(f"{error}, while it answered other questions") from error
+            raise
 
     def stop(self) -> None:
         """Send no query again. A request under way continues, because you may have paid for it."""
@@ -135,8 +127,7 @@ class Http(System):
             num_answered_at_failures.add(self._num_answered)
             return len(num_answered_at_failures) > MAX_OUTAGES
 
-    def _ask_once(self, question: Any) -> Any:
-        """Make one request. It raises `_RetryError` if it may be tried again, and `Unanswered` if that is of no use."""
+    def _ask(self, question: Any) -> Any:
         deadline = time.monotonic() + self._time_limit
         chunks, size = [], 0
         try:
@@ -157,21 +148,20 @@ class Http(System):
         except (requests.exceptions.InvalidHeader, UnicodeEncodeError):
             raise Unanswered("its 'headers' contain characters that cannot be sent") from None
         except requests.RequestException as error:
-            is_read_timeout = error.args and isinstance(error.args[0], ReadTimeoutError)
-            if is_read_timeout or isinstance(error, requests.ReadTimeout):
-                raise _RetryError(f"no answer within {self._time_limit:g} seconds", error=OutOfTime) from error
-            is_connection_error = isinstance(error, requests.ConnectionError)
-            reason = f"no answer: {self._redact_key(shorten(f'{type(error).__name__}: {error}'))}"
-            raise _RetryError(reason, error=Unavailable if is_connection_error else Unanswered) from None
+            cause = error.args[0] if error.args else error
+            cause = getattr(cause, "reason", cause)
+            if isinstance(cause, ReadTimeoutError) or isinstance(error, requests.ReadTimeout):
+                raise OutOfTime(f"no answer within {self._time_limit:g} seconds") from error
+            kind = Unavailable if isinstance(error, requests.ConnectionError) else Unanswered
+            reason = shorten(f"{type(error).__name__}: {cause}")
+            raise kind(f"no answer: {self._redact_key(reason)}") from None
         return self._parse_response(response, self._redact_key(b"".join(chunks).decode("utf-8", errors="replace")))
 
     def _parse_response(self, response: requests.Response, text: str) -> Any:
         status = response.status_code
         message = f"it answered with status {status}" + (f": {shorten(text.strip())}" if text.strip() else "")
-        if status in RETRY_STATUSES:
-            retry_after = response.headers.get("Retry-After", "").strip()
-            error = Unavailable if status in UNAVAILABLE_STATUSES else Unanswered
-            raise _RetryError(message, seconds=float(retry_after) if retry_after.isdecimal() else None, error=error)
+        if status in UNAVAILABLE_STATUSES:
+            raise Unavailable(message)
         if status in (401, 403):
             raise Unanswered(f"{message}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
@@ -191,22 +181,37 @@ class Http(System):
         if not hasattr(self._thread_local, "session"):
             session = self._thread_local.session = requests.Session()
             session.headers.update(self.headers or {})
+            for prefix in ("http://", "https://"):
+                session.mount(prefix, HTTPAdapter(max_retries=self._retry()))
             if self._key:
                 default = "Bearer " if self.key_header == "Authorization" else ""
                 session.headers[self.key_header] = (default if self.key_prefix is None else self.key_prefix) + self._key
         return self._thread_local.session
 
+    def _retry(self) -> Retry:
+        system = self
+
+        class StoppableRetry(Retry):
+            def sleep(self, response: Any = None) -> None:
+                """Wait for the next try, unless the system is stopped."""
+                seconds = None
+                with suppress(InvalidHeader):
+                    seconds = response and self.get_retry_after(response)
+                if system._stopped.wait(min(seconds or self.get_backoff_time(), system.max_wait)):
+                    raise Unanswered(STOP_REASON)
+
+        return StoppableRetry(
+            total=self.retries,
+            allowed_methods=None,
+            status_forcelist=RETRY_STATUSES,
+            raise_on_status=False,
+            backoff_factor=self.wait,
+            backoff_max=self.max_wait,
+            backoff_jitter=self.wait,
+        )
+
     def _redact_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
-
-
-class _RetryError(Exception):
-    """A try that failed and may be repeated, after `seconds` if the server says so."""
-
-    def __init__(self, message: str, *, seconds: Optional[float] = None, error: Type[Unanswered] = Unanswered) -> None:
-        super().__init__(message)
-        self.seconds = seconds
-        self.error = error
 
 
 def _read_key(variable: Optional[str]) -> str:

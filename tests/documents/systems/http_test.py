@@ -50,19 +50,17 @@ def test_a_question_is_posted_and_answered_and_what_may_pass_is_tried_again(serv
 
 def test_tries_end_with_what_came_last_and_the_waits_between_them_grow_and_differ(serve: Any) -> None:
     waits: List[float] = []
-    system, endpoint = serve({"d1": [500] * 9, "d2": [500] * 5}, waits=waits, wait=1.0, max_wait=5.0, retries=4)
+    system, endpoint = serve({"d1": [500] * 9, "d2": [500] * 5}, waits=waits, wait=1.0, max_wait=6.0, retries=4)
     for question in (D1, D2):
-        error = unanswered(system, question, r"status 500: .*\"error\": \"status 500\".*, 5 times")
+        error = unanswered(system, question, r"status 500: .*\"error\": \"status 500\"")
         assert not isinstance(error, Unavailable)
     assert endpoint.asked == {"d1": 5, "d2": 5}
-    assert waits[:4] != waits[4:]
+    assert waits[:4] != waits[4:] and waits[0] == waits[4] == 0
     for number, waited in enumerate(waits):
-        assert min(5.0, 0.5 * 2 ** (number % 4)) <= waited <= min(5.0, 1.5 * 2 ** (number % 4))
+        assert number % 4 == 0 or min(6.0, 2 ** (number % 4)) <= waited <= min(6.0, 2 ** (number % 4) + 1)
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"), [(429, "status 429"), (503, "status 503"), ((503, 999), "asks to wait 999"), ("drop", "closed")]
-)
+@pytest.mark.parametrize(("fault", "said"), [(429, "status 429"), (503, "status 503"), ("drop", "closed")])
 def test_an_endpoint_is_down_until_it_answers_other_questions_meanwhile(serve: Any, fault: Any, said: str) -> None:
     system, _ = serve({"d1": [fault] * 9}, retries=1)
     for _ in range(2):
@@ -79,14 +77,14 @@ def test_an_endpoint_that_nobody_runs_any_more_is_down(tmp_path: Path) -> None:
     with serving(Endpoint()) as endpoint:
         system = Http(endpoint.url, retries=1, wait=0.01)
         system.open(workplace)
-    unanswered(system, D1, "ConnectionError: .*, 2 times", kind=Unavailable)
+    unanswered(system, D1, "ConnectionError: .*", kind=Unavailable)
     with pytest.raises(ConfigError, match=f"{endpoint.url} cannot be reached"):
         Http(endpoint.url).open(workplace)
 
 
 @pytest.mark.parametrize(
     ("fault", "named"),
-    [(400, "status 400"), (401, "'key_variable'"), ((429, 86400), "86400 seconds, .*'max_wait'")],
+    [(400, "status 400"), (401, "'key_variable'")],
 )
 def test_what_will_not_pass_is_not_tried_again(serve: Any, fault: Any, named: str) -> None:
     system, endpoint = serve({"d1": [fault]})
@@ -109,16 +107,17 @@ def test_headers_that_cannot_be_sent_are_named(serve: Any) -> None:
 
 def test_the_seconds_of_retry_after_are_waited_for(serve: Any) -> None:
     waits: List[float] = []
-    system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, "\u00b2")]}, waits=waits, wait=0.0)
+    system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, "\u00b2"), (503, 86400)]}, waits=waits, max_wait=120.0)
     assert [system.ask(question) for question in (D1, D2)] == [{"label": "good"}, {"label": "bad"}]
-    assert waits == [7, 0]
-    assert endpoint.asked == {"d1": 2, "d2": 2}
+    assert waits == [7, 0, 120]
+    assert endpoint.asked == {"d1": 2, "d2": 3}
 
 
 def test_a_server_that_hangs_is_given_up(serve: Any) -> None:
-    system, endpoint = serve({"d1": ["hang", "stall"]}, time_limit=0.5, retries=1)
-    unanswered(system, D1, "within 0.5 seconds, 2 times", kind=OutOfTime)
-    assert endpoint.asked == {"d1": 2}
+    system, endpoint = serve({"d1": ["hang", "hang", "stall"]}, time_limit=0.5, retries=1)
+    for num_asked in (2, 3):
+        unanswered(system, D1, "within 0.5 seconds", kind=OutOfTime)
+        assert endpoint.asked == {"d1": num_asked}
     assert system.ask(D2) == {"label": "bad"}
 
 
