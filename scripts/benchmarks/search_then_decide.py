@@ -1,7 +1,7 @@
 """What it is worth to screen many configs once and to repeat only the best few, on released runs, as Markdown.
 
     python scripts/benchmarks/search_then_decide.py --data reimers_gurevych/hyperparameter_results.csv.gz
-    python scripts/benchmarks/search_then_decide.py --data FILE --pool 1000 --searchers random gp_ei --picture loss.png
+    python scripts/benchmarks/search_then_decide.py --data FILE --pool 1000 --searchers random gp_ei
 
 The file has the runs of Reimers and Gurevych (2017). A config is what is equal in all but the results. Its truth is the
 mean of its test F1. The noise is normal, with the pooled standard deviation of the configs that ran repeatedly.
@@ -230,7 +230,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--shares", nargs="*", default=["120:8", "160:8", "160:16", "200:8", "220:4"], metavar="CONFIGS:FINALISTS"
     )
-    parser.add_argument("--picture", type=Path, metavar="FILE.png", help="draw the mean losses there")
     return parser.parse_args()
 
 
@@ -246,41 +245,16 @@ def measure_policies(searcher: Mapping[str, Any], surfaces: Sequence[Surface], a
     return outcomes
 
 
-def draw(outcomes: Mapping[str, Outcomes], tasks: Sequence[str], path: Path) -> None:
-    """The mean loss of each way to spend the runs, by searcher. A panel for each task."""
-    from matplotlib.figure import Figure
-
-    policies = list(next(iter(outcomes.values())))
-    figure = Figure(figsize=(9, 0.9 + 0.3 * len(policies)), layout="constrained")
-    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
-    for panel, task, number in zip(panels, tasks, range(len(tasks)), strict=True):
-        for searcher, marker in zip(outcomes, "os^D", strict=False):
-            losses = [100 * outcomes[searcher][policy][number].loss.mean() for policy in policies]
-            panel.plot(losses, range(len(policies)), marker, label=searcher)
-        panel.set(title=task, xlabel="loss, points of F1", yticks=range(len(policies)), yticklabels=policies)
-        panel.set_xlim(left=0)
-        panel.grid(axis="x", alpha=0.3)
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].invert_yaxis()
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(outcomes), frameon=False
-    )
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     args = parse()
     surfaces = [read_surface(args.data, name) for name in args.tasks]
     headings = ["way to spend the runs", *(f"{task} {key}" for task in args.tasks for key in ("loss", "optimism"))]
-    outcomes: Dict[str, Outcomes] = {}
     for name in args.searchers:
         searcher = to_config(name, "--searchers")
-        outcomes[name] = measure_policies(searcher, surfaces, args)
         title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
-        rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in outcomes[name].items()]
+        measured = measure_policies(searcher, surfaces, args)
+        rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in measured.items()]
         print_table(headings, rows, title=title)
-    if args.picture is not None:
-        draw(outcomes, args.tasks, args.picture)
 
 
 if __name__ == "__main__":

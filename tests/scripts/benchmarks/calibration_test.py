@@ -33,13 +33,13 @@ def test_noise_has_mean_0_and_the_standard_deviation_of_its_family() -> None:
 
 def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, run_script: Callable[..., str]) -> None:
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
-    arguments = ("--set", "tuning", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
+    arguments = ("--set", "tuning", "--only", "^near tie", "--repetitions", 2, "--processes", 1)
     printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
     first, second = lines = calibration.read_rows(results, calibration.ResultRow)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
     (row,) = calibration.pool_rows(lines, [first.rule], "tuning")
-    assert row[:2] == ("2 candidates", "4")
+    assert row[:2] == ("near tie, 4", "4")
     assert not calibration.pool_rows(lines, ["another"], "tuning")
 
 
