@@ -12,6 +12,17 @@ local vectors = std.extVar('FIESTA_VECTORS');
 
   lstm(input_dim, dim):: { type: 'unpacked_lstm', input_size: input_dim, hidden_size: dim },
 
+  embedder(dim):: {
+    token_embedders: {
+      tokens: {
+        type: 'embedding',
+        embedding_dim: dim,
+        pretrained_file: $.vectors_path(dim),
+        trainable: true,
+      },
+    },
+  },
+
   // `inputs` are the text fields that the model reads.
   candidate(dim, inputs, model):: {
     dataset_reader: {
@@ -22,16 +33,7 @@ local vectors = std.extVar('FIESTA_VECTORS');
     test_data_path: data + '/Restaurants_Test_Gold.xml',
     evaluate_on_test: true,
     model: {
-      text_field_embedder: {
-        token_embedders: {
-          tokens: {
-            type: 'embedding',
-            embedding_dim: dim,
-            pretrained_file: $.vectors_path(dim),
-            trainable: true,
-          },
-        },
-      },
+      text_field_embedder: $.embedder(dim),
       dropout: $.dropout(dim),
       variational_dropout: $.dropout(dim),
     } + model,
@@ -55,15 +57,23 @@ local vectors = std.extVar('FIESTA_VECTORS');
     text_encoder: $.lstm(dim, dim),
   }),
 
-  atae(dim):: $.candidate(dim, ['text', 'target'], {
+  // In the authors' released code, ATAE and IAN embed the target apart from the sentence, and drop hidden states.
+  // `released=false` gives the models as their own papers describe them, but IAN without its tanh.
+  released(dim):: { target_field_embedder: $.embedder(dim), state_dropout: $.dropout(dim) },
+
+  atae(dim, released=true):: $.candidate(dim, ['text', 'target'], {
     type: 'atae_lstm',
     target_encoder: { type: 'boe', embedding_dim: dim, averaged: true },
     text_encoder: $.lstm(2 * dim, dim),
-  }),
+  } + if released then $.released(dim) {
+    final_state: false,
+    joint_fusion: true,
+    initializer: { regexes: [['_attention.weight', { type: 'uniform', a: -0.01, b: 0.01 }]] },
+  } else {}),
 
-  ian(dim):: $.candidate(dim, ['text', 'target'], {
+  ian(dim, released=true):: $.candidate(dim, ['text', 'target'], {
     type: 'ian',
     text_encoder: $.lstm(dim, dim),
     target_encoder: $.lstm(dim, dim),
-  }),
+  } + if released then $.released(dim) { tanh_logits: true } else {}),
 }

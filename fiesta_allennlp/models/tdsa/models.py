@@ -3,18 +3,18 @@
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
-from allennlp.common.checks import check_dimensions_match
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.modules.attention import BilinearAttention
-from allennlp.nn import Activation, InitializerApplicator
+from allennlp.nn import Activation, InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_final_encoder_states, get_text_field_mask, masked_mean, masked_softmax, weighted_sum
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy, FBetaMeasure
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.models.modules import encode, reverse
 
 
@@ -27,13 +27,13 @@ class EmbeddedText(NamedTuple):
 
 
 class TdsaClassifier(Model):
-    """Base class of the classifiers.
-
-    A subclass names the `fields` that it reads and computes their representation (`represent`). Its constructor calls
-    `check_width`, sets the encoders, and calls `add_projection` and, last, its initializer.
+    """Base class of the classifiers. A subclass names the `fields` that it reads and computes their representation
+    (`represent`).
 
     Args:
-        text_field_embedder: Embeds context and target words alike.
+        text_field_embedder: Embeds the words of all fields.
+        representation_dim: The width of what `represent` returns.
+        target_field_embedder: Embeds the target's words instead, and is trained apart from `text_field_embedder`.
         dropout: Regular dropout (Hinton et al. 2012) on the representation.
         variational_dropout: Dropout on the embedded words with one mask for all words of a text (Gal and Ghahramani
             2016).
@@ -46,28 +46,22 @@ class TdsaClassifier(Model):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
+        *,
+        representation_dim: int,
+        target_field_embedder: Optional[TextFieldEmbedder] = None,
         dropout: float = 0.0,
         variational_dropout: float = 0.0,
-        label_namespace: str = "labels",
-        **kwargs: Any,
+        regularizer: Optional[RegularizerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, **kwargs)
+        super().__init__(vocab, regularizer)
+        self._label_names = vocab.get_index_to_token_vocabulary("labels")
         self._text_field_embedder = text_field_embedder
+        self._target_field_embedder = target_field_embedder
         self._dropout = torch.nn.Dropout(dropout)
         self._variational_dropout = InputVariationalDropout(variational_dropout)
-        self._label_namespace = label_namespace
+        self._projection = torch.nn.Linear(representation_dim, len(self._label_names))
         self._accuracy = CategoricalAccuracy()
         self._f1 = FBetaMeasure(beta=1.0, average=None)
-
-    def check_width(self, *, added_dim: int = 0, **encoders: Any) -> None:
-        """Refuse an encoder whose input is not as wide as an embedded word and `added_dim` together."""
-        for name, encoder in encoders.items():
-            width = self._text_field_embedder.get_output_dim() + added_dim
-            check_dimensions_match(width, encoder.get_input_dim(), "its input vectors", f"{name} input")
-
-    def add_projection(self, representation_dim: int) -> None:
-        """Add the linear layer from the representation to the labels."""
-        self._projection = torch.nn.Linear(representation_dim, self.vocab.get_vocab_size(self._label_namespace))
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         """Compute the representations from the `fields` of the model. Shape: (batch_size,
@@ -76,20 +70,22 @@ class TdsaClassifier(Model):
 
     def forward(
         self,
-        left: Optional[TextFieldTensors] = None,
-        target: Optional[TextFieldTensors] = None,
-        right: Optional[TextFieldTensors] = None,
-        text: Optional[TextFieldTensors] = None,
         label: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
+        **texts: TextFieldTensors,
     ) -> Dict[str, Any]:
-        """Compute `logits`, `probs` and, if there is a `label`, the `loss` of a batch, ignoring fields that the model
+        """Compute `logits`, `probs` and, if there is a `label`, the `loss` of a batch, ignoring `texts` that the model
         does not read. Shapes: `logits` and `probs` (batch_size, num_labels), `label` (batch_size,)."""
-        inputs = {"left": left, "target": target, "right": right, "text": text}
+        missing = [name for name in self.fields if name not in texts]
+        if missing:
+            raise ConfigurationError(
+                f"{type(self).__name__} needs the field '{missing[0]}', which the reader does not produce. Add it to "
+                "the reader's 'inputs'."
+            )
         # Shape: (batch_size, representation_dim)
-        representation = self._dropout(self.represent({name: self._embed(name, inputs[name]) for name in self.fields}))
+        representation = self._dropout(self.represent({name: self._embed(name, texts[name]) for name in self.fields}))
         # Shape: (batch_size, num_labels)
-        logits = self._projection(representation)
+        logits = self.logits(representation)
         output: Dict[str, Any] = {"logits": logits, "probs": torch.softmax(logits, dim=-1)}
         if metadata is not None:
             output["metadata"] = metadata
@@ -99,30 +95,36 @@ class TdsaClassifier(Model):
             self._f1(output["probs"], label)
         return output
 
-    def _embed(self, name: str, tokens: Optional[TextFieldTensors]) -> EmbeddedText:
-        if tokens is None:
-            raise ConfigError(
-                f"{type(self).__name__} needs the field '{name}', which the reader does not produce. Add it to the "
-                "reader's 'inputs'."
-            )
-        vectors = self._text_field_embedder(tokens)
-        if self._variational_dropout.p > 0:  # with 0 it would copy the vectors all the same
-            vectors = self._variational_dropout(vectors)
-        return EmbeddedText(vectors, get_text_field_mask(tokens))
+    def logits(self, representation: torch.Tensor) -> torch.Tensor:
+        """Compute the logits of the labels. Shapes: (batch_size, representation_dim) to (batch_size, num_labels)."""
+        return self._projection(representation)
+
+    def _embed(self, name: str, tokens: TextFieldTensors) -> EmbeddedText:
+        embedder = (self._target_field_embedder if name == "target" else None) or self._text_field_embedder
+        return EmbeddedText(drop(self._variational_dropout, embedder(tokens)), get_text_field_mask(tokens))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Add `label`, the most probable label of every instance."""
-        names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
-        output_dict["label"] = [names[index] for index in output_dict["probs"].argmax(dim=-1).tolist()]
+        output_dict["label"] = [self._label_names[index] for index in output_dict["probs"].argmax(dim=-1).tolist()]
         return output_dict
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """Return `accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, their mean."""
         scores = self._f1.get_metric(reset)["fscore"]
-        names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
         metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}
-        metrics.update({f"{names[index]}_f1": score for index, score in enumerate(scores)})
+        metrics.update({f"{self._label_names[index]}_f1": score for index, score in enumerate(scores)})
         return metrics
+
+
+def drop(dropout: InputVariationalDropout, vectors: torch.Tensor) -> torch.Tensor:
+    """Return `dropout(vectors)`. With a probability of 0 the layer would copy the vectors all the same."""
+    return dropout(vectors) if dropout.p > 0 else vectors
+
+
+def check_width(width: int, **encoders: Any) -> None:
+    """Refuse an encoder whose input is not as wide as the vectors that it gets."""
+    for name, encoder in encoders.items():
+        check_dimensions_match(width, encoder.get_input_dim(), "its input vectors", f"{name} input")
 
 
 @Predictor.register("tdsa")
@@ -158,14 +160,22 @@ class TargetLstm(TdsaClassifier):
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
         text_encoder: Seq2VecEncoder,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
-        **kwargs: Any,
+        dropout: float = 0.0,
+        variational_dropout: float = 0.0,
+        regularizer: Optional[RegularizerApplicator] = None,
+        initializer: Optional[InitializerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, **kwargs)
-        self.check_width(text_encoder=text_encoder)
+        super().__init__(
+            vocab,
+            text_field_embedder,
+            representation_dim=text_encoder.get_output_dim(),
+            dropout=dropout,
+            variational_dropout=variational_dropout,
+            regularizer=regularizer,
+        )
+        check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
         self._text_encoder = text_encoder
-        self.add_projection(text_encoder.get_output_dim())
-        initializer(self)
+        (initializer or InitializerApplicator())(self)
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         # Shape: (batch_size, encoding_dim)
@@ -190,15 +200,23 @@ class TdLstm(TdsaClassifier):
         text_field_embedder: TextFieldEmbedder,
         left_encoder: Seq2VecEncoder,
         right_encoder: Seq2VecEncoder,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
-        **kwargs: Any,
+        dropout: float = 0.0,
+        variational_dropout: float = 0.0,
+        regularizer: Optional[RegularizerApplicator] = None,
+        initializer: Optional[InitializerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, **kwargs)
-        self.check_width(left_encoder=left_encoder, right_encoder=right_encoder)
+        super().__init__(
+            vocab,
+            text_field_embedder,
+            representation_dim=left_encoder.get_output_dim() + right_encoder.get_output_dim(),
+            dropout=dropout,
+            variational_dropout=variational_dropout,
+            regularizer=regularizer,
+        )
+        check_width(text_field_embedder.get_output_dim(), left_encoder=left_encoder, right_encoder=right_encoder)
         self._left_encoder = left_encoder
         self._right_encoder = right_encoder
-        self.add_projection(left_encoder.get_output_dim() + right_encoder.get_output_dim())
-        initializer(self)
+        (initializer or InitializerApplicator())(self)
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         left, right = texts["left"], texts["right"]
@@ -219,9 +237,12 @@ class Ian(TdsaClassifier):
 
         gamma(h_i, t_avg) = tanh(h_i W_a t_avg^T + b_a),  alpha = softmax(gamma),  c_r = sum_i alpha_i h_i
 
-    The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The paper has a
-    tanh between the projection to the labels and the softmax. Here the projection is the linear one that all models
-    share.
+    The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The code of Moss et
+    al. (2019) has a `target_field_embedder`, `tanh_logits`, and `state_dropout` equal to the other two dropouts.
+
+    Args:
+        tanh_logits: Whether there is a tanh between the projection to the labels and the softmax, as in the paper.
+        state_dropout: Variational dropout on the hidden states of both LSTMs. The paper has none.
     """
 
     fields = ("text", "target")
@@ -232,26 +253,41 @@ class Ian(TdsaClassifier):
         text_field_embedder: TextFieldEmbedder,
         text_encoder: Seq2SeqEncoder,
         target_encoder: Seq2SeqEncoder,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
-        **kwargs: Any,
+        target_field_embedder: Optional[TextFieldEmbedder] = None,
+        tanh_logits: bool = False,
+        state_dropout: float = 0.0,
+        dropout: float = 0.0,
+        variational_dropout: float = 0.0,
+        regularizer: Optional[RegularizerApplicator] = None,
+        initializer: Optional[InitializerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, **kwargs)
-        self.check_width(text_encoder=text_encoder, target_encoder=target_encoder)
+        super().__init__(
+            vocab,
+            text_field_embedder,
+            representation_dim=text_encoder.get_output_dim() + target_encoder.get_output_dim(),
+            target_field_embedder=target_field_embedder,
+            dropout=dropout,
+            variational_dropout=variational_dropout,
+            regularizer=regularizer,
+        )
+        check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
+        check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)
+        self._tanh_logits = tanh_logits
+        self._state_dropout = InputVariationalDropout(state_dropout)
         self._text_encoder = text_encoder
         self._target_encoder = target_encoder
         text_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
         tanh = Activation.by_name("tanh")()
         self._text_attention = BilinearAttention(target_dim, text_dim, activation=tanh)
         self._target_attention = BilinearAttention(text_dim, target_dim, activation=tanh)
-        self.add_projection(text_dim + target_dim)
-        initializer(self)
+        (initializer or InitializerApplicator())(self)
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         text, target = texts["text"], texts["target"]
         # Shape: (batch_size, num_words, text_dim)
-        text_hidden = self._text_encoder(text.vectors, text.mask)
+        text_hidden = drop(self._state_dropout, self._text_encoder(text.vectors, text.mask))
         # Shape: (batch_size, num_target_words, target_dim)
-        target_hidden = self._target_encoder(target.vectors, target.mask)
+        target_hidden = drop(self._state_dropout, self._target_encoder(target.vectors, target.mask))
         # Shape: (batch_size, text_dim)
         text_average = masked_mean(text_hidden, text.mask.unsqueeze(-1), dim=1)
         # Shape: (batch_size, target_dim)
@@ -262,6 +298,10 @@ class Ian(TdsaClassifier):
         attended_target = weighted_sum(target_hidden, self._target_attention(text_average, target_hidden, target.mask))
         # Shape: (batch_size, text_dim + target_dim)
         return torch.cat([attended_text, attended_target], dim=-1)
+
+    def logits(self, representation: torch.Tensor) -> torch.Tensor:
+        logits = super().logits(representation)
+        return torch.tanh(logits) if self._tanh_logits else logits
 
 
 @Model.register("atae_lstm")
@@ -276,12 +316,16 @@ class AtaeLstm(TdsaClassifier):
         M = tanh([W_h H; W_v v_a e_N]),  alpha = softmax(w^T M),  r = H alpha^T,  h* = tanh(W_p r + W_x h_N)
 
     The paper learns a vector for each of five aspects. Here targets are open, so the model computes v_a from the
-    target's words.
+    target's words. The code of Moss et al. (2019) has a `target_field_embedder`, `final_state: false`,
+    `joint_fusion`, and `state_dropout` equal to the other two dropouts.
 
     Args:
-        target_encoder: From the target's words to v_a. Moss et al. (2019) use an average, that is `boe` with
-            `averaged`.
+        target_encoder: From the target's words to v_a. Moss et al. use an average, that is `boe` with `averaged`.
         text_encoder: Its input is as wide as a word and v_a together. It must read from left to right only.
+        final_state: Whether the representation is h*, as in the paper; otherwise, it is r.
+        joint_fusion: Whether M is tanh(W [H; v_a e_N] + b).
+        state_dropout: Variational dropout on v_a where it follows a word, on [H; v_a e_N] before W_h, W_v or W, and on
+            M. The paper has none.
     """
 
     fields = ("text", "target")
@@ -292,44 +336,58 @@ class AtaeLstm(TdsaClassifier):
         text_field_embedder: TextFieldEmbedder,
         target_encoder: Seq2VecEncoder,
         text_encoder: Seq2SeqEncoder,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
-        **kwargs: Any,
+        target_field_embedder: Optional[TextFieldEmbedder] = None,
+        final_state: bool = True,
+        joint_fusion: bool = False,
+        state_dropout: float = 0.0,
+        dropout: float = 0.0,
+        variational_dropout: float = 0.0,
+        regularizer: Optional[RegularizerApplicator] = None,
+        initializer: Optional[InitializerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, **kwargs)
-        target_dim = target_encoder.get_output_dim()
-        self.check_width(target_encoder=target_encoder)
-        self.check_width(text_encoder=text_encoder, added_dim=target_dim)
+        super().__init__(
+            vocab,
+            text_field_embedder,
+            representation_dim=text_encoder.get_output_dim(),
+            target_field_embedder=target_field_embedder,
+            dropout=dropout,
+            variational_dropout=variational_dropout,
+            regularizer=regularizer,
+        )
+        hidden_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
+        check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)
+        check_width(text_field_embedder.get_output_dim() + target_dim, text_encoder=text_encoder)
         self._target_encoder = target_encoder
         self._text_encoder = text_encoder
-        hidden_dim = text_encoder.get_output_dim()
-        self._hidden_projection = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_h
-        self._target_projection = torch.nn.Linear(target_dim, target_dim, bias=False)  # W_v
+        self._state_dropout = InputVariationalDropout(state_dropout)
+        fusions = [(hidden_dim + target_dim, True)] if joint_fusion else [(hidden_dim, False), (target_dim, False)]
+        self._fusions = torch.nn.ModuleList([torch.nn.Linear(dim, dim, bias=bias) for dim, bias in fusions])
         self._attention = torch.nn.Linear(hidden_dim + target_dim, 1, bias=False)  # w
-        self._attended_projection = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_p
-        self._final_projection = torch.nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_x
-        self.add_projection(hidden_dim)
-        initializer(self)
+        self._final_projections = torch.nn.ModuleList()  # W_p and W_x
+        if final_state:
+            self._final_projections.extend(torch.nn.Linear(hidden_dim, hidden_dim, bias=False) for _ in range(2))
+        (initializer or InitializerApplicator())(self)
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         text, target = texts["text"], texts["target"]
-        # Shape: (batch_size, target_dim)
-        aspect = self._target_encoder(target.vectors, target.mask)
-        # Shape: (batch_size, num_words, embedding_dim + target_dim)
-        words = torch.cat([text.vectors, aspect.unsqueeze(1).expand(-1, text.vectors.size(1), -1)], dim=-1)
-        # Shape: (batch_size, num_words, hidden_dim)
-        hidden = self._text_encoder(words, text.mask)
-        # Shape: (batch_size, hidden_dim)
-        attended = weighted_sum(hidden, self.attention(hidden, aspect, text.mask))
-        # Shape: (batch_size, hidden_dim)
-        final_hidden = get_final_encoder_states(hidden, text.mask)
-        # Shape: (batch_size, hidden_dim)
-        return torch.tanh(self._attended_projection(attended) + self._final_projection(final_hidden))
-
-    def attention(self, hidden: torch.Tensor, aspect: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Compute alpha, equations 7 and 8. Shape: (batch_size, num_words)"""
         # Shape: (batch_size, num_words, target_dim)
-        targets = self._target_projection(aspect).unsqueeze(1).expand(-1, hidden.size(1), -1)
+        aspects = self._target_encoder(target.vectors, target.mask).unsqueeze(1).expand(-1, text.vectors.size(1), -1)
+        # Shape: (batch_size, num_words, hidden_dim)
+        hidden = self._text_encoder(torch.cat([text.vectors, drop(self._state_dropout, aspects)], dim=-1), text.mask)
+        # Shape: (batch_size, hidden_dim)
+        attended = weighted_sum(hidden, self.attention(hidden, aspects, text.mask))
+        if not self._final_projections:
+            return attended
+        vectors = (attended, get_final_encoder_states(hidden, text.mask))
+        return torch.tanh(sum(layer(vector) for layer, vector in zip(self._final_projections, vectors, strict=True)))
+
+    def attention(self, hidden: torch.Tensor, aspects: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Compute alpha, equations 7 and 8. Shapes: `hidden` (batch_size, num_words, hidden_dim), `aspects`
+        (batch_size, num_words, target_dim), the result (batch_size, num_words)."""
         # Shape: (batch_size, num_words, hidden_dim + target_dim)
-        combined = torch.tanh(torch.cat([self._hidden_projection(hidden), targets], dim=-1))
+        combined = drop(self._state_dropout, torch.cat([hidden, aspects], dim=-1))
+        parts = combined.split([layer.in_features for layer in self._fusions], dim=-1)
+        fused = torch.cat([layer(part) for layer, part in zip(self._fusions, parts, strict=True)], dim=-1)
+        combined = drop(self._state_dropout, torch.tanh(fused))
         # Shape: (batch_size, num_words)
         return masked_softmax(self._attention(combined).squeeze(-1), mask)
