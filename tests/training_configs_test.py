@@ -76,6 +76,9 @@ def test_tdsa_config(small_data, path):
     bread = model.vocab.get_token_index("bread")
     assert (embedding.weight[bread] == 1 / 8).all()
     assert model._dropout.p == model._variational_dropout.p == (0.0 if dim == 50 else 0.5)
+    if path.stem.startswith(("atae", "ian")):
+        assert (model._target_field_embedder.token_embedder_tokens.weight[bread] == 1 / 8).all()
+        assert model._state_dropout.p == model._dropout.p
     params = Params.from_file(str(path)).as_dict(quiet=True)
     trainer = {"num_epochs": 100, "patience": 5, "validation_metric": "+accuracy"}
     assert params["trainer"] == {"optimizer": {"type": "adam"}, **trainer}

@@ -63,7 +63,8 @@ class FiestaCommand:
         declared = dict(declared_options(settings))
         for name, nargs in self.positional_settings:
             kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
-            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
+            # not the method of AllenNLP's parser, which would print the default
+            argparse.ArgumentParser.add_argument(parser, name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
         self.add_mode_arguments(parser)
         self.add_other_options(add_options(parser, settings))
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
-from allennlp.common.checks import check_dimensions_match
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import ConditionalRandomField, InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
@@ -11,7 +11,6 @@ from allennlp.modules.conditional_random_field import allowed_transitions
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.models.tagging.tagged_columns import PREFIXES, SpanScores, is_tag
 
 LOSSES = ("mean", "sum")
@@ -53,7 +52,7 @@ class SequenceTagger(Model):
             text_field_embedder.get_output_dim(), encoder.get_input_dim(), "text field embedding", "encoder input"
         )
         if loss not in LOSSES:
-            raise ConfigError(f"'loss' must be one of {', '.join(LOSSES)} but is '{loss}'.")
+            raise ConfigurationError(f"'loss' must be one of {', '.join(LOSSES)} but is '{loss}'.")
         self._tag_names: Dict[int, str] = vocab.get_index_to_token_vocabulary(label_namespace)
         _check_encoding(label_encoding, self._tag_names)
         self._label_encoding = label_encoding
@@ -127,10 +126,10 @@ def _check_encoding(encoding: Optional[str], tag_names: Dict[int, str]) -> None:
     if encoding is None:
         return
     if encoding not in PREFIXES:
-        raise ConfigError(f"'label_encoding' must be one of {', '.join(PREFIXES)} but is '{encoding}'.")
+        raise ConfigurationError(f"'label_encoding' must be one of {', '.join(PREFIXES)} but is '{encoding}'.")
     for name in tag_names.values():
         if not is_tag(name, encoding):
-            raise ConfigError(
+            raise ConfigurationError(
                 f"'label_encoding' is {encoding}, but the data contain the tag '{name}'. Use the encoding of the "
                 "reader's tags: its 'convert_to', or else its 'encoding'."
             )
@@ -150,11 +149,11 @@ class SoftmaxSequenceTagger(SequenceTagger):
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
         encoder: Seq2SeqEncoder,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, encoder, **kwargs)
-        initializer(self)
+        (initializer or InitializerApplicator())(self)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return -torch.nn.functional.cross_entropy(logits[mask], tags[mask], reduction="sum")
@@ -189,7 +188,7 @@ class CrfSequenceTagger(SequenceTagger):
         encoder: Seq2SeqEncoder,
         constrain_decoding: bool = True,
         include_start_end_transitions: bool = True,
-        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, text_field_embedder, encoder, **kwargs)
@@ -197,7 +196,7 @@ class CrfSequenceTagger(SequenceTagger):
         if constrain_decoding and self._label_encoding is not None:
             constraints = allowed_transitions(self._label_encoding, self._tag_names)
         self._crf = ConditionalRandomField(len(self._tag_names), constraints, include_start_end_transitions)
-        initializer(self)
+        (initializer or InitializerApplicator())(self)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if not self.training:
@@ -214,7 +213,7 @@ class CrfSequenceTagger(SequenceTagger):
         if is_forbidden.any():
             row, column = is_forbidden.nonzero()[0].tolist()
             first, second = (self._tag_names[int(tags[row, position])] for position in (column, column + 1))
-            raise ConfigError(
+            raise ConfigurationError(
                 f"'label_encoding' is {self._label_encoding}, which does not allow '{second}' after '{first}', as the "
                 "data do. Use the encoding of the reader's tags, convert them with the reader's 'convert_to', or set "
                 "'constrain_decoding' to false."

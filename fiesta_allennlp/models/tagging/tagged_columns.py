@@ -277,7 +277,7 @@ class TaggedColumnsReader(DatasetReader):
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
-        instance.fields["tokens"]._token_indexers = self._token_indexers
+        instance.fields["tokens"].token_indexers = self._token_indexers
 
 
 def _read_text(path: Union[str, PathLike]) -> str:

@@ -46,12 +46,11 @@ class TdsaClassifier(Model):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        *,
         representation_dim: int,
-        target_field_embedder: Optional[TextFieldEmbedder] = None,
         dropout: float = 0.0,
         variational_dropout: float = 0.0,
         regularizer: Optional[RegularizerApplicator] = None,
+        target_field_embedder: Optional[TextFieldEmbedder] = None,
     ) -> None:
         super().__init__(vocab, regularizer)
         self._label_names = vocab.get_index_to_token_vocabulary("labels")
@@ -166,12 +165,7 @@ class TargetLstm(TdsaClassifier):
         initializer: Optional[InitializerApplicator] = None,
     ) -> None:
         super().__init__(
-            vocab,
-            text_field_embedder,
-            representation_dim=text_encoder.get_output_dim(),
-            dropout=dropout,
-            variational_dropout=variational_dropout,
-            regularizer=regularizer,
+            vocab, text_field_embedder, text_encoder.get_output_dim(), dropout, variational_dropout, regularizer
         )
         check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
         self._text_encoder = text_encoder
@@ -205,14 +199,8 @@ class TdLstm(TdsaClassifier):
         regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
     ) -> None:
-        super().__init__(
-            vocab,
-            text_field_embedder,
-            representation_dim=left_encoder.get_output_dim() + right_encoder.get_output_dim(),
-            dropout=dropout,
-            variational_dropout=variational_dropout,
-            regularizer=regularizer,
-        )
+        representation_dim = left_encoder.get_output_dim() + right_encoder.get_output_dim()
+        super().__init__(vocab, text_field_embedder, representation_dim, dropout, variational_dropout, regularizer)
         check_width(text_field_embedder.get_output_dim(), left_encoder=left_encoder, right_encoder=right_encoder)
         self._left_encoder = left_encoder
         self._right_encoder = right_encoder
@@ -261,14 +249,15 @@ class Ian(TdsaClassifier):
         regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
     ) -> None:
+        representation_dim = text_encoder.get_output_dim() + target_encoder.get_output_dim()
         super().__init__(
             vocab,
             text_field_embedder,
-            representation_dim=text_encoder.get_output_dim() + target_encoder.get_output_dim(),
-            target_field_embedder=target_field_embedder,
-            dropout=dropout,
-            variational_dropout=variational_dropout,
-            regularizer=regularizer,
+            representation_dim,
+            dropout,
+            variational_dropout,
+            regularizer,
+            target_field_embedder,
         )
         check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
         check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)
@@ -345,14 +334,15 @@ class AtaeLstm(TdsaClassifier):
         regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
     ) -> None:
+        representation_dim = text_encoder.get_output_dim()
         super().__init__(
             vocab,
             text_field_embedder,
-            representation_dim=text_encoder.get_output_dim(),
-            target_field_embedder=target_field_embedder,
-            dropout=dropout,
-            variational_dropout=variational_dropout,
-            regularizer=regularizer,
+            representation_dim,
+            dropout,
+            variational_dropout,
+            regularizer,
+            target_field_embedder,
         )
         hidden_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
         check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)

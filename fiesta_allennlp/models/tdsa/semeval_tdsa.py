@@ -198,7 +198,7 @@ class SemEvalTdsaReader(DatasetReader):
 
     def apply_token_indexers(self, instance: Instance) -> None:
         for name in self._inputs:
-            instance.fields[name]._token_indexers = self._token_indexers
+            instance.fields[name].token_indexers = self._token_indexers
 
     def _tokenize(self, text: str) -> List[Token]:
         return self._tokenizer.tokenize(text.lower() if self._lowercase else text)

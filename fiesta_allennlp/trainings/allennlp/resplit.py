@@ -22,6 +22,8 @@ class ResplitReader(DatasetReader):
                            "paths": {"train": "train.xml", "test": "test.xml"}},
         "train_data_path": "train", "validation_data_path": "validation", "test_data_path": "test"
 
+    Any other path is read by the wrapped reader, so that `allennlp evaluate` of a kept model takes files.
+
     Args:
         reader: the reader of the original files.
         paths: the official files by set: `train` and at least one of `validation` and `test`. If one of these two is
@@ -73,6 +75,9 @@ class ResplitReader(DatasetReader):
         self._sets: Optional[Dict[str, List[Instance]]] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
+        if file_path not in SET_NAMES:
+            yield from self._reader._read(file_path)
+            return
         if file_path not in self._set_names:
             raise ConfigurationError(f"resplit: data paths must be one of {self._set_names} but got '{file_path}'.")
         if self._sets is None:

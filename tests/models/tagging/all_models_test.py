@@ -7,7 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.training.optimizers import Optimizer
 
-from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.models.tagging.sequence_tagger import SequenceTagger
 from fiesta_allennlp.models.tagging.tagged_columns import first_error
 from tests.models.tagging.conftest import FIXTURE, MODEL, NAMES, READER, made
@@ -100,12 +99,12 @@ def test_wrong_settings_and_impossible_tags_are_refused(workbench):
         ({"label_encoding": "IOB"}, "'label_encoding'"),
         (wide, "5"),
     ):
-        with pytest.raises((ConfigError, ConfigurationError), match=named):
+        with pytest.raises((ConfigurationError, ConfigurationError), match=named):
             workbench.model("softmax_sequence_tagger", **options)
-    with pytest.raises(ConfigError, match="the data contain the tag '[LU]-"):
+    with pytest.raises(ConfigurationError, match="the data contain the tag '[LU]-"):
         made("BIOUL").model("softmax_sequence_tagger", label_encoding="BIO")
     other, constrained = made(None), {"label_encoding": "BIO"}
-    with pytest.raises(ConfigError, match="BIO, which does not allow 'I-[A-Z]+' after 'O'"):
+    with pytest.raises(ConfigurationError, match="BIO, which does not allow 'I-[A-Z]+' after 'O'"):
         other.model("crf_sequence_tagger", **constrained)(**other.tensors())
     free = other.model("crf_sequence_tagger", constrain_decoding=False, **constrained)
     assert torch.isfinite(free(**other.tensors())["loss"])

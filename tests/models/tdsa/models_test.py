@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.models.tdsa.models import TdsaClassifier
 from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
 from tests.conftest import REPOSITORY
@@ -42,7 +42,7 @@ def test_padding_neighbours_and_fields_that_are_not_read_do_not_change_the_answe
     torch.testing.assert_close(logits, alone)
     needed = model(**{field: tensors[field] for field in model.fields})
     assert torch.equal(needed["logits"], logits) and "loss" not in needed
-    with pytest.raises(ConfigError, match="needs the field"):
+    with pytest.raises(ConfigurationError, match="needs the field"):
         model()
     # Contexts without words give finite answers and gradients.
     tensors = workbench.tensors(workbench.instances[3])
@@ -119,25 +119,61 @@ class TestAtaeLstm:
     def test_attention(self, workbench):
         """Equations 7 and 8 with W_h = W_v = I and w that reads the first entry of each half of M."""
         model = workbench.model("atae_lstm")
-        model._hidden_projection.weight.data = torch.eye(3)
-        model._target_projection.weight.data = torch.eye(4)
+        model._fusions[0].weight.data, model._fusions[1].weight.data = torch.eye(3), torch.eye(4)
         model._attention.weight.data = torch.tensor([[2.0, 0, 0, 1.0, 0, 0, 0]])
         hidden = torch.tensor([[[0.5, 7, 7], [-0.5, 7, 7], [9.0, 9, 9]]])
         mask = torch.tensor([[True, True, False]])
-        alpha = model.attention(hidden, torch.tensor([[0.3, 0, 0, 0]]), mask)[0]
+        alpha = model.attention(hidden, torch.tensor([[[0.3, 0, 0, 0]] * 3]), mask)[0]
         # The target adds tanh(0.3) to both scores, and so nothing to the softmax.
         first, second = math.exp(2 * math.tanh(0.5)), math.exp(2 * math.tanh(-0.5))
         assert alpha.tolist() == pytest.approx([first / (first + second), second / (first + second), 0.0])
 
-    def test_representation(self, workbench):
-        """h* = tanh(W_p r + W_x h_N) from the model's own LSTM states, for an attention that is even."""
-        model, made = workbench.model("atae_lstm"), instance("soup was cold but bread", "soup was")
+    @pytest.mark.parametrize("final_state", [True, False])
+    def test_representation(self, workbench, final_state):
+        """h* = tanh(W_p r + W_x h_N), or r, from the model's own LSTM states, for an attention that is even."""
+        model = workbench.model("atae_lstm", final_state=final_state)
+        made = instance("soup was cold but bread", "soup was")
         model._attention.weight.data.zero_()
         embedded = model._text_field_embedder(workbench.tensors(made)["text"])
         aspect = embedded[:, :2].mean(dim=1)
         hidden, _ = model._text_encoder._module(torch.cat([embedded, aspect.unsqueeze(1).expand(1, 5, 4)], dim=-1))
-        expected = torch.tanh(model._attended_projection(hidden.mean(dim=1)) + model._final_projection(hidden[:, -1]))
+        expected = hidden.mean(dim=1)
+        if final_state:
+            of_r, of_final = model._final_projections
+            expected = torch.tanh(of_r(expected) + of_final(hidden[:, -1]))
         torch.testing.assert_close(workbench.logits(model, made), model._projection(expected).detach())
+
+    def test_a_joint_fusion_is_one_layer_over_words_and_target(self, workbench):
+        model = workbench.model("atae_lstm", joint_fusion=True)
+        (fusion,) = model._fusions
+        hidden, aspects = torch.randn(1, 2, 3), torch.randn(1, 2, 4)
+        alpha = model.attention(hidden, aspects, torch.ones(1, 2, dtype=torch.bool))
+        scores = model._attention(torch.tanh(fusion(torch.cat([hidden, aspects], dim=-1)))).squeeze(-1)
+        torch.testing.assert_close(alpha, torch.softmax(scores, dim=-1))
+
+
+@pytest.mark.parametrize("name", ["atae_lstm", "ian"])
+def test_the_target_is_embedded_apart_on_request(workbench, name):
+    embedder = MODELS[name]["text_field_embedder"]
+    model = workbench.model(name, target_field_embedder=embedder)
+    model(**workbench.tensors())["loss"].backward()
+    assert model._target_field_embedder.token_embedder_tokens.weight.grad.any()
+    before = workbench.logits(model)
+    model._target_field_embedder.token_embedder_tokens.weight.data.zero_()
+    assert not torch.equal(workbench.logits(model), before)
+
+
+@pytest.mark.parametrize("name", ["atae_lstm", "ian"])
+def test_hidden_states_are_dropped_in_training_only(workbench, name):
+    model, tensors = workbench.model(name, state_dropout=0.5), workbench.tensors()
+    assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+    model.train()
+    assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+
+
+def test_ian_has_a_tanh_before_the_softmax_on_request(workbench):
+    logits = workbench.logits(workbench.model("ian", tanh_logits=True))
+    torch.testing.assert_close(logits, torch.tanh(workbench.logits(workbench.model("ian"))))
 
 
 def test_ian(workbench):

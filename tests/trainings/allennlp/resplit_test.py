@@ -46,6 +46,12 @@ def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
         make_reader(reviews, has_test=False, ratios=[0.5, 0.2, 0.3])
 
 
+def test_a_path_that_is_no_set_is_read_by_the_wrapped_reader(reviews: Path) -> None:
+    reader = make_reader(reviews)
+    path = str(reviews / "test.jsonl")
+    assert texts(list(reader.read(path))) == texts(list(reader._reader.read(path)))
+
+
 def test_instances_with_equal_lists_are_one_group() -> None:
     words = (["a", "b"], ["a"], ["a", "b"])
     instances = [Instance({"metadata": MetadataField({"words": each})}) for each in words]
