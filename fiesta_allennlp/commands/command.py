@@ -4,6 +4,7 @@ import argparse
 import errno
 import logging
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -32,6 +33,10 @@ REMEDY_BY_ERRNO = {
 
 SIGNAL_REPEAT_SECONDS = 0.01
 """After which a signal that Python dropped comes again, until it is heeded."""
+
+
+MIN_ADDRESS_SPACE = 2**29
+"""The memory in bytes that a command and the libraries that it loads need."""
 
 
 class FiestaCommand:
@@ -109,6 +114,7 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
         logging.getLogger().setLevel(logging.WARNING)
         console = PipeSafeConsole()
         try:
+            _check_memory_limit()
             status = function(console)
         except FiestaError as error:
             if debug:
@@ -127,6 +133,16 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
             console.print(interrupt_text())
             status = EXIT_INTERRUPTED
         sys.exit(status)
+
+
+def _check_memory_limit() -> None:
+    """Refuse a limit with which the libraries for matrices wait for memory without end, deaf to signals."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < MIN_ADDRESS_SPACE:
+        raise FiestaError(
+            f"only {limit // 2**20} MiB of memory are allowed here, which is too little. Allow at least "
+            f"{MIN_ADDRESS_SPACE // 2**20} MiB: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
+        )
 
 
 @contextmanager

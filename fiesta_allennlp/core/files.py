@@ -113,6 +113,14 @@ def read_private(path: Path, root: Path) -> Any:
             raise StoreError(f"{path} is not valid JSON: {error}. Delete it, and continue with --recover.") from error
 
 
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file. Raise a `ValueError` if it is not JSON, or nested too deeply to be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply") from error
+
+
 def shorten_log(path: Path) -> None:
     """Keep the first and the last MiB of a log that is longer, with a line between them."""
     with open(path, "r+b", opener=open_without_links) as log:

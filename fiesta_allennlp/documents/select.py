@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
-from joblib import cpu_count
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
@@ -23,6 +22,7 @@ from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, T
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import UNKNOWN, Task
+from fiesta_allennlp.executors.processes import cpu_count
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.progress import ProgressDisplay

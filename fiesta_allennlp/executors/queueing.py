@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import to_plain_data
@@ -140,8 +140,16 @@ class QueueingExecutor(Executor, ABC):
         """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
         while self._queue and len(self.active_runs) < self.slots:
             evaluator, request = self._queue.popleft()
-            delete(self.directory.evaluation(request.name))
-            self.adopt_run(self.start_run(evaluator, request), evaluator, request)
+            directory = self.directory.evaluation(request.name)
+            try:
+                delete(directory)
+                handle = self.start_run(evaluator, request)
+            except OSError as error:
+                raise StoreError(
+                    f"{directory} cannot be made: {describe(error)}. Finished runs are safe. Fix this, then continue "
+                    "with --recover."
+                ) from error
+            self.adopt_run(handle, evaluator, request)
 
     def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
         """Add a run that is under way to the `active_runs`, as one that an earlier session started."""

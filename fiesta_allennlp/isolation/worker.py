@@ -92,8 +92,9 @@ def _evaluate_task(task: RunTask) -> Outcome:
 
 
 def _failure_kind(error: BaseException, directory: Path) -> str:
-    """Return the kind of failure. A lack of the machine has its own kind, because it may be gone the next time. A full
-    disk fails all runs, whatever error the writing library raises."""
+    """Return the kind of failure. A lack of the machine has its own kind, because it may be gone the next time; a file
+    that lies in the way of another one is none. A full disk fails all runs, whatever error the writing library raises.
+    """
     if isinstance(error, (PackageError, ReaderError)) and error.__cause__ is not None:
         return _failure_kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
@@ -102,11 +103,13 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
         return "disk"
     if isinstance(error, ProgramKilledError):
         return "killed"
+    is_in_the_way = isinstance(error, (FileExistsError, IsADirectoryError, NotADirectoryError))
     lacks_resource = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
     is_gpu_busy = isinstance(error, (RuntimeError, ProgramError)) and any(
         words in str(error) for words in GPU_BUSY_MESSAGES
     )
-    return "machine" if lacks_resource or is_gpu_busy else "metric" if isinstance(error, MetricError) else "error"
+    is_lack = (lacks_resource and not is_in_the_way) or is_gpu_busy
+    return "machine" if is_lack else "metric" if isinstance(error, MetricError) else "error"
 
 
 def _has_disk_space(directory: Path) -> bool:

@@ -1,6 +1,5 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from inspect import getmembers
@@ -11,6 +10,7 @@ import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
@@ -313,7 +313,7 @@ class Result(Standings):
         """
         path = RunDirectory(Path(directory)).selection_json
         try:
-            return cls._from_content(json.loads(path.read_text(encoding="utf-8")), Path(directory))
+            return cls._from_content(read_json(path), Path(directory))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "

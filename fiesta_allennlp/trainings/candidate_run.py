@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
-from fiesta_allennlp.core.files import atomic_replacement
+from fiesta_allennlp.core.files import atomic_replacement, read_json
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
@@ -60,7 +60,7 @@ class CandidateRun(Evaluator):
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
-        description = json.loads((directory / self.description_file).read_text(encoding="utf-8"))
+        description = read_json(directory / self.description_file)
         return isinstance(description, dict) and description.get("run") == self._identity(request)
 
     def write_description(self, request: Request, directory: Path, **further_facts: Any) -> None:
@@ -117,7 +117,7 @@ class CandidateRun(Evaluator):
             evaluation = read_outcome(request, directory, self.metric)
             if evaluation is not None:
                 return evaluation
-            run_record = json.loads((directory / UNSCORED_METRICS_FILE).read_text(encoding="utf-8"))
+            run_record = read_json(directory / UNSCORED_METRICS_FILE)
             reported = ReportedMetrics(**run_record.pop("reported"))
             evaluation = self.score_run(request, reported, directory, **run_record)
             write_outcome(evaluation, directory)
@@ -153,7 +153,7 @@ def write_outcome(evaluation: Evaluation, directory: Path) -> None:
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
     """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
     try:
-        outcome = json.loads((directory / OUTCOME_FILE).read_text(encoding="utf-8"))
+        outcome = read_json(directory / OUTCOME_FILE)
         evaluation = Evaluation(request=request, **outcome)
         checked_score(evaluation.score, OUTCOME_FILE)
     except (OSError, ValueError, TypeError, FiestaError):

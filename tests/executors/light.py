@@ -54,6 +54,7 @@ def start_selection(directory: Path, candidates: Sequence[str], *options: str) -
 RAISED: Dict[str, BaseException] = {
     "raise": ValueError("no such\nluck"),
     "lack": OSError(24, "Too many open files"),
+    "find a directory": IsADirectoryError(21, "Is a directory"),
     "lack in a program": ProgramError(
         "the program ended with exit status 1. The end of its output: CUDA out of memory"
     ),

@@ -16,7 +16,7 @@ from typing import Callable, Optional
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ForeignError
+from fiesta_allennlp.core.errors import ForeignError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_in_processes
@@ -75,6 +75,7 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
     [
         ("exit in order", "error", "SystemExit"),
         ("lack", "machine", "Too many open files"),
+        ("find a directory", "error", "Is a directory"),
         ("lack in a reader", "machine", "after 0 instances"),
         ("lack in a program", "machine", "CUDA out of memory"),
         ("lose a program", "killed", "signal 9"),
@@ -85,6 +86,33 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
 def test_whatever_ends_a_run_is_a_failure(make: Make, what: str, kind: str, reason: str) -> None:
     failure = failure_of(make(), Light(what))
     assert failure.kind == kind and reason in failure.error
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_what_lies_in_the_place_of_a_run_is_replaced(
+    make: Make, directory: RunDirectory, tmp_path: Path, kind: str
+) -> None:
+    (victim := tmp_path / "victim").mkdir()
+    (victim / "pid").write_text("mine")
+    (place := directory.evaluation("a-0")).parent.mkdir(parents=True)
+    place.symlink_to(victim) if kind == "link" else place.touch()
+    assert score_of(make(), Light("score")) == 0
+    assert place.is_dir() and not place.is_symlink()
+    assert [path.name for path in victim.iterdir()] == ["pid"] and (victim / "pid").read_text() == "mine"
+
+
+def test_a_run_that_has_no_place_ends_the_selection_in_one_line(make: Make, directory: RunDirectory) -> None:
+    directory.root.mkdir()
+    (directory.root / "evaluations").touch()
+    with pytest.raises(StoreError, match=r"evaluations/a-0 cannot be made: .*Not a directory.*--recover"):
+        given(make(), "score")
+
+
+def test_counting_cores_leaves_the_environment_as_it_was() -> None:
+    code = "import os; old = dict(os.environ); from fiesta_allennlp.executors.processes import cpu_count; "
+    code += "assert cpu_count() >= 1 and dict(os.environ) == old"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KMP_")}
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, env=environment, check=True)
 
 
 def test_a_run_goes_on_when_it_ends_a_fork_of_its_own(make: Make) -> None:

@@ -3,6 +3,7 @@
 import os
 import time
 from functools import partial
+from pathlib import Path
 from typing import Callable, List, Set
 
 import pytest
@@ -160,6 +161,18 @@ def test_on_other_terms_the_old_queue_ends(make: Make, directory: RunDirectory) 
     assert end_earlier_queues(directory, kept_queue=other.queue_name) == ""
     begun(other, "score")
     assert not executor.queue.is_wanted(claim) and len(RunQueue.open_queues(directory.queue)) == 1
+
+
+def test_what_lies_in_the_place_of_a_run_is_replaced(make: Make, directory: RunDirectory, tmp_path: Path) -> None:
+    executor = begun(make(workers=2), "score", "score")
+    (victim := tmp_path / "victim").mkdir()
+    (victim / "mine").touch()
+    (directory.root / "evaluations").mkdir()
+    directory.evaluation("a-0").symlink_to(victim)
+    directory.evaluation("a-1").touch()
+    assert all(finish(executor.queue, taken(executor)) for _ in range(2))
+    assert scores(executor.completed()) == [0.5, 0.5]
+    assert all(directory.evaluation(f"a-{k}").is_dir() for k in range(2)) and (victim / "mine").exists()
 
 
 def test_a_deleted_queue_ends_the_selection(make: Make) -> None:

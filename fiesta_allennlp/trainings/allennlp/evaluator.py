@@ -22,6 +22,7 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
+from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
@@ -94,7 +95,7 @@ class AllenNLPRun(CandidateRun):
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Compare the configs. The run directory with its word vectors may have moved since."""
-        config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+        config = read_json(directory / CONFIG_NAME)
         return _with_bare_vectors(config) == _with_bare_vectors(self.run_config(request))
 
     def files(self, request: Request) -> List[str]:

@@ -128,9 +128,13 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert run.salvage(REQUEST, reviews) is None
     for path in (directory / "program.json", directory / "outcome.json"):
         whole = path.read_text()
-        for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense"):
+        for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense", "[" * 100_000):
             path.write_text(content)
             assert run.salvage(REQUEST, directory) is None
+        path.unlink()
+        path.mkdir()
+        assert run.salvage(REQUEST, directory) is None
+        path.rmdir()
         path.write_text(whole)
     (directory / "outcome.json").unlink()
     assert run.salvage(REQUEST, directory) is None
