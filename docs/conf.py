@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List
 
 from docutils import nodes
 from myst_parser.parsers.sphinx_ import MystParser
@@ -70,15 +70,6 @@ html_show_copyright = False
 LINK = re.compile(r"(\]\()(?!\w+:|#|/)([^)\s]+)(\))")
 COPIES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 """Pages that show a file of the repository."""
-MOVED = """<!doctype html>
-<meta charset="utf-8">
-<title>This page has moved</title>
-<script>
-const urls = {urls};
-location.replace(urls[location.hash.slice(1)] || urls[""]);
-</script>
-<p>This page has moved: <a href="{rest}">{rest}</a></p>
-"""
 
 
 def with_links(text: str, page: Path) -> str:
@@ -149,24 +140,7 @@ def shown(cell: Dict[str, Any]) -> List[str]:
     return [f"```python\n{text}\n```", *(f"```text\n{output.rstrip()}\n```" for output in outputs)]
 
 
-def address(target: str) -> str:
-    """The URL of a page of the site, or of a file of the repository."""
-    return target.replace("../", f"{forge}/") if target.startswith("../") else target.replace(".md", ".html")
-
-
-def write_redirects(app: Sphinx, error: Optional[Exception]) -> None:
-    """A page at each address that the site had once, which leads to where its content is now. `redirects.json` has the
-    headings of a former page; the empty one stands for all others."""
-    if error is None and app.builder.format == "html":
-        for name, targets in json.loads((DOCS / "redirects.json").read_text(encoding="utf-8")).items():
-            urls = {heading: address(target) for heading, target in targets.items()}
-            (Path(app.outdir) / f"{name}.html").write_text(
-                MOVED.format(urls=json.dumps(urls), rest=urls[""]), encoding="utf-8"
-            )
-
-
 def setup(app: Sphinx) -> None:
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)
     app.connect("source-read", read_source)
-    app.connect("build-finished", write_redirects)

@@ -36,16 +36,6 @@ def test_every_page_is_in_a_menu() -> None:
     assert set(named) == pages | {"api/index"}
 
 
-def test_every_page_that_has_moved_leads_to_a_heading(check_docs: ModuleType) -> None:
-    moved = json.loads((DOCS / "redirects.json").read_text(encoding="utf-8"))
-    for name, targets in moved.items():
-        assert not (DOCS / f"{name}.md").exists()
-        for target in targets.values():
-            path, _, anchor = target.replace("contributing.md", "../CONTRIBUTING.md").partition("#")
-            assert not anchor or anchor in check_docs.anchors(DOCS / path), target
-            assert (DOCS / path).is_file(), target
-
-
 @pytest.mark.parametrize("script", ["run_tutorial"], indirect=True)
 def test_the_tutorial_prints_what_it_shows(script: ModuleType) -> None:
     cells = json.loads(script.TUTORIAL.read_text(encoding="utf-8"))["cells"]

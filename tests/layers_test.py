@@ -15,8 +15,6 @@ FAMILIES = {"trainings", "documents", "tables", "searches"}
 
 ALLOWED: Dict[str, Set[str]] = {
     "core": GROUND,
-    "errors": GROUND,
-    "records": GROUND,
     "probability": GROUND,
     "beliefs": GROUND | {"probability"},
     "strategies": GROUND | {"probability", "beliefs"},
@@ -34,7 +32,7 @@ ALLOWED: Dict[str, Set[str]] = {
     "library": CORE | FAMILIES | {"reports", "commands", "plugin"},
 }
 """By module or folder. Families do not know each other, except that a search is made of trainings. Nothing below
-`commands` imports `reports`, and nothing but `plugin` imports `models`. `errors` and `records` are for callers alone.
+`commands` imports `reports`, and nothing but `plugin` imports `models`.
 `plugin`, `__main__` and `__init__` may import anything."""
 
 WITH_TORCH = ("models", "trainings/allennlp")

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.errors import ConfigError, describe
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.core.errors import ConfigError, describe
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.trainings.candidate_types import CandidateType
 
 

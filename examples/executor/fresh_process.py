@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import outcome_from_data
+from fiesta_allennlp.core.records import Failure, Outcome, Request, outcome_from_data
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation.process_tree import SESSION, end_tree, name_session
-from fiesta_allennlp.records import Failure, Outcome, Request
 
 RUN = """import dataclasses, json, pickle, sys
 from pathlib import Path

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 from fiesta_allennlp.core.errors import DataError, StoreError, escape_invisible
+from fiesta_allennlp.version import __version__
 
 CHUNK_BYTES = 2**20
 
@@ -132,6 +133,15 @@ def shorten_log(path: Path) -> None:
         log.seek(CHUNK_BYTES)
         log.write(CUT_MARKER % (size - 2 * CHUNK_BYTES) + log_end)
         log.truncate()
+
+
+def check_format(path: Path, number: Any, expected: int, *, version: Any) -> None:
+    """Refuse a file whose format is not the `expected` one. It says itself which `version` wrote it, or None."""
+    if number != expected:
+        raise StoreError(
+            f"{path} has format {shorten(number)}, but fiesta_allennlp {__version__} reads format {expected}. Use the "
+            f"version that wrote it: {shorten(version or 'unknown')}."
+        )
 
 
 def delete(path: Path) -> None:

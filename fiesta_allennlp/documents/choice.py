@@ -16,7 +16,7 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.documents.settings import DEFAULT_BELIEF, PAPER_BELIEF, DocumentSettings
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -185,16 +185,6 @@ class DocumentsSetup:
         strategy = LimitedDocuments(inner_strategy, num_batches=num_batches, measure=task.measure)
         strategy.check(list(names))
         return cls(settings, facts, task, strategy, complete.strategy_params())
-
-    @property
-    def notes(self) -> List[str]:
-        """Return what the user should know before the first query."""
-        if self.settings.uses_paper_belief and self.strategy_params["belief"]["type"] != PAPER_BELIEF:
-            return [
-                f"Note: {PAPER_BELIEF} models one F-measure with a known concentration. This selection uses "
-                f"{DEFAULT_BELIEF} instead."
-            ]
-        return []
 
     def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
         """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""

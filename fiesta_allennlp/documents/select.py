@@ -162,8 +162,6 @@ class DocumentSelection(SelectionFamily):
         """Check the file of answers and open the systems, with logs in `directory`."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
-        for note in self.setup.notes:
-            console.print(note)
         console.print(f"Opening {len(self.systems)} systems ...")
         with open_systems(self.systems, self.candidate_by_name, self.settings, directory):
             yield

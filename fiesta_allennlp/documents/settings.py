@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.defaults import STRATEGY
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -31,9 +32,6 @@ DEFAULT_STOP = "enough_documents"
 PAPER_BELIEF = "dirichlet_f_measure"
 AVERAGE_BY_METRIC = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 """The names of the metrics in the belief about measures."""
-
-SHARED_BELIEF_KEYS = ("type", "beta", "average")
-"""The parameters that both of these beliefs have, or had."""
 
 NO_LIMIT = 10**9
 
@@ -114,10 +112,6 @@ class DocumentSettings(SelectionSettings):
     def default_belief(self) -> str:
         return DEFAULT_BELIEF
 
-    @property
-    def uses_paper_belief(self) -> bool:
-        return bool(self.belief) and to_config(self.belief, "--belief")["type"] == PAPER_BELIEF
-
     def with_metric_defaults(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
         from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
@@ -145,13 +139,12 @@ class DocumentSettings(SelectionSettings):
 
 
 def _belief_config(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
-    """Return the config of a belief about this metric. `paired_measure` takes the place of forms of
-    `dirichlet_f_measure` that earlier versions had: with a learned concentration, and for more than one F-measure."""
+    """Return the config of a belief about this metric. Refuse one that cannot model it."""
     average = AVERAGE_BY_METRIC[metric]
-    if belief["type"] in (DEFAULT_BELIEF, PAPER_BELIEF):
+    if belief["type"] == PAPER_BELIEF and average != "binary":
+        raise ConfigError(
+            f"--belief {PAPER_BELIEF} models the F-measure of one label. Add --positive-label, or use {DEFAULT_BELIEF}."
+        )
+    if belief["type"] == DEFAULT_BELIEF:
         fill_options(belief, {"average": average}, "--belief")
-    if belief["type"] != PAPER_BELIEF:
-        return belief
-    if belief.pop("learn_concentration", False) or average != "binary":
-        return {key: value for key, value in {**belief, "type": DEFAULT_BELIEF}.items() if key in SHARED_BELIEF_KEYS}
-    return {key: value for key, value in belief.items() if key != "average"}
+    return belief

@@ -87,7 +87,6 @@ def _build_selection_checklist(source: SourceData, selection: StoredSelection, s
             document_facts=source.documents_result and source.documents_result.documents,
             program_names=program_names,
             work_noun="runs" if is_of_runs else "queries",
-            unknown="not recorded: the selection began with an older version",
             config_text=_describe_config,
         )
     repeat_all = ("command to repeat it all", build_repeat_command(settings, selection.meta.seed))

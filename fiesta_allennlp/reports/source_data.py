@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, escape_invisible, full_command
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
 from fiesta_allennlp.core.registry import build, build_record
@@ -19,7 +19,7 @@ from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selec
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric, score_notes
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import OFFICIAL, merge_settings
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.summary import ScoreThreshold, probability_text
 from fiesta_allennlp.strategies import Strategy
@@ -249,7 +249,7 @@ def _describe_own_limit(source: SourceData) -> str:
 
 def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> SourceData:
     with translated_store_errors(selection.directory.store):
-        settings = Settings.from_layers(selection.meta.settings or {})
+        settings = selection.meta.to_settings(Settings)
     score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {}, min_score)
     metric, set_names = settings.scored_by, tuple(selection.preparations[selection.names[0]].pool.official)
     with packages_named_in_errors(settings.include_package):
@@ -273,15 +273,9 @@ def _read_documents(selection: StoredSelection) -> SourceData:
     from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.settings import DocumentSettings
 
-    root, stored_facts = selection.directory.root, selection.meta.document_facts
-    if stored_facts is None:
-        raise StoreError(
-            f"{root}: the selection was made by an older version and lacks data for a report. To add it, run "
-            f"{full_command('documents')} -s {root} --recover. This repeats no query."
-        )
     with translated_store_errors(selection.directory.store):
-        settings = DocumentSettings(**merge_settings(selection.meta.settings or {}, settings_class=DocumentSettings))
-        document_facts = build_record(DocumentFacts, stored_facts)
+        settings = selection.meta.to_settings(DocumentSettings)
+        document_facts = build_record(DocumentFacts, selection.meta.document_facts or {})
     task = build_task(settings)
     choice = DocumentsSetup.of(settings, task, document_facts, selection.names)
     history = selection.read_history(max_failures=settings.max_failures)

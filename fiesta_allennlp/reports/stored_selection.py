@@ -24,7 +24,7 @@ FILES_FINGERPRINT_PREFIX = "files "
 
 
 class StoredSelection:
-    """The content of a run directory that a report reads. Older versions lack parts of `meta`."""
+    """The content of a run directory that a report reads."""
 
     def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
         self.directory = directory

@@ -54,13 +54,6 @@ class ScreenedConfig(CandidateResult):
 
     values: str = ""
 
-    @classmethod
-    def from_entry(cls, entry: Mapping[str, Any]) -> "ScreenedConfig":
-        """Make the record of an entry. Earlier versions wrote the score alone."""
-        score = entry["score"]
-        run_fields = {"num_evaluations": int(score is not None), "mean": score}
-        return super().from_entry({**run_fields, **entry, "seconds": entry["seconds"] or 0.0})
-
     @stored_property
     def score(self) -> Optional[float]:
         """The score of its run; None if that failed."""

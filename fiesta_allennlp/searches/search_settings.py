@@ -141,7 +141,7 @@ class SearchSettings(TrainingSettings):
 
 def stored_search(meta: "Meta") -> SearchSettings:
     """Return the settings of a search from the store of its first stage."""
-    return SearchSettings.from_layers(meta.settings or {})
+    return meta.to_settings(SearchSettings)
 
 
 SCREENING_SHARE = 4 / 5

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
-from fiesta_allennlp.core.files import atomic_replacement, shorten
+from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build_record, convert_value
+from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
 
-SCHEMA_VERSION = 1
-"""SQLite's `user_version` of a store. Raise it with every change that an earlier release would misread, and let
-`open_database` bring earlier stores up to it. Of the first stores it is 0, and `meta` has a `schema_version`."""
+FORMAT = 1
+"""SQLite's `user_version` of a store. Raise it with every change of the tables and of what they contain."""
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]
 FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "request"]
@@ -32,10 +32,8 @@ LOCK_TIMEOUT_SECONDS = 300.0
 BUSY_TIMEOUT_SECONDS = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
-OPERATIONS_PER_CALLBACK = 100_000
-MAX_CALLBACKS, MAX_CALLBACKS_PER_MIB = 300, 500
-"""A limit on SQLite's operations while a store is read, by its size: a store from somebody else could contain a query
-without an end."""
+MAX_BYTES = 2**30
+"""The size of the largest store to read, which may be somebody else's."""
 
 INVALID_STORE_ERRORS = (
     sqlite3.Error,
@@ -54,8 +52,8 @@ MAX_RUN_NUMBER = 2**53
 
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('schema_version', '1');
-PRAGMA user_version = {SCHEMA_VERSION};
+INSERT INTO meta VALUES ('version', '"{__version__}"');
+PRAGMA user_version = {FORMAT};
 CREATE TABLE candidates (
     name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
     facts TEXT NOT NULL
@@ -101,8 +99,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
     database.row_factory = sqlite3.Row
-    callbacks_left = iter(range(MAX_CALLBACKS + MAX_CALLBACKS_PER_MIB * path.stat().st_size // 2**20))
-    database.set_progress_handler(lambda: next(callbacks_left, None) is None, OPERATIONS_PER_CALLBACK)
+    database.execute("PRAGMA trusted_schema = OFF")
     database.execute("BEGIN")
     return database
 
@@ -112,10 +109,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     store, damaged, or of another version."""
     with translated_store_errors(path):
         database = connect_read_only(path) if read_only else _connect_for_writing(path)
-        version = _read_version(database)
-        _check_schema(path, database, version)
-        if not version and not read_only:
-            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        _check_format(path, database)
         damage = database.execute("PRAGMA integrity_check").fetchone()[0]
     if damage != "ok":
         raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
@@ -131,39 +125,20 @@ def translated_store_errors(path: Path) -> Iterator[None]:
     except INVALID_STORE_ERRORS as error:
         if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
             raise _unavailable_error(path, error) from error
-        reason = "reading it has no end" if str(error) == "interrupted" else shorten(describe(error)).rstrip(".")
+        reason = shorten(describe(error)).rstrip(".")
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
-def _read_version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _check_schema(path: Path, database: sqlite3.Connection, version: int) -> None:
-    """Refuse a store of another version, and tables that are not as this package makes them, such as views."""
-    with closing(sqlite3.connect(":memory:")) as expected_database:
-        expected_database.executescript(SCHEMA)
-        expected_tables = _table_statements(expected_database)
-    actual_tables = _table_statements(database)
-    if not version and actual_tables.get("meta") == expected_tables["meta"]:
-        row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        version = SCHEMA_VERSION if row is not None and row[0] == "1" else row and row[0]
-    if version not in (0, SCHEMA_VERSION):
-        raise StoreError(
-            f"{path} is a version {shorten(str(version))} store, but this fiesta_allennlp reads version "
-            f"{SCHEMA_VERSION}. Use the fiesta_allennlp release that created it."
-        )
-    different_tables = [name for name, statement in expected_tables.items() if actual_tables.get(name) != statement]
-    triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    if different_tables or triggers:
-        reason = f"the table '{different_tables[0]}' is missing or different" if different_tables else "it has triggers"
-        raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.")
-
-
-def _table_statements(database: sqlite3.Connection) -> Dict[str, str]:
-    """Return the statements that made the tables and views, by name."""
-    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    return {row[0]: " ".join(str(row[1]).split()) for row in rows}
+def _check_format(path: Path, database: sqlite3.Connection) -> None:
+    """Refuse a store of another format, and a database of somebody else that is too large, or has views, triggers or
+    virtual tables, which have no page of their own."""
+    (number,) = database.execute("PRAGMA user_version").fetchone()
+    version_row = database.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+    if row := database.execute("SELECT type, name FROM sqlite_master WHERE rootpage = 0").fetchone():
+        raise ValueError(f"it has the {row['type']} '{row['name']}'")
 
 
 def _connect_for_writing(path: Path) -> sqlite3.Connection:

@@ -85,17 +85,8 @@ def base_type(annotation: Any) -> Any:
     return typing.get_origin(first_type) or first_type
 
 
-RENAMED_SETTINGS = {"entropy": "seed"}
-"""Earlier names of settings, which stores, option files and commands may still use."""
-
-
 def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def rename_earlier_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return settings from a store or a file under their present names."""
-    return {RENAMED_SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
 # The check.
@@ -147,10 +138,9 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     The options have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
     annotations = typing.get_type_hints(settings)
-    earlier_flags = {present_name: flag(earlier_name) for earlier_name, present_name in RENAMED_SETTINGS.items()}
     for name, declaration in declared_options(settings):
         if declaration.group:
-            flags = filter(None, (declaration.short, flag(name), earlier_flags.get(name)))
+            flags = filter(None, (declaration.short, flag(name)))
             groups[declaration.group].add_argument(
                 *flags,
                 dest=name,
@@ -217,10 +207,7 @@ def settings_to_json(settings: Any) -> Dict[str, Any]:
 def changed_options(old_settings: Mapping[str, Any], new_settings: Any) -> List[str]:
     """Describe the changes that a resumed selection makes but must not."""
     new_values = settings_to_json(new_settings)
-    old_values = {
-        **settings_to_json(type(new_settings)()),
-        **old_settings,
-    }  # an option that is newer than the selection had its default
+    old_values = {**settings_to_json(type(new_settings)()), **old_settings}
     return [
         f"{flag(name)} was {json.dumps(old_values[name])} and is now {json.dumps(new_values[name])}"
         for name, declaration in declared_options(new_settings)

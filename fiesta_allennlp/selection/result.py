@@ -10,9 +10,10 @@ import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import read_json
+from fiesta_allennlp.core.files import check_format, read_json
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
     MIN_DECIMALS,
@@ -23,11 +24,19 @@ from fiesta_allennlp.selection.summary import (
     probability_text,
     write_json,
 )
+from fiesta_allennlp.version import __version__
+
+FORMAT = 1
+"""The number of the format of `selection.json`, which every change of a key raises."""
 
 MAX_DECIMALS = 12
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
+
+FailedBecause = Literal["no metric", "min_score", "max_failures"]
+"""The reason for which a candidate failed: its first run did not report the metric, its scores missed `--min-score`, or
+it had as many failures as `--max-failures` allows."""
 
 REMOVED_TEXT = "you removed it with --allow-removed; its runs are kept but do not count"
 
@@ -110,26 +119,16 @@ class CandidateResult:
 
     @classmethod
     def from_entry(cls: Type[CandidateResultType], entry: Mapping[str, Any]) -> CandidateResultType:
-        """Make the record of an entry, without the keys of a later version. Earlier ones wrote failures as texts."""
-        known_fields = {f.name: entry[f.name] for f in fields(cls) if f.name in entry}
-        if "state" in entry:
-            failed_runs = tuple(FailedRun(run["run"], run["kind"], run["error"]) for run in entry["failed_runs"])
-            return cls(**{**known_fields, "failed_runs": failed_runs})
-        is_removed = entry.get("removed") or "--allow-removed" in (entry.get("withdrawn_because") or "")
-        failed_runs = tuple(_failed_run(text, entry["name"]) for text in entry.get("failure_reasons", ()))
-        return cls(
-            **known_fields,
-            state="taking part" if not entry.get("withdrawn") else "removed" if is_removed else "failed",
-            failed_runs=failed_runs,
-            num_counted_failures=len(failed_runs),
-        )
+        """Make the record of an entry of `candidates`."""
+        failed_runs = tuple(FailedRun(**run) for run in entry["failed_runs"])
+        return cls(**{**{f.name: entry[f.name] for f in fields(cls)}, "failed_runs": failed_runs})
 
-    @stored_property
+    @property
     def withdrawn(self) -> bool:
         """True if it does not take part."""
         return self.state != "taking part"
 
-    @stored_property
+    @property
     def removed(self) -> bool:
         return self.state == "removed"
 
@@ -138,7 +137,7 @@ class CandidateResult:
         """The number of failures."""
         return len(self.failed_runs)
 
-    @stored_property
+    @property
     def failure_reasons(self) -> Tuple[str, ...]:
         """A text for each failure."""
         return tuple(f"{failed_run.run} {failed_run.reason}" for failed_run in self.failed_runs)
@@ -148,23 +147,30 @@ class CandidateResult:
         """The number of runs whose score missed `--min-score`."""
         return sum(failed_run.kind == "score" for failed_run in self.failed_runs)
 
-    @stored_property
+    @property
     def mean_seconds(self) -> Optional[float]:
         """The mean seconds of a finished run."""
         return self.seconds / self.num_evaluations if self.num_evaluations else None
 
     @stored_property
+    def failed_because(self) -> Optional[FailedBecause]:
+        """The reason for which it failed; None if it takes part or was removed."""
+        if self.state != "failed":
+            return None
+        if not self.num_evaluations and any(failed_run.kind == "metric" for failed_run in self.failed_runs):
+            return "no metric"
+        return "min_score" if self.num_missed else "max_failures"
+
+    @property
     def withdrawn_because(self) -> Optional[str]:
         """The reason for which it does not take part, as text."""
-        if not self.withdrawn:
-            return None
-        if self.removed:
-            return REMOVED_TEXT
-        if not self.num_evaluations and any(failed_run.kind == "metric" for failed_run in self.failed_runs):
-            return "its first run did not report the metric"
-        if self.num_missed:
-            return f"{self.num_missed} of {self.num_missed + self.num_evaluations} runs missed --min-score"
-        return f"{count_text(self.num_counted_failures, 'failure')}, as many as --max-failures allows"
+        if self.failed_because is None:
+            return REMOVED_TEXT if self.removed else None
+        return {
+            "no metric": "its first run did not report the metric",
+            "min_score": f"{self.num_missed} of {self.num_missed + self.num_evaluations} runs missed --min-score",
+            "max_failures": f"{count_text(self.num_counted_failures, 'failure')}, as many as --max-failures allows",
+        }[self.failed_because]
 
     @property
     def missed_runs(self) -> str:
@@ -190,13 +196,6 @@ class CandidateResult:
         return self.state if self.withdrawn else probability_text(self.prob_best)
 
 
-def _failed_run(text: str, candidate: str) -> FailedRun:
-    """Return the failure that an earlier version described as `a-0 error: out of memory`."""
-    replicate, _, reason = text.removeprefix(f"{candidate}-").partition(" ")
-    kind, _, error = reason.partition(": ")
-    return FailedRun(f"{candidate}-{replicate}", kind, error)
-
-
 @dataclass(frozen=True)
 class Standings:
     """The candidates, and who leads them.
@@ -219,7 +218,7 @@ class Standings:
         """True if the selection named a winner, by its probability or at the end of a budget."""
         return self.stopped_by in DECIDED_REASONS
 
-    @property
+    @stored_property
     def best(self) -> Optional[str]:
         """The winner. None until it is decided."""
         return self.leading if self.decided else None
@@ -306,14 +305,16 @@ class Result(Standings):
 
     @classmethod
     def read(cls: Type[ResultType], directory: Union[str, Path]) -> ResultType:
-        """Read the result of an earlier selection.
+        """Read the result of a selection.
 
         Raises:
             StoreError: if the directory holds no readable result.
         """
         path = RunDirectory(Path(directory)).selection_json
         try:
-            return cls._from_content(read_json(path), Path(directory))
+            content = read_json(path)
+            check_format(path, content.get("format"), FORMAT, version=content.get("version"))
+            return cls._from_content(content, Path(directory))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
@@ -322,29 +323,21 @@ class Result(Standings):
 
     @classmethod
     def _from_content(cls: Type[ResultType], content: Mapping[str, Any], directory: Path) -> ResultType:
-        """Make the record, without the keys of a later version. Earlier ones had other names."""
-        sets = content["sets"] if "sets" in content else _sets_from_sentence(content.get("scored_on", ""))
-        present_fields = {
-            "leading": content["best"],
-            "candidates": tuple(map(cls.candidate_class.from_entry, content["candidates"])),
-            "sets": None if sets is None else tuple(sets),
-            "seed": content.get("seed", content.get("entropy", "")),
-            "collapsed": tuple(content.get("collapsed", ())),
-            "directory": directory,
-        }
-        return cls(**{**{f.name: content[f.name] for f in fields(cls) if f.name in content}, **present_fields})
+        values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
+        values["candidates"] = tuple(map(cls.candidate_class.from_entry, values["candidates"]))
+        return cls(**values, directory=directory)
 
     def write(self) -> None:
         """Write `selection.json` into the directory, in one step."""
         write_json(self.content(), RunDirectory(self.directory).selection_json)
 
     def content(self) -> Dict[str, Any]:
-        """Return the content of `selection.json`. Its `best` is who leads, decided or not."""
-        content = {"best": self.leading, **stored_values(self)}
+        """Return the content of `selection.json`."""
+        content = {"format": FORMAT, "version": __version__, "best": self.best, **stored_values(self)}
         del content["directory"], content["candidates"]
         return {**content, "candidates": [*map(stored_values, self.candidates)]}
 
-    @stored_property
+    @property
     def is_decided(self) -> bool:
         """True if the selection reached its target confidence."""
         return self.stopped_by == "confidence"
@@ -362,7 +355,7 @@ class Result(Standings):
             return None
         return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
 
-    @stored_property
+    @property
     def scored_on(self) -> str:
         """A sentence about the scored data."""
         is_official = self.splits == OFFICIAL
@@ -372,17 +365,6 @@ class Result(Standings):
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
         return Metric.parse(self.metric).display_name
-
-
-def _sets_from_sentence(sentence: str) -> Optional[Tuple[str, ...]]:
-    """Return the sets of a selection whose version wrote only a sentence about them, or not even that."""
-    if not sentence:
-        return None
-    return (
-        ()
-        if "only the programs know" in sentence
-        else ("train", *(["test"] if "official test set" in sentence else []))
-    )
 
 
 def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:

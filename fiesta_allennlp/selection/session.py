@@ -43,6 +43,7 @@ from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.summary import count_text, write_csv
 from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
+from fiesta_allennlp.version import __version__
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,7 @@ class _Session(Generic[Family]):
                 selection.candidates,
                 kind=selection.name,
                 settings=settings_to_json(settings),
+                version=__version__,
                 seed=seed,
                 environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
@@ -261,20 +263,17 @@ class _Session(Generic[Family]):
                 f"{root}: the selection was started with {full_command(COMMAND_BY_KIND[meta.kind])}. Resume it with "
                 "that command."
             )
+        replaced: Dict[str, Any] = {}
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         if is_recorded_margin(new_settings.get("margin"), stored_settings.get("margin")):
             new_settings = {name: value for name, value in new_settings.items() if name != "margin"}
         if new_settings.get("min_score", stored_settings.get("min_score")) != stored_settings.get("min_score"):
-            stored_settings = {
-                **stored_settings,
-                "margin": without_fixed_number(stored_settings.get("margin")),
-            }  # other runs have failed now
-        settings = family.settings_class.from_layers(stored_settings, new_settings)
-        comparable_settings = (
-            stored_settings if is_scored else {**stored_settings, "metric": getattr(settings, "metric", None)}
-        )
-        forbidden_changes = changed_options(comparable_settings, settings) if stored_settings else []
+            replaced["margin"] = without_fixed_number(stored_settings.get("margin"))  # other runs have failed now
+        settings = meta.to_settings(family.settings_class, new_settings, **replaced)
+        if not is_scored:
+            replaced["metric"] = getattr(settings, "metric", None)
+        forbidden_changes = changed_options({**stored_settings, **replaced}, settings) if stored_settings else []
         if forbidden_changes:
             raise ConfigError(
                 f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden_changes)}. "
@@ -296,7 +295,7 @@ class _Session(Generic[Family]):
         """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""
         if not num_finished:
             return []
-        old_values = self.family.settings_class.from_layers(meta.settings or {}).decision_options()
+        old_values = meta.to_settings(self.family.settings_class).decision_options()
         return [
             {"option": name, "before": old_values[name], "now": new_value, "num_done": num_finished}
             for name, new_value in settings.decision_options().items()

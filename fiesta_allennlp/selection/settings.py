@@ -29,7 +29,6 @@ from fiesta_allennlp.selection.options import (
     list_to_tuple,
     mention_default,
     option,
-    rename_earlier_settings,
     resource_option,
     selection_option,
 )
@@ -251,23 +250,8 @@ def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     try:
         typed_names = {name.replace("-", "_"): value for name, value in values.items()}
-        settings = merge_settings(rename_earlier_settings(typed_names), settings_class=settings_class)
+        settings = merge_settings(typed_names, settings_class=settings_class)
         check_values(settings, settings_class)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return settings
-
-
-def migrate_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Rename settings of a store without `kind`, whose default strategy was called `ttts`: without a `challenger`, that
-    is `top_two` now. The default stopping rule was P(best) alone."""
-    migrated = dict(settings)
-    strategy = settings.get("strategy")
-    params = to_config(strategy, "--strategy") if strategy else {}
-    if params.get("type") == "ttts" and "challenger" not in params:
-        migrated["strategy"] = {**params, "type": "top_two"}
-    if not any(
-        {"budget", "stop"} & {key for key, value in layer.items() if value is not None} for layer in (settings, params)
-    ):
-        migrated["stop"] = "bayesian"
-    return migrated

@@ -3,9 +3,9 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
@@ -21,15 +21,13 @@ from fiesta_allennlp.selection.database import (
     translated_store_errors,
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
-from fiesta_allennlp.selection.options import list_to_tuple, rename_earlier_settings
-from fiesta_allennlp.selection.settings import migrate_settings, to_config
+from fiesta_allennlp.selection.options import list_to_tuple
+from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
-
-FORMER_SETTINGS = ("tensorboard",)
-"""Settings of earlier versions without an effect on scores or the decision."""
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -53,13 +51,15 @@ class OptionChange:
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
-    `settings` are None until the checks were passed. `seed` is the master seed as text. `removed` are the candidates
+    `version` is the one that wrote the `settings`, which are None until the checks were passed. `seed` is the master
+    seed as text. `removed` are the candidates
     that the user removed; their runs stay. `environments` and `working_seconds` are about all sessions. `changes`
     record how the choice of runs, or their end, was changed: option, before, now, and the number of runs. The others
     belong to a selection by documents: the fingerprint of the file, its facts, and the name under which answers are
     paid for.
     """
 
+    version: str = __version__
     settings: Optional[Mapping[str, Any]] = None
     kind: str = "trainings"
     seed: Optional[str] = None
@@ -76,6 +76,18 @@ class Meta:
         """True once the checks were passed. Before that, there is nothing to resume."""
         return self.settings is not None
 
+    def to_settings(
+        self, settings_class: Type[ChoiceSettingsType], new_settings: Mapping[str, Any] = {}, **replaced: Any
+    ) -> ChoiceSettingsType:
+        """Return the settings as a record, with `new_settings` above those in the store, some of them `replaced`."""
+        unknown_names = (self.settings or {}).keys() - {f.name for f in fields(settings_class)}
+        if unknown_names:
+            raise StoreError(
+                f"the store has the unknown setting '{min(unknown_names)}'. Use fiesta_allennlp {self.version}, which "
+                f"wrote it; this is {__version__}."
+            )
+        return settings_class.from_layers({**(self.settings or {}), **replaced}, new_settings)
+
 
 class StoreReader:
     """Reads a store. Changes nothing and holds no lock."""
@@ -88,8 +100,7 @@ class StoreReader:
         """Read the fields that `RunStore.set_meta` wrote."""
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-            values = rename_earlier_settings({row["key"]: json.loads(row["value"]) for row in rows})
-            meta = build_record(Meta, values)
+            meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
             meta = replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
             for change in meta.changes:
                 build_record(OptionChange, change)
@@ -97,14 +108,7 @@ class StoreReader:
                 raise ConfigError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:
                 raise ConfigError(f"the seed is {meta.seed}")
-            if meta.settings is None:
-                return meta
-            present_settings = rename_earlier_settings(meta.settings)
-            settings = {name: value for name, value in present_settings.items() if name not in FORMER_SETTINGS}
-            if "kind" in values:
-                return replace(meta, settings=settings)
-            kind = "documents" if "documents" in settings else "trainings"  # the store of an earlier version
-            return replace(meta, kind=kind, settings=migrate_settings(settings))
+            return meta
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):

@@ -146,10 +146,6 @@ class Analysis:
         return self.posterior.expected_loss(history.active.index(best))
 
 
-Look = Analysis
-"""The name in version 0.2, which strategies and stopping rules of users import."""
-
-
 def check_candidates(candidates: Sequence[str]) -> None:
     """Check that there are at least two candidates and that no two share a name.
 

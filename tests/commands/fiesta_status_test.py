@@ -5,14 +5,12 @@ from typing import Any, Callable, List
 
 import pytest
 
+from tests.golden import make_selection, project
 from tests.selections import ENVIRONMENT, write_selection
-
-RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
 
 
 @pytest.fixture
-def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.chdir(RUNS / "project")
+def status(in_process: Callable[..., Any]) -> Any:
     return in_process("status")
 
 
@@ -21,17 +19,22 @@ def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> A
     [
         ("finished", ["is the best with probability", "The last run finished"]),
         ("interrupted", ["Interrupted after"]),
-        ("withdrawn", ["failed"]),
+        ("failed", ["failed"]),
         ("documents", ["queries"]),
     ],
 )
-def test_a_selection_is_shown_and_left_as_it_is(status: Any, name: str, said: List[str]) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (RUNS / name).rglob("*")}
-    output = status.done(RUNS / name, "--follow", "--every", 1000)
+def test_a_selection_is_shown_and_left_as_it_is(status: Any, tmp_path: Path, name: str, said: List[str]) -> None:
+    if name == "interrupted":
+        write_selection(tmp_path / name, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2)]).close()
+    else:
+        make_selection(tmp_path, name)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")}
+    with project(tmp_path):
+        output = status.done(tmp_path / name, "--follow", "--every", 1000)
     for words in said:
         assert words in output
     assert ("pending" in output) == (name == "interrupted"), "no column without a number"
-    assert {path: path.stat().st_mtime_ns for path in (RUNS / name).rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")} == before
 
 
 def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Path) -> None:

@@ -46,18 +46,18 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(selection
 
     assert "removed: blind: " in selections.resume(*given, "--allow-removed", "--budget", 9)
     blind = entry_of(run, "blind")
-    assert (blind["withdrawn"], blind["num_evaluations"], blind["prob_best"]) == (True, 2, None)
+    assert (blind["state"], blind["num_evaluations"], blind["prob_best"]) == ("removed", 2, None)
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind
     assert [entry_of(run, name)["num_evaluations"] for name in ("able", "third")] == [3, 3]
 
     Path(candidates[1]).unlink()  # not read while it is withdrawn
     selections.resume("--budget", 9)
-    assert entry_of(run, "blind")["withdrawn"]
+    assert entry_of(run, "blind")["state"] != "taking part"
 
     Path(candidates[1]).write_text(Path(third).read_text())  # the same config as before
     selections.resume(*candidates, third, "--budget", 9)
     blind = entry_of(run, "blind")
-    assert (blind["withdrawn"], blind["withdrawn_because"], blind["num_evaluations"]) == (False, None, 3)
+    assert (blind["state"], blind["failed_because"], blind["num_evaluations"]) == ("taking part", None, 3)
 
 
 def test_a_directory_that_was_moved_goes_on_where_it_is(

@@ -1,6 +1,6 @@
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Dict
 
@@ -13,6 +13,7 @@ from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports import stored_selection
 from fiesta_allennlp.reports.source_data import read_directory
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import analyse
 from tests.selections import ENVIRONMENT, METRIC, write_selection
@@ -44,8 +45,8 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
 
 
 def written(**candidate: Any) -> Any:
-    """What an earlier version wrote of a selection that reached its limit of hours."""
-    return {"best": "a", "stopped_by": "max_hours", "metric": METRIC, "candidates": [{"name": "a", **candidate}]}
+    """The `selection.json` of a selection that reached its limit of hours."""
+    return Result("a", "max_hours", METRIC, (CandidateResult("a", **candidate),)).content()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def written(**candidate: Any) -> Any:
         (None, "interrupted"),
         (written(num_evaluations=7), "max_hours"),
         (written(num_evaluations=5), "interrupted"),
-        (written(num_evaluations=5, failure_reasons=["a-3 score: 0", "a-4 score: 0"]), "max_hours"),
+        (written(num_evaluations=5, failed_runs=2 * (FailedRun("a-3", "score", "0"),)), "max_hours"),
         ([], "interrupted"),
         ({"num_evaluations": "7"}, "interrupted"),
     ],
@@ -62,7 +63,7 @@ def written(**candidate: Any) -> Any:
 def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_by: str) -> None:
     write_selection(tmp_path, SCORES, meta=HERE).close()
     if summary is not None:
-        RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary))
+        RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary, default=asdict))
     before = contents(tmp_path)
     source = read_directory(tmp_path)
     assert (source.running, source.decision.stopped_by) == (False, stopped_by)
@@ -72,7 +73,7 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 
 def test_another_least_score_than_that_of_the_selection_judges_its_runs(tmp_path: Path) -> None:
     write_selection(tmp_path, SCORES, meta=HERE).close()
-    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7)))
+    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7), default=asdict))
     source = read_directory(tmp_path, min_score=0.55)
     assert [failure.request.name for failure in source.history.failures] == ["c-0"]
     assert (source.min_score, source.decision.stopped_by) == (0.55, "max_hours")

@@ -1,4 +1,4 @@
-"""The record of a result: its numbers, its file, and files of earlier versions."""
+"""The record of a result: its numbers and its file."""
 
 import json
 from dataclasses import replace
@@ -15,6 +15,7 @@ from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result, num_decimals
 from fiesta_allennlp.selection.summary import describe_collapsed_runs, number_text, write_json
+from fiesta_allennlp.version import __version__
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -120,23 +121,22 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     made.write()
     assert Result.read(tmp_path) == made
     written = json.loads((tmp_path / "selection.json").read_text())
-    (tmp_path / "selection.json").write_text(json.dumps({**written, "a_key_of_a_later_version": 1}))
-    assert Result.read(tmp_path) == made
-    told = {
-        "best": "a",
-        "is_decided": False,
-        "confidence": 0.97,
-        "num_evaluations": 4,
-        "seconds": 8.0,
-        "metric": "-loss",
-    }
-    assert told.items() <= written.items() and written["scored_on"].endswith("official test set included.")
+    expected = {"format": 1, "version": __version__, "best": "a", "leading": "a", "confidence": 0.97, "metric": "-loss"}
+    assert expected.items() <= written.items() and written["sets"] == ["train", "test"]
+    assert (written["num_evaluations"], written["seconds"]) == (4, 8.0)
     c = written["candidates"][2]
-    assert (c["withdrawn"], c["removed"], c["failures"], c["state"]) == (True, False, 1, "failed")
+    assert (c["failures"], c["state"], c["failed_because"]) == (1, "failed", "max_failures")
     assert c["failed_runs"] == [{"run": "c-0", "kind": "timeout", "error": "out of time"}]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"best": "a", "metric": "f1", "candidates": [], "x": 1}'])
+def test_a_file_of_another_format_names_both_and_the_version_to_use(tmp_path: Path) -> None:
+    (tmp_path / "selection.json").write_text('{"format": 2, "version": "0.9.0"}')
+    message = f"has format 2, but fiesta_allennlp {__version__} reads format 1. Use the version that wrote it: 0.9.0."
+    with pytest.raises(StoreError, match=message):
+        Result.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "leading": "a", "metric": "f1", "candidates": []}'])
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "selection.json").write_text(text)
     with pytest.raises(StoreError, match="selection.json cannot be read as the result of a selection"):
@@ -161,17 +161,22 @@ def test_who_leads_is_the_best_once_it_is_decided(
     assert (made.leading, made.best, made.decided, made.is_decided) == ("a", best, best is not None, is_decided)
 
 
-def test_a_removed_candidate_has_a_state_and_files_of_earlier_versions_had_sentences() -> None:
+def test_a_removed_candidate_has_a_state() -> None:
     history = History(("a", "b"), runs({"a": [0.5], "b": [0.4]}), removed=frozenset({"b"}))
     a, b = result(history.with_withdrawn(max_failures=3)).candidates
     assert (a.state, a.removed, b.state, b.removed) == ("taking part", False, "removed", True)
-    for sentence in ("it was not given any more (--allow-removed); its runs are kept but do not count", "3 failures"):
-        reasons = ["b-0 error: KeyError: 'x-1 y: z'", "b-2 score: 0.1 is below 0.2"]
-        entry = {"name": "b", "withdrawn": True, "withdrawn_because": sentence, "failure_reasons": reasons}
-        earlier = CandidateResult.from_entry(entry)
-        assert earlier.state == ("removed" if "--allow-removed" in sentence else "failed")
-        assert earlier.failed_runs[0] == FailedRun("b-0", "error", "KeyError: 'x-1 y: z'")
-        assert (earlier.failures, earlier.num_missed, [*earlier.failure_reasons]) == (2, 1, reasons)
+    assert (b.failed_because, str(b.withdrawn_because).partition(";")[0]) == (
+        None,
+        "you removed it with --allow-removed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("metric", "no metric"), ("score", "min_score"), ("error", "max_failures")]
+)
+def test_a_failed_candidate_has_a_reason(kind: str, reason: str) -> None:
+    failed = CandidateResult("a", state="failed", failed_runs=(FailedRun("a-0", kind, "no"),), num_counted_failures=1)
+    assert (failed.failed_because, failed.num_missed) == (reason, kind == "score")
 
 
 @pytest.mark.parametrize(("margin", "is_told"), [(9.1e-22, False), (0.05, True), (0.3, False), (1.5, False)])

@@ -8,8 +8,8 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.database import SCHEMA_VERSION, translated_store_errors
 from fiesta_allennlp.selection.store import RunStore, open_for_reading
+from fiesta_allennlp.trainings.settings import Settings
 from tests.selections import METRIC, write_selection
 
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
@@ -35,7 +35,7 @@ def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_pa
     assert sorted(root.iterdir()) == before
     with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="version 99"), open_for_reading(RunDirectory(root)):
+    with pytest.raises(StoreError, match="has format 99"), open_for_reading(RunDirectory(root)):
         pass
 
 
@@ -59,21 +59,8 @@ def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) 
         pass
 
 
-RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
 DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
-
-
-@pytest.mark.parametrize("name", ["documents", "finished", "interrupted", "withdrawn"])
-def test_a_store_of_the_first_version_is_read_and_brought_up_to_date_by_a_writer(tmp_path: Path, name: str) -> None:
-    directory = RunDirectory(shutil.copytree(RUNS / name, tmp_path / name))
-    with open_for_reading(directory) as reader:
-        before = reader.meta(), reader.history(max_failures=3)
-        assert reader._database.execute("PRAGMA user_version").fetchone()[0] == 0
-    for _ in range(2):
-        with closing(RunStore(directory, create=False)) as store:
-            assert (store.meta(), store.history(max_failures=3)) == before
-            assert store._database.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
 
 
 @pytest.mark.parametrize(
@@ -130,8 +117,9 @@ def test_a_store_with_anything_else_in_it_is_refused_in_one_message(tmp_path: Pa
             assert len(str(refusal.value)) < 500
 
 
-def test_a_query_without_an_end_is_given_up(tmp_path: Path) -> None:
-    write_selection(tmp_path, SCORES).close()
-    directory, endless = RunDirectory(tmp_path), pytest.raises(StoreError, match="reading it has no end")
-    with open_for_reading(directory) as reader, endless, translated_store_errors(directory.store):
-        reader._database.execute(f"SELECT COUNT(*) FROM ({ENDLESS})").fetchall()
+def test_a_store_with_an_unknown_setting_names_the_version_that_wrote_it(tmp_path: Path) -> None:
+    write_selection(tmp_path, SCORES, meta={"version": "0.9.0"}).close()
+    with closing(sqlite3.connect(RunDirectory(tmp_path).store)) as database, database:
+        database.execute("UPDATE meta SET value = json_set(value, '$.shuffle', 1) WHERE key = 'settings'")
+    with open_for_reading(RunDirectory(tmp_path)) as reader, pytest.raises(StoreError, match=r"'shuffle'.*0\.9\.0"):
+        reader.meta().to_settings(Settings)

@@ -83,7 +83,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
             (tmp_path / "bad.jsonnet").write_text(content)
         with pytest.raises(ConfigError, match=f"bad.jsonnet.* {message}"):
             settings_from_file(tmp_path / "bad.jsonnet", Settings)
-    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, cuda_devices: [0, 1], entropy: 5 }")
+    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, cuda_devices: [0, 1], seed: 5 }")
     read = settings_from_file(tmp_path / "s.jsonnet", Settings)
     assert read == {"max_evaluations": 12, "cuda_devices": "0,1", "seed": 5}
 
@@ -224,7 +224,7 @@ def test_options_are_typed_and_typed_again() -> None:
     expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
     assert settings.executor_params() == expected
     assert Settings.from_layers(settings_to_json(settings)).executor_params() == expected
-    assert typed_options(parser.parse_args(["--entropy", "5"]), Settings) == {"seed": 5}
+    assert typed_options(parser.parse_args(["--seed", "5"]), Settings) == {"seed": 5}
     again = command_words(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
 

@@ -1,7 +1,6 @@
 """`fiesta-report` on what `fiesta-documents` left."""
 
 import json
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -14,14 +13,12 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
-
-RUN = Path(__file__).parents[2] / "fixtures" / "runs" / "documents"
+from tests.golden import make_selection
 
 
 @pytest.fixture
-def made(run: Path) -> Path:
-    """A selection of an earlier version."""
-    return shutil.copytree(RUN, run)
+def made(tmp_path: Path) -> Path:
+    return make_selection(tmp_path, "documents")
 
 
 def files(root: Path) -> Dict[str, bytes]:
@@ -64,9 +61,9 @@ def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
             report(source, compare=compare)
 
 
-def test_a_selection_without_the_facts_of_its_documents_is_told_how_to_get_them(made: Path) -> None:
+def test_a_store_without_the_facts_of_its_documents_is_refused(made: Path) -> None:
     with closing(sqlite3.connect(made / "store.sqlite")) as database:
         assert database.execute("DELETE FROM meta WHERE key = 'document_facts'").rowcount == 1
         database.commit()
-    with pytest.raises(StoreError, match="lacks data for a report.*--recover"):
+    with pytest.raises(StoreError, match="cannot be read as a store"):
         report(made)

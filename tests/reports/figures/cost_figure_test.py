@@ -17,13 +17,14 @@ from fiesta_allennlp.reports.pages import render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import screened
-
-RUN = REPOSITORY / "tests" / "fixtures" / "runs" / "finished"
+from tests.selections import write_selection
 
 
 def report(output: Path, *options: str) -> str:
     """Return the page of a report that the command wrote."""
-    command = [sys.executable, "-m", "fiesta_allennlp", "report", str(RUN), "--output", str(output), *options]
+    run = output / "run"
+    write_selection(run, {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}).close()
+    command = [sys.executable, "-m", "fiesta_allennlp", "report", str(run), "--output", str(output), *options]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY / "examples" / "figure")})
     return (output / "report.html").read_text(encoding="utf-8")
 
