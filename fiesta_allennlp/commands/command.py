@@ -10,9 +10,10 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.interrupts import received_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,9 +31,6 @@ REMEDY_BY_ERRNO = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""
-
-SIGNAL_REPEAT_SECONDS = 0.01
-"""After which a signal that Python dropped comes again, until it is heeded."""
 
 
 MIN_ADDRESS_SPACE = 2**29
@@ -149,49 +147,21 @@ def _check_memory_limit() -> None:
 def _handling_signals() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
-    A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status.
-    Python drops what is raised in a callback, such as that of a fork or a `__del__`, so such a signal comes again."""
-    received_signals: List[int] = []
-    dropped_exceptions: List[Any] = []
+    A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status."""
 
     def interrupt(signum: int, frame: Any) -> None:
-        if dropped_exceptions or (frame is not None and frame.f_code is repeat_dropped_signal.__code__):
-            return  # Python drops what is raised there, too
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if received_signals and signum == signal.SIGALRM:
-            return
         received_signals.append(signum)
         if len(received_signals) > 1:
             os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
         raise KeyboardInterrupt
 
-    def repeat_dropped_signal(dropped: Any) -> None:
-        dropped_exceptions.append(dropped.exc_type)
-        try:
-            if received_signals and dropped.exc_type is KeyboardInterrupt:
-                received_signals.clear()
-                signal.setitimer(signal.ITIMER_REAL, SIGNAL_REPEAT_SECONDS, SIGNAL_REPEAT_SECONDS)
-            else:
-                original_hook(dropped)
-        finally:
-            dropped_exceptions.clear()
-
-    ending_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    original_handlers = {
-        handled_signal: signal.getsignal(handled_signal)
-        for handled_signal in ending_signals
-        if signal.getsignal(handled_signal) != signal.SIG_IGN
-    }
-    original_handlers[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)  # of the timer, even if a parent ignores it
-    for handled_signal in original_handlers:
-        signal.signal(handled_signal, interrupt)
-    original_hook, sys.unraisablehook = sys.unraisablehook, repeat_dropped_signal
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+    for number in handlers:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.unraisablehook = original_hook
-        for handled_signal, handler in original_handlers.items():
-            signal.signal(
-                handled_signal, signal.SIG_IGN if received_signals and handled_signal in ending_signals else handler
-            )
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_IGN if received_signals else handler)
+        received_signals.clear()
