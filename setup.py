@@ -37,7 +37,7 @@ OF_ALLENNLP = [
     "typer>=0.4.1",
     "wandb>=0.17,<0.20",
 ]
-TEST = ["hypothesis>=6.100", "psutil>=5.9", "pytest>=8.0", "pytest-xdist>=3.5"]
+TEST = ["hypothesis>=6.100", "joblib>=1.2", "pytest>=8.0", "pytest-xdist>=3.5"]
 
 setup(
     name="fiesta-allennlp",
@@ -53,11 +53,11 @@ setup(
     install_requires=[
         "filelock>=3.3",
         "jinja2>=3.1",
-        "joblib>=1.2",
         "jsonnet>=0.20; sys_platform != 'win32'",
         "matplotlib>=3.7",
         "numpy>=1.22",
         "pebble>=5.0",
+        "psutil>=5.9",
         "requests>=2.28",
         "urllib3>=2",
         "rich>=12.1",

@@ -1,4 +1,6 @@
-"""The defaults that code and help texts share. They import nothing, so that help is fast."""
+"""The defaults that code and help texts share. They import only the standard library, so that help is fast."""
+
+import os
 
 STRATEGY, BUDGET_STRATEGY = "top_two", "sequential_halving"
 BELIEF, OFFICIAL_SPLITS_BELIEF = "split_paired", "unpaired"
@@ -7,3 +9,8 @@ CONFIDENCE = 0.95
 MAX_EVALUATIONS_PER_CANDIDATE = 50
 MAX_FAILURES = 3
 METRIC = "macro_f1"
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

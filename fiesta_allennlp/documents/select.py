@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence
 from fiesta_allennlp.core.names import check_names, split_name
@@ -22,7 +23,6 @@ from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, T
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import UNKNOWN, Task
-from fiesta_allennlp.executors.processes import cpu_count
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.progress import ProgressDisplay
@@ -73,7 +73,7 @@ def open_systems(
         with _naming_errors(name, candidates[name]):
             systems[name].open(Workplace(logs.system_log(name), settings.time_limit, settings.include_package))
 
-    with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
+    with ThreadPoolExecutor(max_workers=num_cores()) as pool:  # loading a model keeps a core busy for seconds
         try:
             list(pool.map(open_system, systems))
             yield

@@ -1,10 +1,10 @@
-import os
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
+from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.records import Outcome, Request
@@ -12,9 +12,6 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
-
-JOBLIB_VARIABLES = ("KMP_INIT_AT_FORK",)
-"""Variables that joblib sets for the whole process when it is imported."""
 
 MAX_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""
@@ -81,19 +78,12 @@ class ProcessExecutor(QueueingExecutor):
         fork_server.stop_workers(list(runs))
 
 
-def cpu_count() -> int:
-    """Return how many cores this process may use, by affinity and by the container's share."""
-    with fork_server.environment_variables({name: os.environ.get(name) for name in JOBLIB_VARIABLES}):
-        import joblib
-    return int(joblib.cpu_count())
-
-
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
     """Return how many runs this machine makes at once: for `auto`, as many as its cores have room for, but at most
-    `num_devices`."""
+    `num_devices`. Only cores count that this process may use, by affinity."""
     if isinstance(workers, int):
         return workers
-    num_fitting = max(1, cpu_count() // num_threads)
+    num_fitting = max(1, num_cores() // num_threads)
     return num_fitting if num_devices is None else min(num_fitting, num_devices)
 
 

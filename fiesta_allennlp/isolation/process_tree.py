@@ -1,8 +1,7 @@
 """Ends trees of processes: what a run, a program or a system has started ends with it.
 
 A process of a tree is found by a mark in its environment, which a session of its own does not take away, or as an
-orphan that the tree's root has adopted, which an environment of its own does not prevent. Both need Linux, because
-they need `/proc`. Elsewhere only the root's process group ends with it.
+orphan that the tree's root has adopted, which an environment of its own does not prevent and which needs Linux.
 
 Run as a program, this file is the root of a command's tree, and ends it when the process that asked for it is gone:
 
@@ -20,8 +19,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import List, Optional, Set
+from typing import Dict, List, Optional, Set
+
+import psutil
 
 SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"  # variables: a selection's part of all marks, and a whole mark
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -74,26 +74,33 @@ def end_tree(root: Optional[int]) -> None:
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
     this process, if it is the root."""
-    mark_entry = f"{WORKER}={root_mark(root)}".encode()
     for _ in range(MAX_SEARCHES):
-        environments = {pid: _environment(pid) for pid in _all_pids() if pid not in (root, os.getpid())}
-        descendants = _descendant_pids() if root == os.getpid() and root in _adopting_roots else set()
-        pids = [pid for pid, environment in environments.items() if mark_entry in environment or pid in descendants]
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if not pids:
-            if not any(_has_program(pid) for pid, environment in environments.items() if not environment):
+        environments = {
+            process: _environment(process)
+            for process in psutil.process_iter()
+            if process.pid not in (root, os.getpid()) and _is_alive(process)
+        }
+        is_adopting = root == os.getpid() and root in _adopting_roots
+        descendants = set(psutil.Process().children(recursive=True)) if is_adopting else set()
+        to_kill = [
+            process
+            for process, environment in environments.items()
+            if environment.get(WORKER) == root_mark(root) or process in descendants
+        ]
+        for process in to_kill:
+            with suppress(psutil.Error):
+                process.kill()
+        if not to_kill:
+            if not any(_has_program(process) for process, environment in environments.items() if not environment):
                 return
             time.sleep(START_SECONDS)
 
 
 def end_orphaned_trees() -> None:
     """End the trees of this session whose roots have died."""
-    mark_prefix = f"{WORKER}={root_mark()}".encode()
-    mark_entries = {entry for pid in _all_pids() for entry in _environment(pid) if entry.startswith(mark_prefix)}
-    for root in (int(entry[len(mark_prefix) :]) for entry in mark_entries):
-        if not Path(f"/proc/{root}").exists():
+    marks = {_environment(process).get(WORKER, "") for process in psutil.process_iter()}
+    for root in (int(mark.removeprefix(root_mark())) for mark in marks if mark.startswith(root_mark())):
+        if not psutil.pid_exists(root):
             end_below(root)
 
 
@@ -103,44 +110,28 @@ def root_mark(root: Optional[int] = None) -> str:
     return f"{session}.{'' if root is None else root}"
 
 
-def _all_pids() -> List[int]:
-    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
-
-
-def _descendant_pids() -> Set[int]:
-    """Return the processes below this one that have not ended."""
-    parents = {pid: parent for pid in _all_pids() if (parent := _parent_pid(pid)) is not None}
-    descendants: Set[int] = set()
-    newest = {os.getpid()}
-    while newest:
-        newest = {pid for pid, parent in parents.items() if parent in newest}
-        descendants |= newest
-    return descendants
-
-
-def _parent_pid(pid: int) -> Optional[int]:
-    """Return the parent; None if the process has ended."""
+def _is_alive(process: psutil.Process) -> bool:
+    """Return whether a process has not ended."""
     try:
-        state, parent = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
-    except OSError:
-        return None
-    return None if state == "Z" else int(parent)
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
-def _environment(pid: int) -> List[bytes]:
+def _environment(process: psutil.Process) -> Dict[str, str]:
     """Return the variables; none if the process has ended, is being started, or is another user's."""
     try:
-        return [entry for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry]
-    except OSError:
-        return []
+        return process.environ()
+    except (psutil.Error, OSError):
+        return {}
 
 
-def _has_program(pid: int) -> bool:
+def _has_program(process: psutil.Process) -> bool:
     """Return whether a process has a program but no environment yet, as for a moment after `exec`, or was started
-    without one. Neither an ended process nor one of the kernel has a program."""
+    without one. Neither an ended process, nor one of the kernel or of another user, has a program here."""
     try:
-        return bool(os.readlink(f"/proc/{pid}/exe"))
-    except OSError:
+        return bool(process.exe())
+    except (psutil.Error, OSError):
         return False
 
 

@@ -12,6 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
+from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.version import __version__
@@ -32,7 +33,7 @@ def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor_name(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": num_cores(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": query_gpus("name"),
         "versions": _versions(modules),

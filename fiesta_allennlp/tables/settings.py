@@ -2,13 +2,13 @@
 
 import argparse
 import csv
-import os
 import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
+from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
@@ -175,7 +175,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
 
     @property
     def num_processes(self) -> int:
-        return self.processes or os.cpu_count() or 1
+        return self.processes or num_cores()
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class LineProcess:
         self._unread = b""
         log.parent.mkdir(parents=True, exist_ok=True)
         read_end, self._guard_pipe = os.pipe()
-        guarded_command = [sys.executable, "-I", "-S", process_tree.__file__, str(read_end), *command]
+        guarded_command = [sys.executable, process_tree.__file__, str(read_end), *command]
         try:
             with open(log, "ab", opener=open_without_links) as error_log:
                 self._process = subprocess.Popen(
