@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
-from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
@@ -286,22 +286,15 @@ def _show_until_at_work(
     process: "subprocess.Popen[bytes]", log_reader: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
     """Show what the command writes. Return its exit status if it ended, and None if it continues."""
+    from fiesta_allennlp.selection.lock import pid_at_work
+
     while True:
         status = process.poll()
-        is_at_work = status is None and _is_at_work(process.pid, directory)
+        is_at_work = status is None and process.pid in map(pid_at_work, (directory, directory.screening))
         console.print(log_reader.read().decode(errors="replace"), end="")
         if status is not None or is_at_work:
             return status
         time.sleep(POLL_SECONDS)
-
-
-def _is_at_work(pid: int, directory: RunDirectory) -> bool:
-    """Return whether this process has begun its runs, the first stage of a search included."""
-    for log in (directory.log, directory.screening.log):
-        with suppress(OSError):
-            if loop_started_message(pid) in log.read_text(encoding="utf-8", errors="replace"):
-                return True
-    return False
 
 
 class WorkerCommand(FiestaCommand):

@@ -118,8 +118,3 @@ class RunDirectory:
         another machine."""
         run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME_FILE}"))
         return {directory.name for directory in run_directories if directory.suffix != PART_SUFFIX}
-
-
-def loop_started_message(pid: int) -> str:
-    """The log's line when this process begins with its runs."""
-    return f"at work as process {pid} "

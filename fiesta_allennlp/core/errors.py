@@ -10,7 +10,7 @@ import traceback
 import unicodedata
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.version import ALLENNLP
 
@@ -33,6 +33,28 @@ class FiestaError(Exception):
 
 class ConfigError(FiestaError):
     """A candidate's config or an option is wrong. The message names the file, the key and the value."""
+
+
+class OptionError(ConfigError):
+    """An option of a strategy has a value that its `rule` does not allow."""
+
+    def __init__(self, option: str, rule: str) -> None:
+        super().__init__(option, rule)
+        self.option, self.rule = option, rule
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.rule}"
+
+
+class CandidateError(ConfigError):
+    """A candidate cannot take part, for a `reason` that other candidates may share. `label` names the candidate."""
+
+    def __init__(self, label: str, reason: str) -> None:
+        super().__init__(label, reason)
+        self.label, self.reason = label, reason
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.reason}"
 
 
 class DataError(FiestaError):
@@ -154,17 +176,16 @@ def describe_with_line(error: BaseException) -> str:
 MAX_MESSAGES_SHOWN = 8
 
 
-def combine_messages(messages: Sequence[str], *, noun: str) -> str:
-    """Combine messages into one: a single message unchanged, or their number and at most `MAX_MESSAGES_SHOWN` lines.
-    Messages that say the same of several names, each before a colon, share a line."""
-    if len(messages) == 1:
-        return messages[0]
-    names_by_reason: Dict[str, List[str]] = {}
-    for message in messages:
-        name, colon, reason = message.partition(": ")
-        names_by_reason.setdefault(reason if colon else message, []).extend([name] * bool(colon))
-    lines = [": ".join(filter(None, [_join_limited(names, ", "), reason])) for reason, names in names_by_reason.items()]
-    return "\n  ".join([f"{len(messages)} {noun}:", _join_limited(lines, "\n  ")])
+def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
+    """Combine the reasons of several candidates, by label: the one there is, or their number and at most
+    `MAX_MESSAGES_SHOWN` lines. Candidates of one reason share a line."""
+    if len(reasons) == 1:
+        return CandidateError(*next(iter(reasons.items())))
+    labels_by_reason: Dict[str, List[str]] = {}
+    for label, reason in reasons.items():
+        labels_by_reason.setdefault(reason, []).append(label)
+    lines = [f"{_join_limited(labels, ', ')}: {reason}" for reason, labels in labels_by_reason.items()]
+    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", _join_limited(lines, "\n  ")]))
 
 
 def _join_limited(texts: Sequence[str], separator: str) -> str:

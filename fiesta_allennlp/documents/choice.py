@@ -116,7 +116,7 @@ class LimitedDocuments(Strategy):
 
     def _num_remaining(self, history: History) -> Dict[str, int]:
         """Return the number of batches left for each candidate. Failed ones count as asked."""
-        if self._latest_remaining[0] is not history:
+        if self._latest_remaining[0] != history:
             num_used = dict.fromkeys(history.candidates, 0)
             ended_requests = [e.request for e in history.evaluations] + [f.request for f in history.failures]
             for request in [*ended_requests, *history.pending]:

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, combine_messages, full_command
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, StoreError, combined_error, full_command
 from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_stage_seed
@@ -216,15 +216,15 @@ def _draw_new(settings: SearchSettings, max_points: float) -> Dict[str, Candidat
     ]
     load_candidate(specs[0], settings)  # reports an error that all of them share only once
     candidates: Dict[str, Candidate] = {}
-    refusals: List[str] = []
+    refusals: Dict[str, str] = {}
     with cached_evaluations([template, settings.overrides], [point.variables for point in pool.points]):
         for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
             try:
                 candidates[spec.name] = replace(load_candidate(spec, settings), facts={INPUTS_KEY: inputs})
-            except ConfigError as error:
-                refusals.append(str(error))
+            except CandidateError as error:
+                refusals[error.label] = error.reason
         if refusals:
-            raise ConfigError(combine_messages(refusals, noun="points of the space are invalid"))
+            raise combined_error(refusals, noun="points of the space are invalid")
         check_variables_are_read(specs, settings.overrides)
     return candidates
 

@@ -61,6 +61,11 @@ class DirectoryLock:
                 "--recover."
             )
 
+    def record_start(self) -> None:
+        """Write down that this process has begun its runs (`pid_at_work`)."""
+        assert self._file is not None
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
     def release(self) -> None:
         """Release the lock, if it is still held."""
         file, self._file = self._file, None
@@ -80,6 +85,14 @@ def is_locked(directory: RunDirectory) -> bool:
         os.close(file)
 
 
+def pid_at_work(directory: RunDirectory) -> Optional[int]:
+    """Return the process that began its runs last in the directory, which may have ended; None if none did."""
+    try:
+        return int(directory.lock.read_text(encoding="ascii") or 0) or None
+    except (OSError, ValueError):
+        return None
+
+
 def _acquire(path: Path) -> int:
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
@@ -87,6 +100,7 @@ def _acquire(path: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), path.stat()):
+                os.truncate(file, 0)
                 return file
         except FileNotFoundError:  # it was deleted before it was locked
             pass

@@ -9,8 +9,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.directory import RunDirectory, loop_started_message
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
@@ -22,8 +23,9 @@ logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_SAVES = 60.0
 
-SECONDS_BETWEEN_CHECKS = 5.0
-"""Between two checks that the directory still belongs to the selection: its runs write there too."""
+SECONDS_BETWEEN_CHECKS = 1.0
+"""Between two checks that no signal came and that the directory still belongs to the selection: its runs write there
+too."""
 
 
 class WorkingTime:
@@ -104,7 +106,8 @@ class SelectionLoop:
         the same seeds when the selection is resumed.
         """
         working_time = WorkingTime(self.store, self.max_hours)
-        logger.info("%son %s", loop_started_message(os.getpid()), platform.node())
+        logger.info("at work as process %d on %s", os.getpid(), platform.node())
+        self.store.record_start()
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
@@ -171,13 +174,14 @@ class SelectionLoop:
         """Return the next outcome; None if none has come when it is time to look again."""
         if len(active_requests) < self.executor.slots:
             timeout = self.retries.seconds_to_next(timeout)
-        if not active_requests:
-            time.sleep(timeout)
-            return None
         while True:
+            raise_if_interrupted()
             self.store.check_ownership()
-            seconds = min(timeout, SECONDS_BETWEEN_CHECKS)
-            outcome = next(self.executor.completed(timeout=seconds), None)
+            seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
+            if active_requests:
+                outcome = next(self.executor.completed(timeout=seconds), None)
+            else:
+                time.sleep(seconds)
             timeout -= seconds
             if outcome is not None or timeout <= 0:
                 return outcome

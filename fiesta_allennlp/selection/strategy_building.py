@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
 
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
@@ -45,18 +45,15 @@ def translated_option_errors(choice: ChoiceSettings) -> Iterator[None]:
     runs."""
     try:
         yield
-    except ConfigError as error:
-        name, _, rule = str(error).partition(" ")
-        if name not in ("budget", "confidence", "margin", "max_evaluations"):
-            raise
+    except OptionError as error:
         remedy = ""
-        if name == "max_evaluations":
+        if error.option == "max_evaluations":
             limit = choice.strategy_params()["max_evaluations"]
             remedy = (
                 f" Raise it; or pick the best of {limit} runs with --budget {limit}; or use --stop bayesian, which "
                 "names a winner after fewer runs."
             )
-        raise ConfigError(f"{flag(name)} {rule}{remedy}") from error
+        raise ConfigError(f"{flag(error.option)} {error.rule}{remedy}") from error
 
 
 def build_with_packages(packages: Sequence[str], build: Callable[[], Built]) -> Built:

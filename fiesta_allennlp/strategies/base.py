@@ -9,7 +9,7 @@ from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.core.registry import Registrable, convert_value
@@ -248,9 +248,10 @@ class Margin:
                 with_sd = match["number"]
                 margin = cls(None if with_sd is None else float(with_sd), float(match["share"]))
         except (TypeError, ValueError):
-            raise ConfigError(
-                "margin must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
-                f"is '{value}'."
+            raise OptionError(
+                "margin",
+                "must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
+                f"is '{value}'.",
             ) from None
         for number in (margin.value, margin.sd_share):
             check_margin(number or 0.0)

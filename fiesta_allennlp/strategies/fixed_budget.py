@@ -8,7 +8,7 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import OptionError
 from fiesta_allennlp.core.records import Decision, History
 from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, check_candidates, fill_evenly, have_finished
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
@@ -54,8 +54,8 @@ class FixedBudget(Strategy):
         check_candidates(candidates)
         min_budget = self.least(len(candidates))
         if self.budget < min_budget:
-            raise ConfigError(
-                f"budget must be at least {min_budget} for {len(candidates)} candidates but got {self.budget}."
+            raise OptionError(
+                "budget", f"must be at least {min_budget} for {len(candidates)} candidates but got {self.budget}."
             )
 
     def check_room(self, history: History) -> None:
@@ -64,9 +64,10 @@ class FixedBudget(Strategy):
         while sufficient._num_missing_runs(history) > sufficient.budget - history.total_started:
             sufficient.budget += 1
         if sufficient.budget > self.budget:
-            raise ConfigError(
-                f"budget must be at least {sufficient.budget} to cover the {history.total_started} runs so far and "
-                f"those that the current candidates still need, but is {self.budget}. Use a larger --budget."
+            raise OptionError(
+                "budget",
+                f"must be at least {sufficient.budget} to cover the {history.total_started} runs so far and "
+                f"those that the current candidates still need, but is {self.budget}. Use a larger --budget.",
             )
 
     def _num_missing_runs(self, history: History) -> int:

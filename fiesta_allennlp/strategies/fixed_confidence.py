@@ -9,7 +9,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import (
     Analysis,
@@ -82,17 +82,19 @@ class FixedConfidence(Strategy):
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
         if not 0 < self.confidence < 1:
-            raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
+            raise OptionError("confidence", f"must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
         margin = self.parsed_margin
         if margin.is_above_0 and not self.belief.has_margin:
-            raise ConfigError(
-                f"margin must be 0 with the posterior {type(self.belief).__name__}, which models logits of scores, but "
-                f"is {margin.text}. Choose another posterior or remove the margin."
+            raise OptionError(
+                "margin",
+                f"must be 0 with the posterior {type(self.belief).__name__}, which models logits of scores, but "
+                f"is {margin.text}. Choose another posterior or remove the margin.",
             )
         if margin.sd_share is not None and self.belief.needs_counts:
-            raise ConfigError(
-                f"margin must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
-                f"sd, but is {margin.text}."
+            raise OptionError(
+                "margin",
+                f"must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
+                f"sd, but is {margin.text}.",
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
@@ -109,9 +111,10 @@ class FixedConfidence(Strategy):
 
     def _check_limit(self, min_limit: int, limit: int) -> None:
         if limit < min_limit:
-            raise ConfigError(
-                f"max_evaluations must be at least {min_limit}, to start every candidate {self.num_starts} times and "
-                f"give the winner and its closest rival {max(self.num_starts, self.to_win)} runs each, but is {limit}."
+            raise OptionError(
+                "max_evaluations",
+                f"must be at least {min_limit}, to start every candidate {self.num_starts} times and "
+                f"give the winner and its closest rival {max(self.num_starts, self.to_win)} runs each, but is {limit}.",
             )
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, combine_messages, describe_as_sentence, near_names
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, near_names
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import convert_value
@@ -105,14 +105,14 @@ def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Cand
     remedy = "Pass several config files."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
-    refusals: List[str] = []
+    refusals: Dict[str, str] = {}
     for spec in specs:
         try:
             candidates[spec.name] = load_candidate(spec, settings)
-        except ConfigError as error:
-            refusals.append(str(error))
+        except CandidateError as error:
+            refusals[error.label] = error.reason
     if refusals:
-        raise ConfigError(combine_messages(refusals, noun="invalid candidates"))
+        raise combined_error(refusals, noun="invalid candidates")
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError(
             "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "
@@ -152,7 +152,7 @@ def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate
         candidate = type_of(config)
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
-        raise ConfigError(f"{spec.label}: {error}") from error
+        raise CandidateError(spec.label, str(error)) from error
     return Candidate(spec.name, spec.source, config)
 
 

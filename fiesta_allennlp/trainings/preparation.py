@@ -18,7 +18,7 @@ from fiesta_allennlp.core.errors import (
     ModelError,
     PackageError,
     ReaderError,
-    combine_messages,
+    combined_error,
     describe,
     describe_as_sentence,
     did_you_mean,
@@ -156,17 +156,19 @@ def prepare_candidates(
         for error in errors.values():
             if isinstance(error, PackageError):  # which all of them import
                 raise error
-        refusals = [_refusal_message(candidates[name], error, directory) for name, error in errors.items()]
-        raise ConfigError(combine_messages(refusals, noun="invalid candidates")) from next(iter(errors.values()))
+        refusals = {
+            f"candidate '{name}' ({candidates[name].source})": _refusal_reason(candidates[name], error, directory)
+            for name, error in errors.items()
+        }
+        raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
     return results
 
 
-def _refusal_message(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
+def _refusal_reason(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
     log = directory.check_log(candidate.name)
     needs_no_log = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
     log_hint = "" if needs_no_log or not directory.store.exists() or not log.exists() else f" Full log: {log}"
-    text = missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{log_hint}"
-    return f"candidate '{candidate.name}' ({candidate.source}): {text}"
+    return missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{log_hint}"
 
 
 def _prepare_candidate(
@@ -189,17 +191,17 @@ def resolve_metric(
     if settings.metric is None:
         settings = replace(settings, metric=_choose_metric(candidates, preparations, console))
     metric = settings.scored_by
-    refusals: List[str] = []
+    refusals: Dict[str, str] = {}
     for name, preparation in preparations.items():
         reported_metrics = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
         if reported_metrics is not None and metric.name not in reported_metrics:
-            refusals.append(
-                f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
-                f"{', '.join(reported_metrics)}.{did_you_mean(metric.name, reported_metrics)} Choose one of these with "
-                "--metric NAME, or with --metric=-NAME if lower is better."
+            refusals[f"candidate '{name}'"] = (
+                f"its model does not report the metric '{metric.name}'. It reports: {', '.join(reported_metrics)}."
+                f"{did_you_mean(metric.name, reported_metrics)} Choose one of these with --metric NAME, or with "
+                "--metric=-NAME if lower is better."
             )
     if refusals:
-        raise ConfigError(combine_messages(refusals, noun="invalid candidates"))
+        raise combined_error(refusals, noun="invalid candidates")
     return settings
 
 

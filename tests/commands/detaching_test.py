@@ -19,8 +19,7 @@ AT_WORK = """
 import os, pathlib, sys, time
 root = pathlib.Path(sys.argv[1])
 print("Checking 2 candidates", flush=True)
-(root / "log").write_text(f"INFO at work as process {os.getpid()} on here")
-os.replace(root / "log", root / "selection.log")
+(root / "store.lock").write_text(str(os.getpid()))
 time.sleep(600)
 """
 

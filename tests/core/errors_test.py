@@ -1,3 +1,4 @@
+import pickle
 import statistics
 from pathlib import Path
 from typing import Any, Callable
@@ -6,8 +7,9 @@ import pytest
 
 from fiesta_allennlp.commands.command import import_dotted
 from fiesta_allennlp.core.errors import (
+    CandidateError,
     DataError,
-    combine_messages,
+    combined_error,
     describe,
     describe_as_sentence,
     describe_with_line,
@@ -24,16 +26,13 @@ def test_of_many_names_only_the_near_one_is_told() -> None:
     assert "'model.type' is 'nmae_7'" in told and "'name_7'" in told and "name_8" not in told
 
 
-def test_messages_that_say_the_same_share_a_line() -> None:
-    assert (
-        combine_messages(["a.json: no: data", "b.json: no: data"], noun="invalid")
-        == "2 invalid:\n  a.json, b.json: no: data"
-    )
-    assert (
-        combine_messages(["a: x", "b: y", "a plain one", "c: x"], noun="f") == "4 f:\n  a, c: x\n  b: y\n  a plain one"
-    )
-    many = [f"c{number}: {number // 20}" for number in range(200)]
-    header, *lines, last = combine_messages(many, noun="invalid").split("\n  ")
+def test_candidates_of_one_reason_share_a_line() -> None:
+    one = combined_error({"a.json": "no: data"}, noun="invalid")
+    assert isinstance(one, CandidateError) and str(pickle.loads(pickle.dumps(one))) == "a.json: no: data"
+    reasons = {"a": "x", "b: c": "y", "d": "x"}
+    assert str(combined_error(reasons, noun="f")) == "3 f:\n  a, d: x\n  b: c: y"
+    many = {f"c{number}": str(number // 20) for number in range(200)}
+    header, *lines, last = str(combined_error(many, noun="invalid")).split("\n  ")
     assert (header, last, len(lines)) == ("200 invalid:", "and 2 more", 8)
     assert lines[0] == "c0, c1, c2, c3, c4, c5, c6, c7, and 12 more: 0"
 
