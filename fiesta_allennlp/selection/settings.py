@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import typing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union
@@ -21,6 +22,7 @@ from fiesta_allennlp.core.files import refuse_repeated_keys
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
     SELECTION_GROUP,
+    base_type,
     check_options,
     check_setting_names,
     check_values,
@@ -216,8 +218,9 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     """Merge layers of given values of the class `settings_class`; later layers win.
 
     A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
-    executor removes the options of the one below.
+    executor removes the options of the one below. A list for an option that is a text is joined by commas.
     """
+    annotations = typing.get_type_hints(settings_class)
     settings: Dict[str, Any] = {}
     exclusive_options = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
     for layer in layers:
@@ -234,9 +237,9 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
                 if declaration.is_of_executor:
                     settings.pop(name, None)
         check_setting_names(list(layer), settings_class)
-        settings.update({name: list_to_tuple(value) for name, value in layer.items()})
-        if isinstance(settings.get("cuda_devices"), tuple):
-            settings["cuda_devices"] = ",".join(map(str, settings["cuda_devices"]))
+        for name, value in layer.items():
+            is_joined = isinstance(value, (list, tuple)) and base_type(annotations[name]) is str
+            settings[name] = ",".join(map(str, value)) if is_joined else list_to_tuple(value)
     return settings
 
 

@@ -6,6 +6,7 @@ Nothing else asks for the type of a candidate. `type_of` returns the object that
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
@@ -45,6 +46,7 @@ from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, flatten_metrics
 
 MAX_TRIAL_RECORDS = 200  # of a program
+MAX_CANDIDATES = 1024  # whose objects are kept
 
 
 class AnyCandidate(Registrable):
@@ -333,7 +335,13 @@ def limit_to_one_epoch(config: Config) -> Config:
 def type_of(config: Mapping[str, Any]) -> AnyCandidate:
     """Return the object that answers for a config. Raise a `ConfigError` if its type is not registered, or its keys are
     wrong."""
-    return AnyCandidate.by_name(_type_name(config)).of(dict(config))
+    return _build_candidate(AnyCandidate.by_name(_type_name(config)), json.dumps(config))
+
+
+@lru_cache(maxsize=MAX_CANDIDATES)
+def _build_candidate(candidate_class: Type[AnyCandidate], config_text: str) -> AnyCandidate:
+    """Build the object of a config once, although a start asks for it many times."""
+    return candidate_class.of(json.loads(config_text))
 
 
 def stored_type_of(config: Mapping[str, Any]) -> Type[AnyCandidate]:
