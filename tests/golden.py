@@ -63,7 +63,7 @@ def without_changing(items: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def facts_of_selection(directory: Path) -> Any:
     """The content of `selection.json` and of the report as plain data."""
     report = asdict(fiesta_allennlp.report(directory), dict_factory=without_changing)
-    facts = {"selection": summary_of(directory), "report": {**report, "name": directory.name}}
+    facts = {"selection": summary_of(directory), "report": {**report, "name": directory.name, "source": directory.name}}
     return json.loads(json.dumps(facts), object_pairs_hook=without_changing)
 
 
