@@ -107,7 +107,7 @@ def test_a_program_gets_its_sets_and_its_script_on_a_node(
     (reviews / "score.sh").write_text('cp "$3" "$5/test"; echo "accuracy 0.$4"')
     command = ["sh", "score.sh", "{train}", "{validation}", "{test}", "{seed}", "{directory}"]
     config = program_config(reviews, "", command=command)
-    executor = make(ship_data=True)
+    executor = make(ship_data=True, packages=(ProgramRun.__module__,))
     program = ProgramRun(config, "accuracy", working_directory=str(reviews))
     assert score_of(executor, program) == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
