@@ -151,7 +151,7 @@ def test_results_that_could_not_be_written_come_later(selections: Selections, mo
 
 def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> None:
     with closing(RunStore(RunDirectory(run), create=True)) as store:
-        store.set_meta(settings=settings_to_json(DocumentSettings()))
+        store.set_meta(kind="documents", settings=settings_to_json(DocumentSettings()))
     call.refused("-s", run, "--recover", said="allennlp fiesta-documents")
 
 
