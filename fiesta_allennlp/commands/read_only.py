@@ -15,6 +15,8 @@ from fiesta_allennlp.core.files import atomic_replacement
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.tables.read_back import ReadBack
+
 
 class StatusCommand(FiestaCommand):
     help = "show the progress of a selection, running or not"
@@ -55,9 +57,15 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         options = self.typed_settings(args)
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
         report_record = report(**options, output=output)
+        _print_read_back(*report_record.read_backs)
         console.print(*report_record.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
+
+
+def _print_read_back(*read_backs: "ReadBack") -> None:
+    for read_back in read_backs:
+        print(*read_back.lines, sep="\n", file=sys.stderr)
 
 
 class SimulationCommand(FiestaCommand):
@@ -79,6 +87,7 @@ class SimulationCommand(FiestaCommand):
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
         result = import_dotted(self.function_path)(self.build_settings(args), console)
+        _print_read_back(*filter(None, [result.source.read_back]))
         console.print(*result.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
@@ -141,6 +150,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
+        _print_read_back(answer.read_back)
         if args.format == "json":
             console.print(json.dumps(next_runs_data(answer), indent=2))
         elif args.format == "csv":

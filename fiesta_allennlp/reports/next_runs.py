@@ -34,6 +34,7 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
         "num_runs": result.num_evaluations,
         "num_pending": len(next_runs.history.pending),
         "splits": next_runs.splits,
+        "table": next_runs.read_back.data,
         "notes": list(next_runs.notes),
         "collapsed": result.collapsed,
         "num_missed": {candidate.name: candidate.num_missed for candidate in result.candidates if candidate.num_missed},

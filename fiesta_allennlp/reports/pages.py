@@ -169,15 +169,9 @@ def compose_paragraph(report: Report) -> str:
         as_in=as_in,
         software=CITATION_TEXTS[SOFTWARE_KEY],
         notes=changes_in_words(report.changes, report.words),
-        splits_are_assumed=not report.strategy and _are_splits_assumed(report),
+        splits_are_assumed=any(read_back.are_splits_assumed for read_back in report.read_backs),
         hopeless=MIN_POWER,
     )
-
-
-def _are_splits_assumed(report: Report) -> bool:
-    from fiesta_allennlp.tables.rows import PAIRED_BY_POSITION_NOTE, SEED_SPLITS_NOTE  # only tables have such notes
-
-    return any(note in report.decision for note in (SEED_SPLITS_NOTE, PAIRED_BY_POSITION_NOTE))
 
 
 def collect_bibtex(report: Report) -> str:

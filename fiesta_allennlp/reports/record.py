@@ -47,6 +47,7 @@ from fiesta_allennlp.trainings.settings import Settings
 if TYPE_CHECKING:
     from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.reports.screening import ScreeningReport
+    from fiesta_allennlp.tables.read_back import ReadBack
 
 Checklist = Tuple[Tuple[str, str], ...]
 Comparisons = Tuple[Comparison, ...]
@@ -154,6 +155,8 @@ class Report(Printable, SourceFacts, Standings):
     has not reached, and `is_pair` is true for a report on two candidates that you named. `collapsed` are the runs far
     below (or above) their candidate's others, as in `selection.json`.
 
+    `read_backs` say what was understood of each table.
+
     A selection by documents has no comparisons, `single_score` or `development`.
     """
 
@@ -174,6 +177,7 @@ class Report(Printable, SourceFacts, Standings):
     missed_target: Optional[float] = None
     is_pair: bool = False
     collapsed: Tuple[Mapping[str, Any], ...] = ()
+    read_backs: "Tuple[ReadBack, ...]" = ()
 
     @classmethod
     def of(cls, source: SourceData, *, is_pair: bool = False) -> "Report":
@@ -193,8 +197,11 @@ class Report(Printable, SourceFacts, Standings):
         run_candidates = () if source.by_documents else candidates
         active_candidates = [candidate for candidate in run_candidates if not candidate.withdrawn]
         comparisons = _compare_candidates(source, run_candidates, is_pair=is_pair)
+        sources = [side for _, side in source.compared] or [source]
+        read_backs = tuple(side.table.read_back for side in sources if side.table and side.table.read_back)
         source_facts = {f.name: getattr(source, f.name) for f in fields(SourceFacts)}
         notes = (*changes_in_words(source.changes, source.words), *source.notes)
+        notes = (*notes, *(line for read_back in read_backs for line in read_back.lines))
         if any(len(set(c.split_seeds)) < c.num_evaluations for c in run_candidates):
             notes = (*notes, SHARED_SPLITS_NOTE)
         return cls(
@@ -214,6 +221,7 @@ class Report(Printable, SourceFacts, Standings):
             screening=_report_screening(source.full_source or source),
             missed_target=source.table_target,
             collapsed=tuple(result.collapsed),
+            read_backs=read_backs,
             is_pair=is_pair,
             **{**source_facts, "notes": notes},
             comparisons=comparisons,

@@ -67,6 +67,7 @@ class SimulationResult(Printable, Simulation):
             "equal": self.equal and asdict(self.equal),
             "budget": self.budget,
             "halving": self.halving and asdict(self.halving),
+            "table": source.read_back and source.read_back.data,
             "notes": list(source.notes),
             "interrupted": self.interrupted,
             "seed": str(settings.seed),

@@ -62,7 +62,7 @@ def read_table(
         table_files=() if content is not None else (str(path), *settings.files),
         min_score=settings.min_score,
         limit_is_late=settings.min_score is not None,
-        table_notes=(*table.notes, *done_note(settings.done), *failed_notes(history)),
+        table_notes=(*done_note(settings.done), *failed_notes(history)),
     )
     for name in settings.done:
         source.check_name(name)

@@ -1,13 +1,15 @@
-"""The forms of a table of scores: separated text, JSON, JSONL, rows and lists from Python. Each becomes a `Sheet`."""
+"""The forms of a table of scores: separated text, JSON, JSONL, data frames, rows and lists. Each becomes a `Sheet`."""
 
 import csv
 import io
 import json
+import math
 import sys
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeated_keys, shorten
@@ -18,28 +20,39 @@ ROWS_EXAMPLE = 'a list of rows such as {"candidate": "a", "seed": 1, "score": 0.
 LIST_COLUMNS = ("candidate", "split", "seed", "score")
 """The columns of lists of scores, and of rows of which there are none yet."""
 
-Line = Tuple[int, Sequence[Any]]
+Line = Tuple[Union[int, str], Sequence[Any]]
+"""The number of a line, and its cells."""
+
 Content = Any
 """Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
 
 
+class SplitSource(str, Enum):
+    """Says which runs share a split."""
+
+    NONE = "none"
+    COLUMN = "column"
+    ROWS = "rows of a wide table"
+    LISTS = "positions in the lists"
+
+
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The columns and lines of a table as they are.
-
-    `lines` begins again with each call, and numbers each line; `where` names a line for messages, and `header` the
-    place of the names of columns. `is_text` marks separated text, all cells of which are text. With `decimal_commas`,
-    a number may have a comma for its decimal point. `is_list` marks lists of scores, whose positions stand for splits.
-    """
+    """The columns and lines of a table as they are. `noun` and the number of a line name its place in messages."""
 
     name: str
     columns: Tuple[str, ...]
-    lines: Callable[[], Iterable[Line]]
-    where: Callable[[int], str]
-    header: str
-    is_text: bool = False
-    decimal_commas: bool = False
-    is_list: bool = False
+    lines: Sequence[Line]
+    noun: str = "row"
+    splits_from: SplitSource = SplitSource.COLUMN
+
+    def where(self, number: Union[int, str]) -> str:
+        return f"{self.name}, {self.noun} {number}"
+
+    @property
+    def header(self) -> str:
+        """The place of the names of columns, for messages."""
+        return self.where(1) if self.noun == "line" else self.name
 
 
 def read_text(path: Path) -> str:
@@ -55,14 +68,16 @@ def read_text(path: Path) -> str:
 
 def read_sheet(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
     """Read the table in a file. Only lists of scores have `scores_per_split`; None stands for one official split."""
+    text = read_text(path)
     if path.suffix not in JSON_ENDINGS:
-        return _read_separated_text(path)
+        return _read_separated_text(str(path), text)
     if path.suffix != ".json":
-        read_text(path)  # for a missing file
         lines = list(read_jsonl(path))
-        return _make_sheet_of_rows(str(path), [row for _, row in lines], [f"{path}, line {line}" for line, _ in lines])
+        return replace(
+            _make_sheet_of_rows(str(path), [row for _, row in lines], [line for line, _ in lines]), noun="line"
+        )
     try:
-        content = json.loads(read_text(path), object_pairs_hook=refuse_repeated_keys)
+        content = json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except (ValueError, RecursionError) as error:
         suggestion = " If each line is an object, name the file .jsonl." if "Extra data" in str(error) else ""
         raise DataError(f"{path} is not valid JSON: {error}.{suggestion}") from error
@@ -71,76 +86,56 @@ def read_sheet(path: Path, *, scores_per_split: Optional[int]) -> Sheet:
 
 def make_sheet(content: Content, name: str, *, scores_per_split: Optional[int]) -> Sheet:
     """Read a table that is an object already. Messages call it `name`."""
-    if hasattr(content, "to_dict") and hasattr(content, "columns"):
-        levels = set(getattr(getattr(content, "index", None), "names", ())) - {None}
-        if levels and levels.isdisjoint(content.columns):
-            content = content.reset_index()
-        if any(isinstance(column, tuple) for column in content.columns):
+    if hasattr(content, "itertuples"):
+        levels = set(content.index.names) - {None}
+        frame = content.reset_index() if levels and levels.isdisjoint(content.columns) else content
+        if any(isinstance(column, tuple) for column in frame.columns):
             raise DataError(f"{name}: the columns have several levels. Choose one, for example with frame['acc'].")
-        columns = list(map(str, content.columns))
-        repeated_column = next((column for column in columns if columns.count(column) > 1), None)
-        if repeated_column is not None:
-            raise DataError(f"{name}: the column '{repeated_column}' appears twice. Rename one.")
-        content = content.to_dict("records")
+        rows = frame.itertuples(index=False, name=None)
+        return Sheet(name, tuple(map(str, frame.columns)), list(enumerate(rows, start=1)))
     if isinstance(content, Mapping):
         return _make_sheet_of_lists(name, content, scores_per_split)
     if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
-        return _make_sheet_of_rows(name, content, [f"{name}, row {number}" for number in range(1, len(content) + 1)])
+        return _make_sheet_of_rows(name, content, range(1, len(content) + 1))
     raise DataError(f'{name}: expected {{"candidate": [scores], ...}} or {ROWS_EXAMPLE} but got {shorten(content)}.')
 
 
-def _read_separated_text(path: Path) -> Sheet:
-    text = read_text(path)
+def _read_separated_text(name: str, text: str) -> Sheet:
     csv.field_size_limit(sys.maxsize)
 
     def open_csv(separator: str, *, strict: bool = True) -> Any:
         return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
 
-    def where(number: int) -> str:
-        return f"{path}, line {number}"
-
-    def lines() -> Iterator[Line]:
-        rows, width = open_csv(separator), len(columns)
-        try:
-            next(rows, None)
-            for cells in rows:
-                if len(cells) > width and any(cells[width:]):
-                    raise DataError(f"{where(rows.line_num)}: the line has more fields than the header.")
-                if any(cells):
-                    yield (
-                        rows.line_num,
-                        cells if len(cells) == width else (*cells[:width], *[""] * (width - len(cells))),
-                    )
-        except csv.Error as error:
-            raise DataError(f"{where(rows.line_num)}: not a valid row: {error}.") from error
-
-    headers: Dict[str, List[str]] = {separator: next(open_csv(separator, strict=False), []) for separator in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda character: len(headers[character]))
-    columns = tuple(from_csv_cell(cell.strip()) for cell in headers[separator])
-    return Sheet(str(path), columns, lines, where, where(1), is_text=True, decimal_commas=separator != ",")
+    separator = max(SEPARATORS, key=lambda character: len(next(open_csv(character, strict=False), [])))
+    reader = open_csv(separator)
+    lines: List[Line] = []
+    try:
+        columns = tuple(from_csv_cell(cell.strip()) for cell in next(reader, []))
+        for cells in reader:
+            if any(cells[len(columns) :]):
+                raise DataError(
+                    f"{name}, line {reader.line_num}: the line has {len(cells)} fields, which is more fields than the "
+                    f"header: {shorten(separator.join(columns))}. Give both the same fields."
+                )
+            if any(cells):
+                lines.append((reader.line_num, (*map(from_csv_cell, cells), *[""] * (len(columns) - len(cells)))))
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: not a valid row: {error}.") from error
+    return Sheet(name, columns, lines, noun="line")
 
 
-def _make_sheet_of_rows(name: str, rows: Sequence[Mapping[str, Any]], locations: Sequence[str]) -> Sheet:
+def _make_sheet_of_rows(name: str, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int]) -> Sheet:
     columns = tuple(dict.fromkeys(chain.from_iterable(rows))) or LIST_COLUMNS
-
-    def lines() -> Iterator[Line]:
-        return ((number, [row.get(column) for column in columns]) for number, row in enumerate(rows))
-
-    return Sheet(name, tuple(map(str, columns)), lines, locations.__getitem__, name)
+    lines = [(number, [row.get(column) for column in columns]) for number, row in zip(numbers, rows, strict=True)]
+    return Sheet(name, tuple(map(str, columns)), lines)
 
 
 def _make_sheet_of_lists(name: str, lists: Mapping[str, Any], scores_per_split: Optional[int]) -> Sheet:
     """Number the scores of each candidate: each `scores_per_split` consecutive ones share a split."""
-    cells: List[Sequence[Any]] = []
-    locations: List[str] = []
+    lines: List[Line] = []
     for candidate, scores in lists.items():
         where = f"{name}, candidate '{candidate}'"
         scores = scores.tolist() if hasattr(scores, "tolist") else scores
-        if str(candidate).casefold() in (*LIST_COLUMNS, "metric"):
-            raise DataError(
-                f"{where}: each list has the scores of the candidate in its name, so '{candidate}' would be a "
-                f"candidate. Remove it, or pass {ROWS_EXAMPLE}."
-            )
         if not isinstance(scores, (list, tuple)) or not scores:
             raise DataError(
                 f"{where}: must have a list of scores but has {shorten(scores)}. Correct it, or pass {ROWS_EXAMPLE}."
@@ -152,54 +147,48 @@ def _make_sheet_of_lists(name: str, lists: Mapping[str, Any], scores_per_split: 
             )
         for number, score in enumerate(scores):
             split = number // scores_per_split if scores_per_split else ""
-            cells.append((candidate, split, number + 1, score))
-            locations.append(f"{where}, score {number + 1} of {len(scores)}")
-    return Sheet(name, LIST_COLUMNS, lambda: enumerate(cells), locations.__getitem__, name, is_list=True)
-
-
-def add_constant_column(sheet: Sheet, column: str, value: str) -> Sheet:
-    """Return the sheet with one more column, which has the same value in every line."""
-
-    def lines() -> Iterator[Line]:
-        return ((number, (*cells, value)) for number, cells in sheet.lines())
-
-    return _replace_lines(sheet, (*sheet.columns, column), lines)
-
-
-def select_lines(sheet: Sheet, keeps: Callable[[Sequence[Any]], bool]) -> Sheet:
-    """Return the sheet with some of its lines."""
-    return _replace_lines(sheet, sheet.columns, lambda: (line for line in sheet.lines() if keeps(line[1])))
+            place = f"'{candidate}', score {number + 1} of {len(scores)}"
+            lines.append((place, (candidate, split, number + 1, score)))
+    return Sheet(name, LIST_COLUMNS, lines, noun="candidate", splits_from=SplitSource.LISTS)
 
 
 def melt(sheet: Sheet, positions: Sequence[int], name: str, *, number_column: Optional[str] = None) -> Sheet:
     """Return a wide sheet with a line for each cell in the columns at `positions`: the column's name is the value of
     the column `name`, and the cell is the `score`. An empty cell is a run that was not made. `number_column` names a
     column for the number of the row, from 0."""
-    other_positions = [position for position in range(len(sheet.columns)) if position not in positions]
-    numbers = [] if number_column is None else [number_column]
-
-    def lines() -> Iterator[Line]:
-        for row, (number, cells) in enumerate(sheet.lines()):
-            other_cells = [*(cells[index] for index in other_positions), *([row] if numbers else ())]
-            for position in positions:
-                cell = cells[position]
-                if cell is not None and cell == cell and str(cell).strip():
-                    yield number, (*other_cells, sheet.columns[position], cell)
-
-    return _replace_lines(sheet, (*(sheet.columns[index] for index in other_positions), *numbers, name, "score"), lines)
-
-
-def _replace_lines(sheet: Sheet, columns: Tuple[str, ...], lines: Callable[[], Iterable[Line]]) -> Sheet:
-    return replace(sheet, columns=columns, lines=lines)
+    others = [position for position in range(len(sheet.columns)) if position not in positions]
+    numbers = () if number_column is None else (number_column,)
+    lines = [
+        (
+            number,
+            (*(cells[other] for other in others), *(row for _ in numbers), sheet.columns[position], cells[position]),
+        )
+        for row, (number, cells) in enumerate(sheet.lines)
+        for position in positions
+        if cell_name(cells[position])
+    ]
+    return replace(sheet, columns=(*(sheet.columns[other] for other in others), *numbers, name, "score"), lines=lines)
 
 
-def find_cells(sheet: Sheet, numbers: Sequence[int]) -> List[Sequence[Any]]:
-    """Return the cells of the lines with these numbers, in their order."""
-    cells_by_number = {number: cells for number, cells in sheet.lines() if number in numbers}
-    return [cells_by_number[number] for number in numbers]
+def cell_text(value: Any) -> str:
+    """Return a cell as text without blanks around it; empty for None and for what pandas calls NA."""
+    return "" if value is None or type(value).__name__ in ("NAType", "NaTType") else str(value).strip()
 
 
-def differing_columns(sheet: Sheet, numbers: Sequence[int]) -> List[str]:
-    """Return the names of the columns in which two lines differ."""
-    first, second = find_cells(sheet, numbers)
-    return [name for name, a, b in zip(sheet.columns, first, second, strict=True) if a != b and name]
+def cell_name(value: Any) -> str:
+    """Return a cell that names something: empty for NaN, and a whole number in one form for `0`, `0.0` and `00`."""
+    text = cell_text(value)
+    if text == "nan" and not isinstance(value, str):
+        return ""
+    whole, _, fraction = text.partition(".")
+    return whole.lstrip("0") or "0" if whole.isdecimal() and not fraction.strip("0") else text
+
+
+def cell_number(value: Any) -> Optional[float]:
+    """Return the finite number in a cell, None if it has none."""
+    text = cell_text(value)
+    try:
+        number = math.nan if "_" in text else float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

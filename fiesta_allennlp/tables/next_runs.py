@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.names import check_no_similar_names
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
@@ -16,6 +15,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import ScoreThreshold, collapsed_notes, failed_notes
 from fiesta_allennlp.tables.forms import Content
+from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
 from fiesta_allennlp.tables.settings import NextSettings, done_note
 from fiesta_allennlp.tables.sources import UNNAMED
@@ -43,8 +43,9 @@ class NextRuns:
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
         workers: how many runs were asked for.
-        notes: sentences about what the splits and seeds of the table mean, and about runs far from the others.
+        notes: sentences about candidates that take no part, and about runs far from the others.
         metric: the metric of the scores, with its direction.
+        read_back: what was understood of the table.
     """
 
     decision: Decision
@@ -53,6 +54,7 @@ class NextRuns:
     remaining: Optional[Remaining]
     confidence: Optional[float]
     splits: str
+    read_back: ReadBack
     workers: int = 1
     notes: Tuple[str, ...] = ()
     metric: Metric = UNNAMED
@@ -78,16 +80,15 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         ConfigError: where a setting is invalid, or there are fewer than two candidates.
         DataError: where the table is wrong, with the line and the value.
     """
-    table = read_rows(Path(settings.scores or "rows"), settings, content)
+    table = read_rows(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
     rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
     settings = replace(settings, splits=splits)
-    candidate_names = tuple(dict.fromkeys([*table.candidates, *settings.candidates]))
+    candidate_names = table.candidates
     if len(candidate_names) < 2:
         raise ConfigError(
             f"{table.name}: a selection needs at least 2 candidates but got {len(candidate_names)}: "
             f"{', '.join(candidate_names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
-    check_no_similar_names(candidate_names, noun="candidate")
     minimise = table.minimise
     strategy = build_strategy(settings, list(candidate_names), minimise=minimise)
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
@@ -95,7 +96,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
     margin = strategy.fix_margin(history)
-    notes = [*table.notes, *done_note(settings.done), *failed_notes(history)]
+    notes = [*done_note(settings.done), *failed_notes(history)]
     if margin is not None:
         notes.append(
             f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
@@ -109,6 +110,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=strategy.confidence,
         splits=splits,
+        read_back=table.read_back,
         workers=settings.workers,
         notes=(*notes, *collapsed_notes(history, minimise=minimise).values()),
         metric=table.metric,

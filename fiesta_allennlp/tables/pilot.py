@@ -27,6 +27,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, packages
 from fiesta_allennlp.selection.summary import ScoreThreshold, count_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,
@@ -58,6 +59,7 @@ class PosteriorScores(ScoreSource):
     takes_logits: bool = False
     metric: Metric = UNNAMED
     notes: Tuple[str, ...] = ()
+    read_back: Optional[ReadBack] = None
 
     @property
     def knows_seconds(self) -> bool:
@@ -169,7 +171,7 @@ def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
-    pilot = PosteriorScores(str(path), history, metric=rows.metric, notes=table.notes)
+    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 

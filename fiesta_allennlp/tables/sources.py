@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.tables.read_back import ReadBack
 
 UNNAMED = Metric("score")
 """The metric of scores whose table or preset does not name it."""
@@ -79,7 +80,10 @@ class ScoreSource(ABC):
     """True if all scores come from one official split."""
 
     notes: Tuple[str, ...] = ()
-    """Sentences about the meaning of a table's splits and seeds."""
+    """Sentences about the scores that are left out, or that come from nowhere else."""
+
+    read_back: Optional[ReadBack] = None
+    """What was understood of a table; None for other sources."""
 
     score_threshold: ScoreThreshold = NO_THRESHOLD
     """The score that a run of a recorded selection must not miss."""

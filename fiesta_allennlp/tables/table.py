@@ -15,6 +15,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold, count_text
+from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
 from fiesta_allennlp.tables.settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
 from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, number_splits
@@ -26,7 +27,7 @@ class ScoreTable(ScoreSource):
     """Scores of evaluations that were made once, in the file `name`, with the split that each was made on.
 
     `split_names` are the file's, and `splits` (by candidate, ascending) are positions in it; without splits in the file
-    (`on_official_splits`), each score has its own. `notes` say what splits and seeds mean."""
+    (`on_official_splits`), each score has its own. `notes` name the splits that are left out."""
 
     name: str
     split_names: Sequence[str]
@@ -35,6 +36,7 @@ class ScoreTable(ScoreSource):
     metric: Metric = UNNAMED
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
+    read_back: Optional[ReadBack] = None
     score_threshold: ScoreThreshold = NO_THRESHOLD
 
     def true_means(self) -> Dict[str, float]:
@@ -141,7 +143,6 @@ def make_score_table(table: RunTable, least_candidates: int = 2) -> ScoreTable:
     splits = dict.fromkeys(map(_split_seed, history.evaluations))
     number_by_split = {split: number for number, split in enumerate(splits)}
     split_names = [row.split for row in table.rows if row.is_scored] if table.is_paired else number_by_split
-    num_skipped = 0 if table.has_states else len(table.rows) - len(history.evaluations)
     return ScoreTable(
         table.name,
         list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in split_names)),
@@ -149,7 +150,7 @@ def make_score_table(table: RunTable, least_candidates: int = 2) -> ScoreTable:
         {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
         metric=table.metric,
         on_official_splits=not table.has_splits,
-        notes=(*table.notes, *([f"Skipped {count_text(num_skipped, 'run')} without a score."] if num_skipped else [])),
+        read_back=table.read_back,
     )
 
 

@@ -1,59 +1,47 @@
-"""Reads a table of scores of any form: finds its columns, chooses rows, and makes a `RunRow` for each run."""
+"""Reads a table of scores by a contract: takes the columns that it is told, refuses what contradicts itself, guesses
+nothing else, and keeps what it understood for `ReadBack`."""
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
+from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, near_names
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.selection.metrics import Metric, error_word
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
-from fiesta_allennlp.selection.summary import count_text
-from fiesta_allennlp.tables import forms
-from fiesta_allennlp.tables.columns import (
-    COLUMN_ALIASES,
-    Columns,
-    NameColumn,
-    OutcomeReader,
-    find_column,
-    find_number_columns,
-    parse_csv_name,
-    parse_name,
+from fiesta_allennlp.tables.forms import (
+    Content,
+    Line,
+    Sheet,
+    SplitSource,
+    cell_name,
+    cell_number,
+    cell_text,
+    make_sheet,
+    melt,
+    read_sheet,
 )
-from fiesta_allennlp.tables.forms import Content, Sheet, make_sheet, read_sheet
-from fiesta_allennlp.tables.rows import FAILED, NUMBER, RUNNING, RunRow, RunTable, cell_name, cell_text
+from fiesta_allennlp.tables.read_back import MAX_VALUES, MIN_VALUES, VaryingColumn
+from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable
 from fiesta_allennlp.tables.settings import COLUMNS, split_names
 from fiesta_allennlp.tables.sources import UNNAMED
-from fiesta_allennlp.tables.table_checks import (
-    SIMILARITY,
-    check_names,
-    find_similar_names,
-    ignore_set_column,
-    mixed_runs_notes,
-    refuse_missing,
-    refuse_repeated_run,
-    refuse_steps,
-)
 
-LAST_STEP = "last"
+FINISHED, FAILED, RUNNING = "finished", "failed", "running"
+"""What the state of a run can mean. `failed` also stands for the score of a run without one."""
 
-FOLD_COLUMN = re.compile("(.*[^a-z])?folds?")
-"""The names of columns that hold splits."""
+STATES: Mapping[str, str] = {
+    **dict.fromkeys(("finished", "complete", "completed"), FINISHED),
+    **dict.fromkeys(("failed", "crashed", "killed", "fail", "pruned", "preempted"), FAILED),
+    **dict.fromkeys(("running", "waiting", "scheduled", "pending", "queued", "preempting"), RUNNING),
+}
+"""The states of runs in Weights & Biases, MLflow, Optuna and `evaluations.csv`, in lower case."""
 
-NEUTRAL_METRIC = re.compile(
-    r"values?(_[0-9]+)?|objective(_value)?|rank_test_score|(.*[\W_])?(ranks?|time|duration|seconds|costs?|distance|memory|"
-    r"params|parameters|l[12]|hd95|hd|assd|epe|[af]de|kid|emd|kld?|[ab]ic|far|frr|mindcf|owa|absrel|toxicity|violations|"
-    r"elbo|energy|flops|std|stderr|variance)\W*|.*↓.*"
-)
-"""The names, in lower case, of scores that some minimise and others maximise."""
-
-NO_SEEDS_NOTE = (
-    "The table has neither a split nor a seed column, so each row counts as a run with its own seed. A row that is in "
-    "the table twice counts twice."
-)
+LARGEST = "last"
+"""The value of `--where COLUMN=last`, which keeps the largest value of each run."""
 
 
 def read_rows(path: Path, settings: Any, content: Content = None, *, is_one_candidate: bool = False) -> RunTable:
@@ -75,13 +63,32 @@ def read_rows(path: Path, settings: Any, content: Content = None, *, is_one_cand
         raise ConfigError("--evaluations-per-split cannot be combined with --splits official. Use only one.")
     sheets = [read_sheet(file, scores_per_split=blocks) for file in paths]
     sheets = sheets or [make_sheet(content, str(path), scores_per_split=blocks)]
-    if settings.evaluations_per_split is not None and not all(sheet.is_list for sheet in sheets):
+    if settings.evaluations_per_split is not None and {sheet.splits_from for sheet in sheets} != {SplitSource.LISTS}:
         raise ConfigError(
             f"--evaluations-per-split is for lists of scores: {path} already defines which scores share a split. "
             "Remove the option."
         )
     names_files = is_one_candidate or len(sheets) > 1
-    return _TableReader(settings, is_official=is_official, names_files=names_files).read_sheets(sheets, str(path))
+    return _TableReader(settings, is_official=is_official, names_files=names_files).read_sheets(sheets)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The positions of the columns of a sheet: those of `COLUMNS`, those of which the largest value counts, and all
+    that are used."""
+
+    sheet: Sheet
+    positions: Mapping[str, Optional[int]]
+    largest: Tuple[int, ...]
+    used: Set[int]
+
+    def cell(self, cells: Sequence[Any], column: str) -> Any:
+        position = self.positions[column]
+        return None if position is None else cells[position]
+
+    def header_of(self, column: str) -> str:
+        position = self.positions[column]
+        return column if position is None else self.sheet.columns[position]
 
 
 @dataclass(frozen=True)
@@ -96,147 +103,93 @@ class _TableReader:
     def headers(self) -> Mapping[str, str]:
         return self.settings.columns or {}
 
-    def read_sheets(self, sheets: Sequence[Sheet], name: str) -> RunTable:
-        notes: Dict[str, None] = {}
+    def read_sheets(self, sheets: Sequence[Sheet]) -> RunTable:
         stems = [Path(sheet.name).stem for sheet in sheets]
-        all_columns: List[Columns] = []
+        all_columns: List[_Columns] = []
         for sheet, stem in zip(sheets, stems, strict=True):
-            sheet, last_names = self._filter_lines(sheet)
-            sheet = self._melt_wide_sheet(sheet, notes, numbers_rows=not last_names)
-            has_column = "candidate" in self.headers or self._find_position(sheet, "candidate") is not None
-            if self.names_files and not has_column:
-                candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
-                sheet = forms.add_constant_column(sheet, "candidate", candidate)
-            all_columns.append(self._find_columns(sheet, last_names))
-        ignore_set_column(all_columns)
-        lacks_splits = {self.is_official or columns.positions["split"] is None for columns in all_columns}
-        if len(lacks_splits) > 1:
-            raise DataError(
-                f"{name}: some of the files have a split column, others not. Use one form, or --splits official."
-            )
-        has_splits = lacks_splits == {False}
-        numbered_columns = [columns for columns in all_columns if not has_splits and columns.has_numbered_rows]
-        for columns in numbered_columns:
-            refuse_steps(columns.sheet, columns.positions["candidate"], columns.positions["score"])
-        rows = self._read_rows(all_columns, has_splits=has_splits, notes=notes)
-        check_names(rows, wide=self.settings.wide)
-        for name in {row.candidate for row in rows} & {"None", "null"}:
-            notes[f"One candidate is called {name}. If its rows lack a name, fill it in, or remove them."] = None
-        if numbered_columns:
-            notes[NO_SEEDS_NOTE] = None
-        notes.update(dict.fromkeys(mixed_runs_notes(all_columns, rows, self._is_filtered, has_splits=has_splits)))
-        has_states = any(columns.positions["state"] is not None for columns in all_columns)
-        if has_states:
-            counts = Counter(
-                "finished" if row.is_scored else "not finished" if row.outcome is None else FAILED for row in rows
-            )
-            summary = ", ".join(f"{counts[state]} {state}" for state in ("finished", FAILED, "not finished"))
-            notes[f"Runs by column '{all_columns[0].header_of('state')}': {summary}."] = None
-        is_independent = self.settings.splits == INDEPENDENT
+            candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
+            all_columns.append(self._find_columns(sheet, candidate))
+        rows = [row for columns in all_columns for row in self._read_rows(columns)]
+        complete_rows = _complete_rows(rows, all_columns[0])
+        has_splits = any(row.split for row in complete_rows)
+        if not complete_rows:
+            has_splits = all_columns[0].positions["split"] is not None
         return RunTable(
-            name,
-            rows,
-            has_splits,
-            self._determine_metric(rows, all_columns[0], notes),
-            tuple(notes),
-            is_independent,
-            has_states=has_states,
-            min_score=self.settings.min_score,
+            ", ".join(sheet.name for sheet in sheets),
+            _select_rows(complete_rows),
+            all_columns[0].sheet.splits_from if has_splits else SplitSource.NONE,
+            self._determine_metric(complete_rows, all_columns[0]),
+            is_independent=self.settings.splits == INDEPENDENT,
+            varying=_find_varying_columns(rows, all_columns),
+            num_nameless=len(rows) - len(complete_rows),
         )
 
     # Which columns there are.
 
-    def _find_position(self, sheet: Sheet, column: str) -> Optional[int]:
-        """Return the position of a column, None if the table has none."""
-        header = self.headers.get(column)
-        if header is None:
-            positions = (find_column(sheet, name, column) for name in COLUMN_ALIASES.get(column, (column,)))
-            return next((position for position in positions if position is not None), None)
-        position = find_column(sheet, header, column, is_typed=True) if header else None
-        if position is None and header[:1] in ("+", "-") and column == "score":
-            position = find_column(sheet, header[1:], column, is_typed=True)
-        return position
-
-    def _find_columns(self, sheet: Sheet, last_names: Sequence[str]) -> Columns:
-        """Find all columns. Refuse a table without one that it needs, or with a name that is nearly that of one."""
+    def _find_columns(self, sheet: Sheet, candidate: str) -> _Columns:
+        """Find all columns. Refuse a table without one that it needs. A file without the column has one `candidate`."""
+        sheet, filtered_names, largest_names = self._filter_lines(sheet)
+        sheet = self._melt_wide_sheet(sheet, filtered_names, numbers_rows=not largest_names)
+        if self.names_files and "candidate" not in self.headers and find_column(sheet, "candidate") is None:
+            lines = [(number, (*cells, candidate)) for number, cells in sheet.lines]
+            sheet = replace(sheet, columns=(*sheet.columns, "candidate"), lines=lines)
         positions = {column: self._find_position(sheet, column) for column in COLUMNS}
         for column in COLUMNS:
-            similar_names = near_names(self.headers.get(column) or column, sheet.columns)
-            if column == "split":
-                similar_names += [
-                    name
-                    for name in sheet.columns
-                    if FOLD_COLUMN.fullmatch(comparison_key(name)) and not self._is_filtered(name)
-                ]
-            is_like = column not in self.headers and column in (("seed",) if self.is_official else ("split", "seed"))
-            is_needed = self.headers.get(column) or column in ("candidate", "score")
-            if positions[column] is None and (is_needed or (is_like and similar_names)):
-                self._refuse_column(sheet, column, similar_names)
-        if positions["error"] == positions["score"]:
-            positions["error"] = None
-        split = positions["split"]
-        if split is not None and not sheet.is_text:  # rows from Python may have the key without a value
-            values = {cell_name(cells[split]) for _, cells in sheet.lines()}
-            positions["split"] = None if values == {""} else split
-        last_positions = tuple(sheet.columns.index(name) for name in last_names if name in sheet.columns)
-        return Columns(sheet, positions, last_positions)
+            if positions[column] is None and (self.headers.get(column) or column in ("candidate", "score")):
+                self._refuse_column(sheet, column, self.headers.get(column) or column)
+        used = {position for position in positions.values() if position is not None}
+        used |= {position for position, name in enumerate(sheet.columns) if name in filtered_names}
+        if self.is_official:
+            positions["split"] = None
+        return _Columns(sheet, positions, tuple(map(sheet.columns.index, largest_names)), used)
 
-    def _refuse_column(self, sheet: Sheet, column: str, similar_names: Sequence[str]) -> NoReturn:
-        header = self.headers.get(column) or column
-        required = ", ".join(self.headers.get(name) or name for name in ("candidate", "seed", "score"))
-        ignore_hint = f", or ignore it with --columns {column}=" if column in ("split", "seed") else ""
-        wide_hint = "" if self.settings.wide else " If each candidate has a column of its own, add --wide candidate."
+    def _find_position(self, sheet: Sheet, column: str) -> Optional[int]:
+        """Return the position of a column, None if the table has none or `--columns` leaves it out."""
+        header = self.headers.get(column, column)
+        position = find_column(sheet, header) if header else None
+        has_sign = column == "score" and header[:1] in ("+", "-")
+        return find_column(sheet, header[1:]) if position is None and has_sign else position
+
+    def _refuse_column(self, sheet: Sheet, column: str, header: str) -> NoReturn:
+        names = [shorten(escape_invisible(name), 40) for name in sheet.columns]
+        similar_names = near_names(header, sheet.columns)
+        hint = f" Did you mean '{shorten(escape_invisible(similar_names[0]))}'?" if similar_names else ""
+        wide_hint = "" if self.settings.wide else ", or add --wide candidate if each candidate has a column of its own"
         raise DataError(
-            f"{sheet.header}: the column '{header}' is missing. The header must include {required} but is "
-            f"{shorten(escape_invisible(','.join(sheet.columns))) or 'empty'}. If another column holds the {column}, "
-            f"map it with --columns {column}={similar_names[0] if similar_names else 'NAME'}{ignore_hint}.{wide_hint}"
+            f"{sheet.header}: the column '{header}' is missing.{hint} Name the column of the {column} with --columns "
+            f"{column}=NAME{wide_hint}. Columns: {shorten(', '.join(names), 400) or 'none'}."
         )
 
-    def _filter_lines(self, sheet: Sheet) -> Tuple[Sheet, List[str]]:
-        """Return the lines that `--where` keeps, and the columns of which the last value counts."""
+    def _filter_lines(self, sheet: Sheet) -> Tuple[Sheet, Set[str], List[str]]:
+        """Return the lines that `--where` keeps, the columns that it names, and those of them whose largest value
+        counts."""
         kept_values: DefaultDict[int, Set[str]] = defaultdict(set)
-        all_values: Dict[int, Mapping[str, None]] = {}
-        last_names: List[str] = []
+        largest_names: List[str] = []
         for text in self.settings.where:
-            cut_positions = [cut for cut, character in enumerate(text) if character == "="]
-            matches = ((find_column(sheet, text[:cut], "", is_typed=True), text[cut + 1 :]) for cut in cut_positions)
-            position, value = next((pair for pair in matches if pair[0] is not None), (None, ""))
+            cuts = (cut for cut, character in enumerate(text) if character == "=")
+            found = ((find_column(sheet, text[:cut]), text[cut + 1 :]) for cut in cuts)
+            position, value = next((pair for pair in found if pair[0] is not None), (None, ""))
             if position is None:
                 raise ConfigError(
-                    f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}, which has "
-                    f"{shorten(escape_invisible(', '.join(sheet.columns)))}."
-                    f"{did_you_mean(text.partition('=')[0], sheet.columns)}"
+                    f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}."
+                    f"{did_you_mean(text.partition('=')[0], sheet.columns)} Columns: "
+                    f"{shorten(escape_invisible(', '.join(sheet.columns)), 400)}."
                 )
-            distinct_values = {cell_name(cells[position]): None for _, cells in sheet.lines()}
-            if value == LAST_STEP and LAST_STEP not in distinct_values:
-                last_names.append(sheet.columns[position])
-            elif cell_name(value) not in distinct_values:
-                raise DataError(
-                    f"{sheet.name}: no row has --where {text}.{did_you_mean(value, distinct_values)} Values of "
-                    f"'{sheet.columns[position]}': {shorten(escape_invisible(', '.join(distinct_values)))}."
-                )
-            else:
+            values = {cell_name(cells[position]): None for _, cells in sheet.lines}
+            if value == LARGEST and LARGEST not in values:
+                largest_names.append(sheet.columns[position])
+            elif cell_name(value) in values:
                 kept_values[position].add(cell_name(value))
-                all_values[position] = distinct_values
-        for position, names in kept_values.items():
-            other_names = [name for name in all_values[position] if name not in names]
-            pairs = (find_similar_names((name, other)) for name in names for other in other_names)
-            if pair := next(filter(None, pairs), None):
+            else:
                 raise DataError(
-                    f"{sheet.name}: {pair[0]!a} and {pair[1]!a} in the column '{sheet.columns[position]}' "
-                    f"{SIMILARITY}. Use one of them in the table, or keep both: --where twice."
+                    f"{sheet.name}: no row has --where {text}.{did_you_mean(value, values)} Values of "
+                    f"'{sheet.columns[position]}': {shorten(escape_invisible(', '.join(values)))}."
                 )
+        lines = [line for line in sheet.lines if all(cell_name(line[1][p]) in kept_values[p] for p in kept_values)]
+        filtered_names = {sheet.columns[position] for position in kept_values}
+        return replace(sheet, lines=lines), filtered_names.union(largest_names), largest_names
 
-        def is_kept(cells: Sequence[Any]) -> bool:
-            return all(cell_name(cells[position]) in allowed for position, allowed in kept_values.items())
-
-        return (forms.select_lines(sheet, is_kept) if kept_values else sheet), last_names
-
-    def _is_filtered(self, column: str) -> bool:
-        """Return whether `--where` names a column."""
-        return any(comparison_key(text).startswith(f"{comparison_key(column)}=") for text in self.settings.where)
-
-    def _melt_wide_sheet(self, sheet: Sheet, notes: Dict[str, None], *, numbers_rows: bool) -> Sheet:
+    def _melt_wide_sheet(self, sheet: Sheet, filtered_names: Set[str], *, numbers_rows: bool) -> Sheet:
         """Return a wide sheet in long form. With `numbers_rows`, rows without split and seed are runs of their own."""
         if self.settings.wide is None:
             return sheet
@@ -246,144 +199,216 @@ class _TableReader:
                 f"--wide must be candidate, split or seed, each optionally with columns, such as candidate=A,B, but "
                 f"got '{self.settings.wide}'."
             )
-        known_names = [column for column in COLUMNS if column not in (name, "score")]
-        known_positions = {column: self._find_position(sheet, column) for column in known_names}
-        if header_list:
-            listed_positions = [find_column(sheet, called, name, is_typed=True) for called in split_names(header_list)]
-            positions = [position for position in listed_positions if position is not None]
-            if len(positions) < len(listed_positions):
-                missing_name = split_names(header_list)[listed_positions.index(None)]
-                self._refuse_column(sheet, name, near_names(missing_name, sheet.columns))
-        else:
-            used = {position for position in known_positions.values() if position is not None}
-            used |= {position for position, column in enumerate(sheet.columns) if self._is_filtered(column)}
-            positions = find_number_columns(sheet, used)
+        known = {column: self._find_position(sheet, column) for column in COLUMNS if column not in (name, "score")}
+        positions: List[int] = []
+        for header in split_names(header_list) if header_list else ():
+            position = find_column(sheet, header)
+            if position is None:
+                self._refuse_column(sheet, name, header)
+            positions.append(position)
+        if not header_list:
+            used = {*known.values(), *(p for p, column in enumerate(sheet.columns) if column in filtered_names)}
+            positions = [
+                position
+                for position, column in enumerate(sheet.columns)
+                if column
+                and position not in used
+                and any(cell_number(cells[position]) is not None for _, cells in sheet.lines)
+            ]
         headers = [sheet.columns[position] for position in positions]
         if len(headers) < 2:
             raise DataError(
                 f"{sheet.header}: --wide {name} needs at least two columns with numbers but found {headers}."
             )
-        if repeated_header := next((called for called in headers if headers.count(called) > 1), None):
+        if repeated_header := next((header for header in headers if headers.count(header) > 1), None):
             raise DataError(f"{sheet.header}: the column '{repeated_header}' appears twice. Rename one.")
-        mapped = {sheet.columns[position] for position in known_positions.values() if position is not None}
-        omitted_names = ", ".join(called for called in sheet.columns if called and called not in {*headers, *mapped})
-        left_out = f", but not {shorten(omitted_names)}" if omitted_names and not header_list else ""
-        notes[f"Read the columns {shorten(', '.join(headers))} as the {name} of their scores{left_out}."] = None
-        number_column = None
-        if numbers_rows and name == "candidate" and known_positions["split"] is known_positions["seed"] is None:
-            refuse_steps(sheet, None, None)
-            number_column = "seed" if self.is_official or self.headers.get("split") == "" else "split"
-            shared_note = ", which all candidates share" if number_column == "split" else ""
-            notes[f"Each row counts as a {number_column} of its own{shared_note}."] = None
-        return forms.melt(sheet, positions, name, number_column=number_column)
+        if not numbers_rows or name != "candidate" or known["split"] is not None or known["seed"] is not None:
+            return melt(sheet, positions, name)
+        is_official = self.is_official or self.headers.get("split") == ""
+        sheet = melt(sheet, positions, name, number_column="seed" if is_official else "split")
+        return replace(sheet, splits_from=SplitSource.ROWS)
 
     # Which rows there are.
 
-    def _read_rows(self, all_columns: Sequence[Columns], *, has_splits: bool, notes: Dict[str, None]) -> List[RunRow]:
-        """Return a row for each run. A score replaces other rows of its run; otherwise the later row counts."""
-        row_by_run: Dict[RunKey, RunRow] = {}
-        step_by_run: Dict[RunKey, Tuple[float, ...]] = {}
-        scored_steps: Set[Tuple[RunKey, Tuple[float, ...]]] = set()
-        num_rows: Dict[str, int] = defaultdict(int)
-        num_nameless, repeated = 0, ""
-        for columns in all_columns:
-            read_name = parse_csv_name if columns.sheet.is_text else parse_name
-            candidates = NameColumn(columns.sheet, columns.positions["candidate"], read_name)
-            splits = NameColumn(columns.sheet, columns.positions["split"] if has_splits else None, cell_name)
-            seeds = NameColumn(columns.sheet, columns.positions["seed"], cell_name)
-            metrics = NameColumn(columns.sheet, columns.positions["metric"], read_name)
-            outcomes = OutcomeReader(columns)
-            for number, cells in columns.sheet.lines():
-                state = outcomes.read_state(cells, number)
-                run = candidate, split, seed = candidates.name(cells), splits.name(cells), seeds.name(cells)
-                missing = [n.position for n in (candidates, splits, seeds) if "" in run and n.is_missing(cells)]
-                if missing and missing[0] is not None:
-                    if state not in (FAILED, RUNNING):
-                        refuse_missing(columns, missing[0], cells[missing[0]], number)
-                    num_nameless += 1
-                    continue
-                if not has_splits and columns.has_numbered_rows:
-                    run = candidate, split, seed = candidate, "", str(num_rows[candidate])
-                    num_rows[candidate] += 1
-                outcome = outcomes.read_outcome(cells, number, state)
-                row = RunRow(candidate, split, seed, outcome, metrics.name(cells), columns.sheet, number)
-                earlier = row_by_run.pop(run, None)
-                if columns.last_positions:
-                    row_steps = [_read_step(columns.sheet, number, cells[p]) for p in columns.last_positions]
-                    step = (outcome is not None, *row_steps)  # a step without a score says nothing
-                    if row.is_scored and (run, step) in scored_steps:
-                        header = columns.sheet.columns[columns.last_positions[0]]
-                        repeated = repeated or f"The rows of {candidate} have '{header}' {row_steps[0]:g} twice"
-                    scored_steps.add((run, step))
-                    if earlier is not None and step != step_by_run[run]:
-                        row, earlier = (row if step > step_by_run[run] else earlier), None
-                    step_by_run[run] = max(step, step_by_run.get(run, step))
-                if earlier is not None and earlier.is_scored:
-                    if row.is_scored:
-                        refuse_repeated_run(columns, row, earlier)
-                    row = earlier
-                row_by_run[run] = row
-        if repeated:
-            notes[f"{repeated}, and only the last step counts. If several runs have it, add --columns seed=NAME."] = (
-                None
+    def _read_rows(self, columns: _Columns) -> Iterator[RunRow]:
+        sheet = columns.sheet
+        for number, cells in sheet.lines:
+            row = RunRow(
+                candidate=escape_invisible(_text_of_name(columns.cell(cells, "candidate"))),
+                split=escape_invisible(cell_name(columns.cell(cells, "split"))),
+                seed=escape_invisible(cell_name(columns.cell(cells, "seed"))),
+                outcome=_read_outcome(columns, (number, cells)),
+                metric=cell_name(columns.cell(cells, "metric")),
+                steps=tuple(_read_step(columns, (number, cells), position) for position in columns.largest),
+                sheet=sheet,
+                number=number,
+                cells=cells,
             )
-        if num_nameless:
-            notes[f"Ignored {count_text(num_nameless, 'run')} without a score, candidate, split or seed."] = None
-        return list(row_by_run.values())
+            yield row
 
-    def _determine_metric(self, rows: Sequence[RunRow], first_columns: Columns, notes: Dict[str, None]) -> Metric:
-        """Return the metric, which the metric column names, or else the score column. Refuse different metrics, and an
-        error without a direction."""
-        row_by_text: Dict[str, RunRow] = {}
-        row_by_metric: Dict[Metric, RunRow] = {}
+    def _determine_metric(self, rows: Sequence[RunRow], first_columns: _Columns) -> Metric:
+        """Return the metric, which the metric column names, or else the score column. Refuse two metrics, and an error
+        without a direction."""
+        first_rows: Dict[str, RunRow] = {}
         for row in rows:
-            if row.metric and row_by_text.setdefault(row.metric, row) is row:
-                row_by_metric.setdefault(Metric.parse(row.metric), row)
-        if len({metric.name for metric in row_by_metric}) > 1:
-            (_, top), (_, row) = list(row_by_metric.items())[:2]
+            if row.metric:
+                first_rows.setdefault(row.metric, row)
+        by_metric = {Metric.parse(text): row for text, row in reversed(first_rows.items())}
+        if len(by_metric) > 1:
+            row, top = list(by_metric.values())[-2:]
             raise DataError(
                 f"{row.where}: the metric is {row.metric}, but on {top.where} it is {top.metric}. Compare scores "
                 f"of one metric: add --where {first_columns.header_of('metric')}={top.metric}."
             )
-        if len(row_by_metric) > 1:
-            lower, higher = (
-                next(row for m, row in row_by_metric.items() if m.minimise == is_lower) for is_lower in (True, False)
-            )
+        header, typed_name = first_columns.header_of("score"), self.headers.get("score", "")
+        is_signed = typed_name[:1] in ("+", "-") and comparison_key(typed_name[1:]) == comparison_key(header)
+        text = next(iter(first_rows), typed_name[0] + header if is_signed else header)
+        metric = Metric(escape_invisible(Metric.parse(text).name) or UNNAMED.name, text.startswith("-"))
+        if metric.minimise or self.settings.minimise is not None:
+            return replace(metric, minimise=metric.minimise or bool(self.settings.minimise))
+        if error := error_word(text):
+            where = first_rows[text].where if text in first_rows else first_columns.sheet.header
             raise DataError(
-                f"{lower.where}: the metric starts with a minus (lower is better), but not on {higher.where}. Use one "
-                "metric for all rows."
+                f"{where}: '{text}' has '{error}' in its name, so lower is usually better, but without a sign the "
+                "highest mean wins. Add --minimise, or --no-minimise to maximize it."
             )
-        score_header, typed_name = first_columns.header_of("score"), self.headers.get("score", "")
-        where_by_name = {name: row.where for name, row in row_by_text.items()}
-        score_name = typed_name if typed_name[1:] == score_header else score_header
-        where_by_name.setdefault(score_name, first_columns.sheet.header)
-        metric = Metric(escape_invisible(Metric.parse(next(iter(where_by_name))).name) or UNNAMED.name)
-        if (self.settings.wide or "").startswith("candidate"):  # Weights & Biases calls them RUN - METRIC
-            where_by_name.update(
-                (row.candidate.rpartition(" - ")[2], row.where) for row in rows if " - " in row.candidate
-            )
-        if any(map(_has_minus, where_by_name)) or self.settings.minimise is not None:
-            return replace(metric, minimise=bool(self.settings.minimise) or any(map(_has_minus, where_by_name)))
-        for name, where in where_by_name.items():
-            if error := error_word(name):
-                raise DataError(
-                    f"{where}: '{name}' has '{error}' in its name, so lower is usually better, but "
-                    "without a sign the highest mean wins. Add --minimise, or --no-minimise to maximize it."
-                )
-            if NEUTRAL_METRIC.fullmatch(comparison_key(name)):
-                notes[f"The highest mean of '{name}' wins. If lower is better, add --minimise."] = None
         return metric
 
 
-RunKey = Tuple[str, str, str]
+def find_column(sheet: Sheet, header: str) -> Optional[int]:
+    """Return the position of the column with this name, or else of one that differs only in case or blanks; None if
+    there is none. Refuse several."""
+    key = comparison_key(header)
+    positions = [position for position, name in enumerate(sheet.columns) if name == header]
+    positions = positions or [position for position, name in enumerate(sheet.columns) if comparison_key(name) == key]
+    if len(positions) > 1:
+        names = " and ".join(ascii(sheet.columns[position]) for position in positions[:2])
+        raise DataError(f"{sheet.header}: the column '{header}' is there twice: {names}. Rename one.")
+    return positions[0] if positions else None
 
 
-def _has_minus(metric: str) -> bool:
-    return metric.startswith("-")
+def _text_of_name(cell: Any) -> str:
+    return "" if cell_name(cell) == "" else cell_text(cell)
 
 
-def _read_step(sheet: Sheet, number: int, cell: Any) -> float:
+def _read_outcome(columns: _Columns, line: Line) -> Outcome:
+    """Return the score of a run, the reason why it has none, or None if it has not finished."""
+    number, cells = line
+    cell, reason = columns.cell(cells, "score"), cell_name(columns.cell(cells, "error"))
+    state = _read_state(columns, line)
+    if state == RUNNING:
+        return None
     text = cell_text(cell)
-    if not NUMBER.fullmatch(text):
-        raise DataError(f"{sheet.where(number)}: --where with '{LAST_STEP}' needs numbers but found '{shorten(text)}'.")
-    return float(text)
+    if state == FAILED or text.casefold() == FAILED or (reason and not cell_name(cell)):
+        return reason or FAILED
+    if not text:
+        return None if state is None else "finished without a score"
+    score = cell_number(cell)
+    if score is None or abs(score) > MAX_SCORE:
+        raise DataError(
+            f"{columns.sheet.where(number)}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
+            f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
+            "leave it empty (null in JSON, None in Python) for a run that has not finished."
+        )
+    return score
+
+
+def _read_state(columns: _Columns, line: Line) -> Optional[str]:
+    """Return what the state of a run means, None if it has none."""
+    text = cell_name(columns.cell(line[1], "state")).rpartition(".")[2]
+    if text and text.casefold() not in STATES:
+        raise DataError(
+            f"{columns.sheet.where(line[0])}: '{columns.header_of('state')}' is '{shorten(escape_invisible(text))}', "
+            f"which is not a known state of a run. Known states: {', '.join(STATES)}. If the column is not about runs, "
+            "add --columns state=."
+        )
+    return STATES.get(text.casefold())
+
+
+def _read_step(columns: _Columns, line: Line, position: int) -> float:
+    step = cell_number(line[1][position])
+    if step is None:
+        raise DataError(
+            f"{columns.sheet.where(line[0])}: --where {columns.sheet.columns[position]}={LARGEST} needs numbers but "
+            f"found '{shorten(cell_text(line[1][position]))}'."
+        )
+    return step
+
+
+def _complete_rows(rows: Sequence[RunRow], first_columns: _Columns) -> List[RunRow]:
+    """Return the rows that have the names that any row has. Refuse a score without them. Where neither splits nor seeds
+    tell runs apart, each row is a run with a number of its own, unless the largest value of a column counts."""
+    kinds = ["candidate", *(kind for kind in ("split", "seed") if any(getattr(row, kind) for row in rows))]
+    complete_rows: List[RunRow] = []
+    num_rows: DefaultDict[str, int] = defaultdict(int)
+    for row in rows:
+        missing = next((kind for kind in kinds if not getattr(row, kind)), None)
+        if missing is None:
+            is_numbered = len(kinds) == 1 and not row.steps
+            complete_rows.append(row._replace(seed=str(num_rows[row.candidate])) if is_numbered else row)
+            num_rows[row.candidate] += 1
+        elif row.is_scored:
+            names = ", ".join(map(first_columns.header_of, kinds))
+            raise DataError(
+                f"{row.where}: '{first_columns.header_of(missing)}' is empty. Every row with a score needs {names}. "
+                "Fill it in, or remove the row."
+            )
+    return complete_rows
+
+
+def _select_rows(rows: Sequence[RunRow]) -> List[RunRow]:
+    """Return one row for each run: that with a score, of several that of the largest step, or else the last. Refuse two
+    scores of one run."""
+    row_by_run: Dict[Tuple[str, str, str], RunRow] = {}
+    for row in rows:
+        run = (row.candidate, row.split, row.seed)
+        earlier = row_by_run.pop(run, row)
+        ranks = [(each.is_scored, each.steps) for each in (earlier, row)]
+        if earlier is not row and row.is_scored and ranks[0] == ranks[1]:
+            _refuse_repeated_run(row, earlier)
+        row_by_run[run] = row if ranks[1] >= ranks[0] else earlier
+    return list(row_by_run.values())
+
+
+def _refuse_repeated_run(row: RunRow, earlier: RunRow) -> NoReturn:
+    """Refuse two scores of one run, and name all columns in which they differ."""
+    cells = dict(zip(earlier.sheet.columns, map(cell_name, earlier.cells), strict=True))
+    differing = [
+        f"{shorten(escape_invisible(name), 40)} ({shorten(cells.get(name, ''), 40)}, {shorten(cell_name(cell), 40)})"
+        for name, cell in zip(row.sheet.columns, row.cells, strict=True)
+        if cells.get(name, "") != cell_name(cell)
+    ]
+    split, seed = (f", {kind} {getattr(row, kind)}" if getattr(row, kind) else "" for kind in ("split", "seed"))
+    remedy = (
+        f"They differ in {', '.join(differing)}. Keep one with --where COLUMN=VALUE, or name the column that tells "
+        "runs apart: --columns seed=NAME."
+    )
+    raise DataError(
+        f"{row.where}: candidate '{row.candidate}'{split}{seed} already has a score in {earlier.where}. "
+        f"{remedy if differing else 'Remove one of the rows.'}"
+    )
+
+
+def _find_varying_columns(rows: Sequence[RunRow], all_columns: Sequence[_Columns]) -> Tuple[VaryingColumn, ...]:
+    """Return the columns that are not used, and have from 2 to 20 values, some of them repeated, among the scored rows
+    of a candidate. An empty cell is no value."""
+    unused = {id(columns.sheet): set(range(len(columns.sheet.columns))) - columns.used for columns in all_columns}
+    counts: Dict[str, DefaultDict[str, "Counter[str]"]] = {}
+    for row in rows:
+        for position in tuple(unused[id(row.sheet)]) if row.is_scored else ():
+            if value := cell_name(row.cells[position]):
+                by_candidate = counts.setdefault(row.sheet.columns[position], defaultdict(Counter))
+                values = by_candidate[row.candidate]
+                if value in values or len(values) <= MAX_VALUES:
+                    values[value] += 1
+    varying: List[VaryingColumn] = []
+    for column, by_candidate in counts.items():
+        mixed = {
+            name: values
+            for name, values in by_candidate.items()
+            if MIN_VALUES <= len(values) <= MAX_VALUES and len(values) < sum(values.values())
+        }
+        if mixed:
+            texts = dict.fromkeys(chain.from_iterable(mixed.values()))
+            varying.append(VaryingColumn(column, tuple(texts), tuple(mixed)))
+    return tuple(varying)

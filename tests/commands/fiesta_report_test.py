@@ -38,7 +38,7 @@ def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
     assert "median" in (out / "table.tex").read_text()
     assert {line.split(",")[1] for line in (out / "scores.csv").read_text().splitlines()[1:]} == {"0"}
     assert "able is better than charlie" in call.done(table, "--compare", "able", "charlie", "--output", out)
-    assert "baker" not in (out / "report.md").read_text()
+    assert "| baker" not in (out / "report.md").read_text()
     for paired, words in ((["--paired"], "over 3 shared splits"), ([], "over unpaired runs")):
         assert words in call.done("--compare", f"{table}:able", other, *paired, "--output", out)
 

@@ -137,7 +137,8 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     assert report_record.candidate("a").split_seeds == (0, 0, 1, 1)
     assert [point.num_evaluations for point in report_record.path] == [4, 5, 6, 7, 8]
     assert report_record.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
-    assert "share a split" in report_record.notes[0] and report(path).notes == ()
+    assert ["share a split" in note for note in report_record.notes] == [False, False, True]
+    assert report(path).notes == report(path).read_backs[0].lines
     history = read_source(path, ReportSettings()).history
     assert report(path).confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
 
