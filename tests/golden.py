@@ -18,7 +18,7 @@ REPLAY = {"confidence": 0.9, "repetitions": 20, "processes": 1, "seed": 11, "eva
 
 SELECTIONS = ("finished", "failed", "documents")
 
-WORDING = ("title", "decision", "notes", "words")
+WORDING = ("title", "decision", "notes", "words", "read_backs", "table")
 CHANGING = (
     "seconds",
     "mean_seconds",

@@ -6,7 +6,7 @@ A pilot is continued with scores from its posterior: each repetition has its own
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 from numpy.random import Generator

@@ -86,10 +86,12 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
     call = in_process("next")
     for count in range(60):
         told = call.done(path, "--candidates", "a,b", "--workers", "2", "--format", "csv")
-        if told.startswith("Stop"):  # on the standard error
+        *rows, runs_line, _ = told.splitlines()  # the last two are what it understood, on the standard error
+        if "Stop" in told:
             break
+        assert "of 2 candidates" in runs_line
         with path.open("a") as table:
-            for name, split, seed in csv.reader(told.splitlines()):
+            for name, split, seed in csv.reader(rows):
                 score = 0.5 + 0.1 * (name == "b") + 0.001 * ((count * 7 + int(split)) % 5)
                 table.write(f"{name},{split},{seed},{score}\n")
     told = call.done(path)
