@@ -17,12 +17,15 @@ from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 from fiesta_allennlp.strategies.base import Analysis, fill_evenly
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs
+
+MAX_UNKNOWN_LABELS = 3
+"""Answers that are no gold label, of which a result has the commonest."""
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
@@ -218,6 +221,11 @@ class DocumentsSetup:
         """Return the system with the numbers of what it was asked."""
         name, batch_size, num_documents = system.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
+        unknown: Dict[str, int] = Counter()
+        for evaluation in history.evaluations_of(name):
+            for key, number in evaluation.metrics.items():
+                if key.startswith(UNKNOWN_PREFIX):
+                    unknown[key.removeprefix(UNKNOWN_PREFIX)] += int(number)
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return replace(
             system,
@@ -225,6 +233,8 @@ class DocumentsSetup:
             num_documents=sum(min(batch_size, num_documents - replicate * batch_size) for replicate in replicates),
             num_queries=num_queries,
             cost=cost,
+            num_unknown=sum(unknown.values()),
+            unknown_labels=dict(Counter(unknown).most_common(MAX_UNKNOWN_LABELS)),
         )
 
 

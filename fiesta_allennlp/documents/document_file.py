@@ -119,4 +119,5 @@ def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
-        raise DataError(f"{where}: '{aliases.get(name, name)}': {error} but is {shorten(value)}.") from error
+        value_text = shorten(value) or '""'
+        raise DataError(f"{where}: '{aliases.get(name, name)}': {error} but is {value_text}.") from error

@@ -3,6 +3,7 @@
 import queue
 import threading
 import time
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,13 +14,16 @@ import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Outcome, Request
 from fiesta_allennlp.documents.answers import Answer, AnswerStore
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.base import STOP_REASON, System, Unanswered
-from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
+
+MAX_LABEL_LENGTH = 60  # characters
 
 
 class CachedSystem:
@@ -82,6 +86,7 @@ class DocumentQueries(Evaluator):
         system = self.cached_systems[request.candidate]
         counts: Dict[str, float] = {}
         received: List[Answer] = []
+        unknown: "Counter[str]" = Counter()
         start = request.replicate * self.batch_size
         for position in self.orders[request.candidate][start : start + self.batch_size]:
             document = self.documents[position]
@@ -91,6 +96,7 @@ class DocumentQueries(Evaluator):
             except Unanswered as error:
                 raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
             received += raw_answers
+            unknown.update(shorten(label, MAX_LABEL_LENGTH) for label in self.task.unknown_labels(answers))
             for name, number in self.task.counts([item.gold for item in document.items], answers).items():
                 counts[name] = counts.get(name, 0.0) + number
         return Evaluation(
@@ -99,7 +105,7 @@ class DocumentQueries(Evaluator):
             metric=self.task.metric,
             seconds=sum(answer.seconds for answer in received),
             started_at=min(answer.asked_at for answer in received),
-            metrics=counts,
+            metrics={**counts, **{UNKNOWN_PREFIX + label: float(number) for label, number in unknown.items()}},
         )
 
 

@@ -1,5 +1,6 @@
 """The result of a selection by documents, as `selection.json` has it."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
@@ -9,12 +10,25 @@ from fiesta_allennlp.selection.result import CandidateResult, Result, stored_pro
 @dataclass(frozen=True)
 class SystemResult(CandidateResult):
     """A system in numbers. `measure` is over everything that it was asked about; None before its first answer. Kept
-    answers count neither in `num_queries` nor in `cost`, which are None if unknown."""
+    answers count neither in `num_queries` nor in `cost`, which are None if unknown. `num_unknown` answers are no
+    gold label; `unknown_labels` are the commonest of them with their numbers."""
 
     measure: Optional[float] = None
     num_documents: int = 0
     num_queries: Optional[int] = None
     cost: Optional[float] = None
+    num_unknown: int = 0
+    unknown_labels: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unknown_text(self) -> str:
+        return unknown_text(self.num_unknown, self.unknown_labels)
+
+
+def unknown_text(num_unknown: int, labels: Mapping[str, int]) -> str:
+    """Word how many answers are no gold label, and the commonest; empty if all are gold labels."""
+    labels_text = ", ".join(f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items())
+    return f"{num_unknown}: {labels_text}" if num_unknown else ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
@@ -22,9 +22,9 @@ from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_na
 from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, ThreadExecutor
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
-from fiesta_allennlp.documents.tasks import UNKNOWN, Task
+from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
-from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
@@ -116,9 +116,6 @@ def _system_config(name: str, source: str) -> Dict[str, Any]:
 NUM_PROGRESS_LINES = 20
 """The approximate number of lines that a round of all documents prints if the output is not a terminal."""
 
-MIN_UNKNOWN_RUNS = 3
-"""The number of runs after which a system without a known label gives a note."""
-
 
 @dataclass(frozen=True)
 class DocumentSelection(SelectionFamily):
@@ -162,6 +159,9 @@ class DocumentSelection(SelectionFamily):
         """Check the file of answers and open the systems, with logs in `directory`."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
+        for name, system in self.systems.items():
+            for note in system.notes():
+                console.print(f"Note: {name}: {note}", markup=False)
         console.print(f"Opening {len(self.systems)} systems ...")
         with open_systems(self.systems, self.candidate_by_name, self.settings, directory):
             yield
@@ -205,7 +205,7 @@ class DocumentSelection(SelectionFamily):
                     strategy=setup.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
-                    listeners=[progress, UnknownLabels(console)],
+                    listeners=[progress],
                     store=store,
                     directory=self.directory,
                     seed=seed,
@@ -218,28 +218,6 @@ class DocumentSelection(SelectionFamily):
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         charges = read_charges(self.answers, run=self.run)
         return self.setup.result(history, decision, seed=seed, charges=charges)
-
-
-class UnknownLabels(Listener):
-    """Prints a note once the labels of a system have been unknown for `MIN_UNKNOWN_RUNS` runs and never known."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._checked_systems: Set[str] = set()
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        for name in history.candidates:
-            runs = history.evaluations_of(name)
-            if len(runs) < MIN_UNKNOWN_RUNS or name in self._checked_systems:
-                continue
-            self._checked_systems.add(name)
-            labels = {kind.rpartition(">")[2] for run in runs for kind, number in run.metrics.items() if number}
-            if labels == {UNKNOWN}:
-                self._console.print(
-                    f"Note: no answer in the first {len(runs)} runs of {name} is a gold label, so all count as "
-                    "wrong. Check upper case, and map its labels with the key 'labels'.",
-                    markup=False,
-                )
 
 
 def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:

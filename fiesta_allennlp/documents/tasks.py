@@ -12,6 +12,9 @@ from fiesta_allennlp.core.registry import Registrable
 UNKNOWN = "?"
 """Stands for a predicted label that is not a gold label of any document."""
 
+UNKNOWN_PREFIX = "unknown:"
+"""Begins the names of the metrics that count answers which are no gold label."""
+
 BINARY_CELLS = ("tp", "fp", "fn", "tn")
 
 Span = Tuple[int, int, str]
@@ -52,6 +55,10 @@ class Task(Registrable):
     @abstractmethod
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
         """Count the cells of items, under names that begin with `count:`."""
+
+    def unknown_labels(self, answers: Sequence[Any]) -> Sequence[str]:
+        """Return the labels among these answers that are no gold label of the file."""
+        return ()
 
     @abstractmethod
     def score(self, counts: Mapping[str, float]) -> float:
@@ -106,6 +113,9 @@ class Classification(Task):
                 f"the label '{reserved_label}' is reserved: labels must not contain '>' or be '{UNKNOWN}'. Rename it "
                 "in the documents, and map it with 'labels' in the systems."
             )
+
+    def unknown_labels(self, answers: Sequence[str]) -> Sequence[str]:
+        return [answer for answer in answers if answer not in self._labels]
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
         if self._positive is not None:

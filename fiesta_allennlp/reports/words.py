@@ -52,7 +52,10 @@ def system_table(result: DocumentsResult) -> Table:
         ("seconds", lambda s: f"{s.seconds:.0f}"),
     )
     num_documents_text = count_text(result.documents["num_documents"], "document")
-    return build_table(columns, result.candidates, title=f"{result.metric}, {num_documents_text} available")
+    unknown_texts = [f"{s.name} {s.unknown_text}" for s in result.candidates if s.num_unknown]
+    unknown_text = f"; answers that are no gold label: {'; '.join(unknown_texts)}" if unknown_texts else ""
+    title = f"{result.metric}, {num_documents_text} available{unknown_text}"
+    return build_table(columns, result.candidates, title=title)
 
 
 GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")

@@ -163,3 +163,12 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1
     assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}
+
+
+def test_answers_that_are_no_gold_label_are_counted(build: Any, tmp_path: Path) -> None:
+    system = Scripted(lambda question: {"items": ["X", "y", "X" * 99]})
+    metrics = build(system, C).evaluate(request(0), tmp_path).metrics
+    unknown = {key: number for key, number in metrics.items() if key.startswith("unknown:")}
+    assert list(unknown.values()) == [1, 1] and unknown["unknown:X"] == 1 and max(map(len, unknown)) < 80
+    binary = build(system, C, task=Classification(positive_label="x")).evaluate(request(0), tmp_path)
+    assert binary.metrics["unknown:X"] == 1

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean
 from fiesta_allennlp.core.files import shorten
@@ -128,6 +128,10 @@ class System(Registrable):
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
+    def notes(self) -> Iterator[str]:
+        """Yield what `check` found that the user should know."""
+        yield from ()
+
     def open(self, workplace: Workplace) -> None:
         """Start the processes that the system needs, and check that they run.
 
@@ -195,7 +199,8 @@ class System(Registrable):
         try:
             return task.answer(value, gold)
         except DataError as error:
-            raise Unanswered(f"{error} but is {shorten(value)}") from error
+            value_text = shorten(value) or '""'
+            raise Unanswered(f"{error} but is {value_text}") from error
 
 
 def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:

@@ -1,10 +1,12 @@
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
+from fiesta_allennlp.documents.result import unknown_text
 from fiesta_allennlp.documents.systems.base import System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
 
@@ -28,6 +30,7 @@ class Predictions(System):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.unknown: Counter[str] = Counter()
         self._answers: Dict[str, Any] = {}
         for line, record in read_jsonl(Path(self.path)):
             key = record.pop(self.id, None)
@@ -49,12 +52,17 @@ class Predictions(System):
             )
         for document in documents.documents:
             try:
-                self.answers([self.ask(document.id)], document, task)
+                self.unknown.update(task.unknown_labels(self.answers([self.ask(document.id)], document, task)))
             except Unanswered as error:
                 raise DataError(
                     f"{self.path}, document '{document.id}': {error}. If the answer has another key, use a config: "
                     '{"type": "predictions", "path": "...", "answer": "KEY"}.'
                 ) from error
+
+    def notes(self) -> Iterator[str]:
+        if self.unknown:
+            unknown = unknown_text(self.unknown.total(), dict(self.unknown.most_common(3)))
+            yield f"answers that are no gold label: {unknown}."
 
     def questions(self, document: Document) -> List[Any]:
         return [document.id]
