@@ -9,8 +9,9 @@ import sysconfig
 import traceback
 import unicodedata
 from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Sequence
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.version import ALLENNLP
 
@@ -173,24 +174,26 @@ def describe_with_line(error: BaseException) -> str:
     return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{code_line_of(error)}"
 
 
-MAX_MESSAGES_SHOWN = 8
+MAX_SHOWN = 8
+"""How many of several names, or of several reasons, a message has."""
 
 
 def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     """Combine the reasons of several candidates, by label: the one there is, or their number and at most
-    `MAX_MESSAGES_SHOWN` lines. Candidates of one reason share a line."""
+    `MAX_SHOWN` lines. Candidates of one reason share a line."""
     if len(reasons) == 1:
         return CandidateError(*next(iter(reasons.items())))
     labels_by_reason: Dict[str, List[str]] = {}
     for label, reason in reasons.items():
         labels_by_reason.setdefault(reason, []).append(label)
-    lines = [f"{_join_limited(labels, ', ')}: {reason}" for reason, labels in labels_by_reason.items()]
-    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", _join_limited(lines, "\n  ")]))
+    lines = [f"{join_limited(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
+    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", join_limited(lines, "\n  ")]))
 
 
-def _join_limited(texts: Sequence[str], separator: str) -> str:
-    remainder = [f"and {len(texts) - MAX_MESSAGES_SHOWN} more"] if len(texts) > MAX_MESSAGES_SHOWN else []
-    return separator.join([*texts[:MAX_MESSAGES_SHOWN], *remainder])
+def join_limited(texts: Collection[str], separator: str = ", ") -> str:
+    """Join names that users chose, or what is said about them: the first `MAX_SHOWN`, and the number of the others."""
+    remainder = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
+    return separator.join([*islice(texts, MAX_SHOWN), *remainder])
 
 
 SPACY_MODELS_URL_PART = "/explosion/spacy-models/"

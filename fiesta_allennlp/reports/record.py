@@ -43,6 +43,7 @@ from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.starting_weights import describe_starting_weights
 
 if TYPE_CHECKING:
     from fiesta_allennlp.documents.settings import DocumentSettings
@@ -87,6 +88,7 @@ def _build_selection_checklist(source: SourceData, selection: StoredSelection, s
             settings=settings,
             document_facts=source.documents_result and source.documents_result.documents,
             program_names=program_names,
+            starts=describe_starting_weights({n: p.starting_weights for n, p in selection.preparations.items()}),
             work_noun="runs" if is_of_runs else "queries",
             config_text=_describe_config,
         )

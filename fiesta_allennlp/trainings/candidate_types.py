@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.records import Request
@@ -29,6 +29,7 @@ from fiesta_allennlp.trainings.config import (
     with_absolute_paths,
 )
 from fiesta_allennlp.trainings.config_checks import check_direction, check_group_by, check_sets, check_test_loader
+from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
@@ -44,6 +45,7 @@ from fiesta_allennlp.trainings.programs.config import (
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, flatten_metrics
+from fiesta_allennlp.trainings.starting_weights import StartingWeights, find_starting_weights
 
 MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept
@@ -121,6 +123,10 @@ class AnyCandidate(Registrable):
         return division
 
     # Before the first run.
+
+    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
+        """Return the trained weights that the config names. `snapshot` identifies the data of the selection."""
+        return ()
 
     @property
     def preparation_key(self) -> str:
@@ -245,6 +251,9 @@ class AllenNLPCandidate(AnyCandidate):
 
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)
+
+    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
+        return find_starting_weights(self.config, snapshot)
 
     @property
     def preparation_key(self) -> str:

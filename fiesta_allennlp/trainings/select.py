@@ -3,7 +3,7 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Type
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Tuple, Type
 
 from rich.console import Console
 
@@ -49,6 +49,11 @@ from fiesta_allennlp.trainings.preparation import (
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.starting_weights import (
+    StartingWeights,
+    check_starting_weights,
+    describe_starting_weights,
+)
 
 
 @dataclass
@@ -107,10 +112,12 @@ class TrainingSelection(SelectionFamily):
                 if name not in preparations or not vectors_exist(preparations[name])
             }
             if missing:
+                weights = self.find_starting_weights(missing, console)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 new_preparations = self.prepare(missing, directory, console)
                 preparations.update(
-                    (name, preparation.with_vectors_in(vectors)) for name, preparation in new_preparations.items()
+                    (name, replace(preparation.with_vectors_in(vectors), starting_weights=weights[name]))
+                    for name, preparation in new_preparations.items()
                 )
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
@@ -121,6 +128,24 @@ class TrainingSelection(SelectionFamily):
             self.preparations = preparations
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
+
+    def find_starting_weights(
+        self, candidates: Mapping[str, Candidate], console: Console
+    ) -> Dict[str, Tuple[StartingWeights, ...]]:
+        """Return the weights that these candidates start from, and print them. Refuse weights that have seen the data
+        of random splits, unless the settings allow them."""
+        weights = {
+            name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
+            for name, candidate in candidates.items()
+        }
+        check_starting_weights(
+            weights,
+            on_official_splits=self.settings.on_official_splits,
+            is_allowed=self.settings.allow_pretrained_on_pool,
+        )
+        for text in describe_starting_weights(weights):
+            console.print(f"Note: {text}.")
+        return weights
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""

@@ -179,6 +179,9 @@ class TrainingSettings(SelectionSettings):
         "own key, such as sentence_id)",
         is_fixed=True,
     )
+    allow_pretrained_on_pool: bool = _scoring_option(
+        False, "with random splits: accept a candidate that starts from weights which were trained on the same files"
+    )
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
     max_hours: Optional[float] = resource_option(
         None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0

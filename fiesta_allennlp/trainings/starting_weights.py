@@ -6,9 +6,9 @@ import tarfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, join_limited
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind
@@ -29,14 +29,14 @@ class StartingWeights:
     `pool_data` are those of them that the selection draws its sets from."""
 
     source: str
-    data: Tuple[str, ...] = ()
-    pool_data: Tuple[str, ...] = ()
+    data: Sequence[str] = ()
+    pool_data: Sequence[str] = ()
 
     @property
     def description(self) -> str:
         if self.pool_data:
-            return f"{self.source}, trained on {', '.join(self.pool_data)}, which this selection splits"
-        return f"{self.source}, trained on {', '.join(self.data)}" if self.data else self.source
+            return f"{self.source}, trained on {join_limited(self.pool_data)}, which this selection splits"
+        return f"{self.source}, trained on {join_limited(self.data)}" if self.data else self.source
 
 
 def find_starting_weights(config: Config, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
@@ -57,7 +57,7 @@ def find_starting_weights(config: Config, snapshot: DataSnapshot) -> Tuple[Start
 
 
 def check_starting_weights(
-    weights_by_candidate: Mapping[str, Tuple[StartingWeights, ...]], *, on_official_splits: bool, is_allowed: bool
+    weights_by_candidate: Mapping[str, Sequence[StartingWeights]], *, on_official_splits: bool, is_allowed: bool
 ) -> None:
     """Refuse weights that were trained on data of which a random split may make its test set."""
     if on_official_splits or is_allowed:
@@ -69,6 +69,17 @@ def check_starting_weights(
                     f"candidate '{name}' starts from {start.description}, so its test sets would hold records that it "
                     "was trained on. Use --splits official, other weights, or --allow-pretrained-on-pool."
                 )
+
+
+def describe_starting_weights(weights_by_candidate: Mapping[str, Sequence[StartingWeights]]) -> List[str]:
+    """Return a sentence without its full stop for each source of weights, with the candidates that start from it."""
+    names_by_weights: Dict[str, List[str]] = {}
+    for name, weights in weights_by_candidate.items():
+        for start in weights:
+            names_by_weights.setdefault(start.description, []).append(name)
+    return [
+        f"{join_limited(names)} start{'s' * (len(names) == 1)} from {text}" for text, names in names_by_weights.items()
+    ]
 
 
 def _config_beside(source: Path) -> Config:
