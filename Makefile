@@ -32,7 +32,7 @@ select: $(INSTALLED)  ## choose among three taggers on the bundled WikiGold
 
 restaurants: $(INSTALLED)  ## choose among eight models of the FIESTA paper; training_configs/tdsa/README.md says what it needs
 	$(BIN)/fiesta select $(filter-out %_200.jsonnet,$(wildcard training_configs/tdsa/*.jsonnet)) \
-		-s runs/restaurants --split-ratios 0.64,0.16,0.2 --workers 2 $(if $(wildcard runs/restaurants/store.sqlite),--recover)
+		-s runs/restaurants --split-ratios 0.64,0.16,0.2 --workers 2 $(if $(PRESET),--preset $(PRESET)) $(if $(wildcard runs/restaurants/store.sqlite),--recover)
 
 test: $(INSTALLED)  ## run the tests
 	$(TESTS)

@@ -68,7 +68,14 @@ def _print_read_back(*read_backs: "ReadBack") -> None:
         print(*read_back.lines, sep="\n", file=sys.stderr)
 
 
-class SimulationCommand(FiestaCommand):
+class ChoiceCommand(FiestaCommand):
+    """A command whose settings say how a selection chooses, so that they may come from a preset."""
+
+    def build_settings(self, args: argparse.Namespace) -> Any:
+        return import_dotted(self.settings_class_path).from_layers(self.typed_settings(args))
+
+
+class SimulationCommand(ChoiceCommand):
     """A command that repeats simulated selections and can write the result to a file.
 
     `function_path` is the dotted path of the function that makes its result."""
@@ -121,7 +128,7 @@ and how often it finds the best candidate."""
     function_path = "fiesta_allennlp.reports.simulation.replay_with_bar"
 
 
-class NextCommand(FiestaCommand):
+class NextCommand(ChoiceCommand):
     help = "suggest the next runs for a table of scores"
     description = """Read a table of scores and print which candidate leads, P(best), and the runs to make next, or that
 the selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""

@@ -5,7 +5,7 @@ import json
 import typing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.defaults import (
     BELIEF,
@@ -37,6 +37,11 @@ from fiesta_allennlp.selection.options import (
 
 SHARED, INDEPENDENT, OFFICIAL = "shared", "independent", "official"
 SPLITS = (SHARED, INDEPENDENT, OFFICIAL)
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"strategy": "ttts", "belief": "student_t", "stop": "bayesian", "splits": INDEPENDENT}
+}
+"""Values of options by preset, where a command has the option."""
 
 CONFIG_METAVAR = "NAME|JSON"
 """The placeholder for a registered name, or a JSON object with a `type`."""
@@ -172,6 +177,15 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     return option(default, help, group=group, choices=SPLITS, is_fixed=True)
 
 
+def preset_option() -> Any:
+    return selection_option(
+        None,
+        "paper: the procedure of the FIESTA paper, --strategy ttts --belief student_t --stop bayesian --splits "
+        "independent, or with --budget sequential_halving; other options that are set win",
+        choices=tuple(PRESETS),
+    )
+
+
 def seed_option(group: str, purpose: str = "a selection (default: random, saved in selection.json)") -> Any:
     return option(None, f"master random seed, to repeat {purpose}", group=group, metavar="N", least=0, is_fixed=True)
 
@@ -223,7 +237,7 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     annotations = typing.get_type_hints(settings_class)
     settings: Dict[str, Any] = {}
     exclusive_options = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
-    for layer in layers:
+    for layer in _with_presets(layers, settings_class):
         replaced_options = [
             name
             for name in exclusive_options.keys() & layer.keys()
@@ -241,6 +255,17 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
             is_joined = isinstance(value, (list, tuple)) and base_type(annotations[name]) is str
             settings[name] = ",".join(map(str, value)) if is_joined else list_to_tuple(value)
     return settings
+
+
+def _with_presets(
+    layers: Sequence[Mapping[str, Any]], settings_class: Type[ChoiceSettings]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the layers, below each that names a preset the values of this preset."""
+    names = dict(declared_options(settings_class))
+    for layer in layers:
+        preset = PRESETS.get(layer.get("preset") or "", {})
+        yield {name: value for name, value in preset.items() if name in names}
+        yield layer
 
 
 def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:

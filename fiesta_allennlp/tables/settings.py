@@ -24,6 +24,7 @@ from fiesta_allennlp.selection.settings import (
     ChoiceSettings,
     max_failures_option,
     min_score_option,
+    preset_option,
     seed_option,
     splits_option,
 )
@@ -161,6 +162,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")
+    preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORES_GROUP)
     with_replacement: Optional[bool] = _scores(
         None, "draw scores of the table with replacement (default: only if they run out otherwise)"
@@ -191,6 +193,7 @@ class NextSettings(TableSettings, ChoiceSettings):
         metavar="SCORES.csv|SCORES.json",
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
+    preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     workers: int = resource_option(1, "number of runs to name", least=1)
     max_failures: int = max_failures_option()
@@ -238,6 +241,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
     budget: Optional[int] = selection_option(
         None, "fixed budget for comparison (default: the mean number of runs)", least=1
     )
+    preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
     repetitions: Optional[int] = resource_option(

@@ -27,6 +27,7 @@ from fiesta_allennlp.selection.settings import (
     fill_options,
     max_failures_option,
     min_score_option,
+    preset_option,
     seed_option,
     splits_option,
     to_config,
@@ -158,6 +159,7 @@ class TrainingSettings(SelectionSettings):
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
+    preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORING_GROUP)
     split_ratios: Tuple[float, ...] = _scoring_option(
         (),

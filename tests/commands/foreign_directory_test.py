@@ -69,7 +69,7 @@ def test_a_command_that_goes_on_calls_nothing_that_a_store_names(
 def test_resuming_the_store_of_another_user_says_so(
     in_process: Callable[[str], Call], foreign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "belongs to another user"
+    text = "belongs to user ID"
     assert text not in "".join(map(str, in_process("select")("-s", foreign, "--recover")))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert text in "".join(map(str, in_process("select")("-s", foreign, "--recover")))

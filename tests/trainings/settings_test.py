@@ -51,6 +51,14 @@ def test_what_decides_has_the_defaults_of_the_strategy() -> None:
 
 
 ON_RAY = {"executor": "ray", "ray_address": "local", "workers": 4}
+OF_THE_PAPER = {
+    "preset": "paper",
+    "strategy": "ttts",
+    "belief": "student_t",
+    "stop": "bayesian",
+    "splits": "independent",
+}
+HALVING_OF_THE_PAPER = {"preset": "paper", "belief": "student_t", "splits": "independent", "budget": 20}
 CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"}
 
 
@@ -61,6 +69,16 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
         ((CONFIDENT, {"budget": 20}), {"budget": 20, "metric": "f1"}),
         ((CONFIDENT, {"confidence": 0.99}), {**CONFIDENT, "confidence": 0.99}),
         (({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}), {"confidence": 0.8}),
+        (({"preset": "paper", "strategy": "bts"},), {**OF_THE_PAPER, "strategy": "bts"}),
+        (({"stop": "glr"}, {"preset": "paper"}), OF_THE_PAPER),
+        (
+            ({"preset": "paper"}, {"budget": 20}),
+            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
+        ),
+        (
+            ({"preset": "paper", "budget": 20},),
+            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
+        ),
         ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
         (({"ray_address": "local"}, {"executor": "ray"}), {"executor": "ray", "ray_address": "local"}),
         (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
