@@ -5,7 +5,6 @@ function of a training set and a test set that returns a score; more is better. 
 random choices.
 """
 
-from fiesta_allennlp.functional import util
 from fiesta_allennlp.functional.calls import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
 
-__all__ = ["BTS", "TTTS", "non_adaptive_fb", "non_adaptive_fc", "sequential_halving", "util"]
+__all__ = ["BTS", "TTTS", "non_adaptive_fb", "non_adaptive_fc", "sequential_halving"]

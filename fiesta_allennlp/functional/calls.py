@@ -7,7 +7,6 @@ All calls have these arguments in common:
   calls then cannot find the model that is best whatever the seed is.
 - With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
   `fiesta_allennlp.probability.logit` documents the treatment of scores of exactly 0 and 1.
-- `samples` is accepted and has no effect: P(best) is exact.
 - `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.
 
 All raise `ValueError` if there are fewer than two models, if a score is not a finite number or has no logit, and if
@@ -16,8 +15,9 @@ All raise `ValueError` if there are fewer than two models, if a score is not a f
 
 import math
 import sys
-from dataclasses import replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -35,10 +35,8 @@ from fiesta_allennlp.strategies import (
     TopTwoThompson,
 )
 
-Part = TypeVar("Part")
-Data = TypeVar("Data")
-Model = Callable[[Part, Part], float]
-SplitFunction = Callable[[Data], Tuple[Part, Part]]
+Model = Callable[[Any, Any], float]
+SplitFunction = Callable[[Any], Tuple[Any, Any]]
 
 
 class FixedConfidenceResult(NamedTuple):
@@ -77,12 +75,11 @@ class NonAdaptiveResult(NamedTuple):
 
 
 def TTTS(
-    data: Data,
+    data: Any,
     model_functions: Sequence[Model],
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
-    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -100,20 +97,17 @@ def TTTS(
         ValueError: if `p_value` is not above 0 and below 1, if there are fewer than two models, or if a score is not a
             finite number or has no logit.
     """
-    strategy = TopTwoThompson(**_fixed_confidence_options(p_value, max_evaluations))
-    return _fixed_confidence_result(
-        _run_strategy(data, model_functions, split_function, logit_transform, strategy, rng=rng)
-    )
+    problem = _Problem(data, model_functions, split_function, logit_transform)
+    return problem.run_to_confidence(TopTwoThompson, p_value, max_evaluations, slots=1, rng=rng)
 
 
 def BTS(
-    data: Data,
+    data: Any,
     model_functions: Sequence[Model],
     split_function: SplitFunction,
     p_value: float,
     batch_size: int,
     logit_transform: bool = False,
-    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -124,18 +118,17 @@ def BTS(
     Use it to measure how many evaluations batches cost. It still calls the functions one after the other. It uses
     `fiesta_allennlp.strategies.BatchThompson`.
     """
-    strategy = BatchThompson(batch_size=batch_size, **_fixed_confidence_options(p_value, max_evaluations))
-    outcome = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
-    return _fixed_confidence_result(outcome)
+    problem = _Problem(data, model_functions, split_function, logit_transform)
+    strategy_class = partial(BatchThompson, batch_size=batch_size)
+    return problem.run_to_confidence(strategy_class, p_value, max_evaluations, slots=batch_size, rng=rng)
 
 
 def non_adaptive_fc(
-    data: Data,
+    data: Any,
     model_functions: Sequence[Model],
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
-    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -145,14 +138,12 @@ def non_adaptive_fc(
     Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
     `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
     """
-    strategy = NonAdaptiveFixedConfidence(**_fixed_confidence_options(p_value, max_evaluations))
-    slots = len(model_functions)
-    outcome = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
-    return _fixed_confidence_result(outcome)
+    problem, slots = _Problem(data, model_functions, split_function, logit_transform), len(model_functions)
+    return problem.run_to_confidence(NonAdaptiveFixedConfidence, p_value, max_evaluations, slots=slots, rng=rng)
 
 
 def sequential_halving(
-    data: Data,
+    data: Any,
     model_functions: Sequence[Model],
     split_function: SplitFunction,
     budget: int,
@@ -166,13 +157,13 @@ def sequential_halving(
         ValueError: if `budget` is below N ceil(log2 N) for N models, if there are fewer than two models, or if a score
             is not a finite number or has no logit.
     """
-    strategy = SequentialHalving(belief=StudentT(), budget=budget)
-    history, decision = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    problem = _Problem(data, model_functions, split_function, logit_transform)
+    history, decision = problem.run(SequentialHalving(belief=StudentT(), budget=budget), slots=budget)
     return SequentialHalvingResult(int(str(decision.best)), _proportions(history), _scores(history))
 
 
 def non_adaptive_fb(
-    data: Data,
+    data: Any,
     model_functions: Sequence[Model],
     split_function: SplitFunction,
     budget: int,
@@ -186,62 +177,69 @@ def non_adaptive_fb(
         ValueError: if `budget` is below the number of models, if there are fewer than two models, or if a score is not
             a finite number or has no logit.
     """
-    strategy = NonAdaptiveFixedBudget(belief=StudentT(), budget=budget)
-    history, decision = _run_strategy(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    problem = _Problem(data, model_functions, split_function, logit_transform)
+    history, decision = problem.run(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget)
     return NonAdaptiveResult(int(str(decision.best)), _scores(history))
 
 
-def _fixed_confidence_options(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
-    if not 0 < p_value < 1:
-        raise ValueError(
-            f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
-        )
-    limit = sys.maxsize if max_evaluations is None else max_evaluations
-    return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
+@dataclass(frozen=True)
+class _Problem:
+    """What every call is given."""
 
+    data: Any
+    models: Sequence[Model]
+    split_function: SplitFunction
+    logit_transform: bool
 
-def _fixed_confidence_result(outcome: Tuple[History, Decision]) -> FixedConfidenceResult:
-    history, decision = outcome
-    prob_best = list(decision.prob_best.values())
-    return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
+    def run(
+        self, strategy: Strategy, *, slots: int, rng: Optional[np.random.Generator] = None
+    ) -> Tuple[History, Decision]:
+        """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
 
+        A candidate's name is the position of its function. The seeds of a request only tell runs apart.
+        """
+        rng = np.random.default_rng() if rng is None else rng
+        history = History(tuple(map(str, range(len(self.models)))))
+        try:
+            strategy.check(list(history.candidates))
+            while names := strategy.propose(history, slots, rng):
+                for name in names:
+                    number = len(history.evaluations)
+                    request = Request(name, history.num_finished(name), number, number, number, number)
+                    evaluation = Evaluation(request, self._score(name, number), "score")
+                    history = replace(history, evaluations=(*history.evaluations, evaluation))
+            return history, strategy.recommend(history)
+        except FiestaError as error:
+            raise ValueError(str(error)) from error
 
-def _run_strategy(
-    data: Data,
-    models: Sequence[Model],
-    split_function: SplitFunction,
-    logit_transform: bool,
-    strategy: Strategy,
-    *,
-    slots: int = 1,
-    rng: Optional[np.random.Generator] = None,
-) -> Tuple[History, Decision]:
-    """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
+    def run_to_confidence(
+        self,
+        strategy_class: Callable[..., Strategy],
+        p_value: float,
+        max_evaluations: Optional[int],
+        *,
+        slots: int,
+        rng: Optional[np.random.Generator],
+    ) -> FixedConfidenceResult:
+        if not 0 < p_value < 1:
+            raise ValueError(
+                f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
+            )
+        limit = sys.maxsize if max_evaluations is None else max_evaluations
+        strategy = strategy_class(belief=StudentT(), stop=BayesianStop(), confidence=1 - p_value, max_evaluations=limit)
+        history, decision = self.run(strategy, slots=slots, rng=rng)
+        prob_best = list(decision.prob_best.values())
+        return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
 
-    A candidate's name is the position of its function. The seeds of a request only tell runs apart.
-    """
-    rng = np.random.default_rng() if rng is None else rng
-    history = History(tuple(str(index) for index in range(len(models))))
-    try:
-        strategy.check(list(history.candidates))
-        while names := strategy.propose(history, slots, rng):
-            for name in names:
-                number = len(history.evaluations)
-                score = _score(models[int(name)](*split_function(data)), name, number, logit_transform)
-                request = Request(name, history.num_finished(name), number, number, number, number)
-                history = replace(history, evaluations=(*history.evaluations, Evaluation(request, score, "score")))
-        return history, strategy.recommend(history)
-    except FiestaError as error:
-        raise ValueError(str(error)) from error
-
-
-def _score(value: float, name: str, number: int, logit_transform: bool) -> float:
-    score = float(value)
-    if not math.isfinite(score):
-        raise ValueError(
-            f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
-        )
-    return float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0]) if logit_transform else score
+    def _score(self, name: str, number: int) -> float:
+        score = float(self.models[int(name)](*self.split_function(self.data)))
+        if not math.isfinite(score):
+            raise ValueError(
+                f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
+            )
+        if not self.logit_transform:
+            return score
+        return float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0])
 
 
 def _proportions(history: History) -> List[float]:

@@ -1,4 +1,3 @@
-import inspect
 import math
 import re
 from itertools import chain, repeat
@@ -9,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving, util
+from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
 from tests.conftest import REPOSITORY
-from tests.strategies.histories import THREE_EACH, history
+from tests.strategies.histories import history
 
 DATA = [{"text": "a"}, {"text": "b"}]
 
@@ -136,32 +135,6 @@ def test_what_is_wrong_is_a_value_error(models: Any, options: Dict[str, Any], me
             call(DATA, noisy(1, 2, 3, 4), split, least - 1)  # type: ignore[operator]
 
 
-def test_the_probabilities_alone() -> None:
-    scores = np.array(list(THREE_EACH.values()))
-    calculated = util.belief_calc(scores.mean(axis=1), scores.var(axis=1), np.array([3, 3, 3]))
-    assert_allclose(calculated, StudentT().posterior(history(THREE_EACH)).prob_best())
-    with pytest.raises(ValueError, match="at least 3 times"):
-        util.belief_calc(np.ones(2), np.ones(2), np.array([3, 2]))
-    with pytest.raises(ValueError, match="2, 1 entries"):
-        util.lists_same_size([1, 2], [1])
-    assert util.pull_arm(0.6, 0.1, rng=np.random.default_rng(4)) == np.random.default_rng(4).normal(0.6, 0.1)
-
-
-def test_statistics_of_repeated_calls() -> None:
-    for name in ("TTTS", "non_adaptive_fc"):
-        models = scripted(*(6 * x for x in CLEAR))
-        arguments = {"data": DATA, "model_functions": models, "split_function": split, "p_value": 0.05}
-        assert util.fc_func_stats(3, 1, name, **arguments) == (9, 9, 9, 100)
-        assert util.fc_func_stats(3, 0, name, **arguments).percent_correct == 0
-    # The first is best in the first repetition only.
-    arguments = {"data": DATA, "model_functions": scripted([0.9, 0.1], [0.5]), "split_function": split, "budget": 2}
-    assert util.fb_func_stats(4, 0, "non_adaptive_fb", **arguments) == 0.25
-    with pytest.raises(ValueError, match="fc_func_name must be one of .*'halving'"):
-        util.fc_func_stats(3, 1, "halving")
-    with pytest.raises(ValueError, match="N must be at least 1 but got 0"):
-        util.fb_func_stats(0, 1, "non_adaptive_fb")
-
-
 def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = (REPOSITORY / "docs" / "api" / "calls.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -170,13 +143,3 @@ def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str
     exec(compile(example, "docs/api/calls.md", "exec"), names)
     assert sum(names["confidence_scores"]) == pytest.approx(1)
     assert "is the best of 60 evaluations" in capsys.readouterr().out
-
-
-def test_the_documented_calls_take_a_number_of_samples() -> None:
-    """As scripts written for the original package pass it."""
-    for called, before in ((TTTS, ()), (BTS, (4,)), (non_adaptive_fc, ())):
-        given = (DATA, scripted([0.5, 0.6, 0.55], [0.1, 0.2, 0.15]), split, 0.05, *before, False, 100000)
-        assert inspect.signature(called).bind(*given).arguments["samples"] == 100000
-        assert called(*given).num_evaluations >= 6
-    numbers = np.array([0.5, 0.4]), np.array([0.01, 0.01]), np.array([5, 5])
-    assert util.belief_calc(*numbers, 10000) == util.belief_calc(*numbers)
