@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.data_loaders.data_collator import DataCollator
 from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField, TextField
-from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
+from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.token_embedders import TokenCharactersEncoder, TokenEmbedder
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
@@ -84,6 +84,11 @@ def encode(encoder: Seq2VecEncoder, vectors: torch.Tensor, mask: torch.Tensor) -
     if not mask.any():
         return vectors.new_zeros(vectors.size(0), encoder.get_output_dim())
     return encoder(vectors, mask)
+
+
+def drop(dropout: InputVariationalDropout, vectors: torch.Tensor) -> torch.Tensor:
+    """Return `dropout(vectors)`. With a probability of 0 the layer would copy the vectors all the same."""
+    return dropout(vectors) if dropout.p > 0 else vectors
 
 
 def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

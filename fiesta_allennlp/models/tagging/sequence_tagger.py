@@ -11,6 +11,7 @@ from allennlp.modules.conditional_random_field import allowed_transitions
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from fiesta_allennlp.models.modules import drop
 from fiesta_allennlp.models.tagging.tagged_columns import PREFIXES, SpanScores, is_tag
 
 LOSSES = ("mean", "sum")
@@ -19,9 +20,10 @@ LOSSES = ("mean", "sum")
 class SequenceTagger(Model):
     """Base class of the taggers.
 
-    A subclass implements the probability of tags (`log_likelihood`) and the choice of the best tags (`best_tags`). Its
-    constructor calls its initializer last. The tagger decodes only outside of training, because metrics of the training
-    set would cost more than the gradients. It therefore has no training metrics.
+    A subclass implements the probability of tags (`log_likelihood`) and the choice of the best tags (`best_tags`). If
+    it adds layers, its constructor calls the initializer last, and passes none on. The tagger decodes only outside of
+    training, because metrics of the training set would cost more than the gradients. It therefore has no training
+    metrics.
 
     Args:
         dropout: Dropout on the input and on the output of the encoder.
@@ -45,6 +47,7 @@ class SequenceTagger(Model):
         label_encoding: Optional[str] = "BIO",
         loss: str = "mean",
         label_namespace: str = "labels",
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -63,6 +66,8 @@ class SequenceTagger(Model):
         self._variational_dropout = InputVariationalDropout(variational_dropout)
         self._projection = torch.nn.Linear(encoder.get_output_dim(), len(self._tag_names))
         self._scores = SpanScores(has_spans=label_encoding is not None)
+        if initializer is not None:
+            initializer(self)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Compute the log likelihood of the right tags, summed over the sentences. Shapes: `logits` (batch_size,
@@ -102,9 +107,7 @@ class SequenceTagger(Model):
         return output
 
     def _apply_dropout(self, vectors: torch.Tensor) -> torch.Tensor:
-        if self._variational_dropout.p > 0:  # with 0 it would copy the vectors all the same
-            vectors = self._variational_dropout(vectors)
-        return self._dropout(vectors)
+        return self._dropout(drop(self._variational_dropout, vectors))
 
     def _to_names(self, tags: List[List[int]]) -> List[List[str]]:
         return [[self._tag_names[number] for number in row] for row in tags]
@@ -143,17 +146,6 @@ class SoftmaxSequenceTagger(SequenceTagger):
     is that of a conditional random field whose transitions are all 0. AllenNLP's `simple_tagger` has no dropout, and
     computes its metrics in training too.
     """
-
-    def __init__(
-        self,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
-        encoder: Seq2SeqEncoder,
-        initializer: Optional[InitializerApplicator] = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(vocab, text_field_embedder, encoder, **kwargs)
-        (initializer or InitializerApplicator())(self)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return -torch.nn.functional.cross_entropy(logits[mask], tags[mask], reduction="sum")

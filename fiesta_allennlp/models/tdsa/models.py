@@ -15,7 +15,7 @@ from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy, FBetaMeasure
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.modules import encode, reverse
+from fiesta_allennlp.models.modules import drop, encode, reverse
 
 
 class EmbeddedText(NamedTuple):
@@ -28,12 +28,10 @@ class EmbeddedText(NamedTuple):
 
 class TdsaClassifier(Model):
     """Base class of the classifiers. A subclass names the `fields` that it reads and computes their representation
-    (`represent`).
+    (`represent`). Its constructor calls `add_projection` first and its initializer last.
 
     Args:
         text_field_embedder: Embeds the words of all fields.
-        representation_dim: The width of what `represent` returns.
-        target_field_embedder: Embeds the target's words instead, and is trained apart from `text_field_embedder`.
         dropout: Regular dropout (Hinton et al. 2012) on the representation.
         variational_dropout: Dropout on the embedded words with one mask for all words of a text (Gal and Ghahramani
             2016).
@@ -46,21 +44,21 @@ class TdsaClassifier(Model):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        representation_dim: int,
         dropout: float = 0.0,
         variational_dropout: float = 0.0,
         regularizer: Optional[RegularizerApplicator] = None,
-        target_field_embedder: Optional[TextFieldEmbedder] = None,
     ) -> None:
         super().__init__(vocab, regularizer)
         self._label_names = vocab.get_index_to_token_vocabulary("labels")
         self._text_field_embedder = text_field_embedder
-        self._target_field_embedder = target_field_embedder
         self._dropout = torch.nn.Dropout(dropout)
         self._variational_dropout = InputVariationalDropout(variational_dropout)
-        self._projection = torch.nn.Linear(representation_dim, len(self._label_names))
         self._accuracy = CategoricalAccuracy()
         self._f1 = FBetaMeasure(beta=1.0, average=None)
+
+    def add_projection(self, representation_dim: int) -> None:
+        """Add the layer from what `represent` returns to the labels."""
+        self._projection = torch.nn.Linear(representation_dim, len(self._label_names))
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
         """Compute the representations from the `fields` of the model. Shape: (batch_size,
@@ -98,9 +96,12 @@ class TdsaClassifier(Model):
         """Compute the logits of the labels. Shapes: (batch_size, representation_dim) to (batch_size, num_labels)."""
         return self._projection(representation)
 
-    def _embed(self, name: str, tokens: TextFieldTensors) -> EmbeddedText:
-        embedder = (self._target_field_embedder if name == "target" else None) or self._text_field_embedder
-        return EmbeddedText(drop(self._variational_dropout, embedder(tokens)), get_text_field_mask(tokens))
+    def embedder_of(self, field: str) -> TextFieldEmbedder:
+        return self._text_field_embedder
+
+    def _embed(self, field: str, tokens: TextFieldTensors) -> EmbeddedText:
+        vectors = drop(self._variational_dropout, self.embedder_of(field)(tokens))
+        return EmbeddedText(vectors, get_text_field_mask(tokens))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Add `label`, the most probable label of every instance."""
@@ -113,11 +114,6 @@ class TdsaClassifier(Model):
         metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}
         metrics.update({f"{self._label_names[index]}_f1": score for index, score in enumerate(scores)})
         return metrics
-
-
-def drop(dropout: InputVariationalDropout, vectors: torch.Tensor) -> torch.Tensor:
-    """Return `dropout(vectors)`. With a probability of 0 the layer would copy the vectors all the same."""
-    return dropout(vectors) if dropout.p > 0 else vectors
 
 
 def check_width(width: int, **encoders: Any) -> None:
@@ -159,14 +155,11 @@ class TargetLstm(TdsaClassifier):
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
         text_encoder: Seq2VecEncoder,
-        dropout: float = 0.0,
-        variational_dropout: float = 0.0,
-        regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            vocab, text_field_embedder, text_encoder.get_output_dim(), dropout, variational_dropout, regularizer
-        )
+        super().__init__(vocab, text_field_embedder, **kwargs)
+        self.add_projection(text_encoder.get_output_dim())
         check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
         self._text_encoder = text_encoder
         (initializer or InitializerApplicator())(self)
@@ -194,13 +187,11 @@ class TdLstm(TdsaClassifier):
         text_field_embedder: TextFieldEmbedder,
         left_encoder: Seq2VecEncoder,
         right_encoder: Seq2VecEncoder,
-        dropout: float = 0.0,
-        variational_dropout: float = 0.0,
-        regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
     ) -> None:
-        representation_dim = left_encoder.get_output_dim() + right_encoder.get_output_dim()
-        super().__init__(vocab, text_field_embedder, representation_dim, dropout, variational_dropout, regularizer)
+        super().__init__(vocab, text_field_embedder, **kwargs)
+        self.add_projection(left_encoder.get_output_dim() + right_encoder.get_output_dim())
         check_width(text_field_embedder.get_output_dim(), left_encoder=left_encoder, right_encoder=right_encoder)
         self._left_encoder = left_encoder
         self._right_encoder = right_encoder
@@ -216,8 +207,31 @@ class TdLstm(TdsaClassifier):
         return torch.cat([left_encoding, right_encoding], dim=-1)
 
 
+class TargetAttentionClassifier(TdsaClassifier):
+    """Base class of the classifiers with an attention between the sentence and the target.
+
+    A subclass takes the `target_field_embedder`, so that AllenNLP builds it after the encoders. It embeds the target's
+    words instead, and is trained apart from `text_field_embedder`.
+
+    Args:
+        state_dropout: Variational dropout on states within the model.
+    """
+
+    fields = ("text", "target")
+    _target_field_embedder: Optional[TextFieldEmbedder]
+
+    def __init__(
+        self, vocab: Vocabulary, text_field_embedder: TextFieldEmbedder, state_dropout: float = 0.0, **kwargs: Any
+    ) -> None:
+        super().__init__(vocab, text_field_embedder, **kwargs)
+        self._state_dropout = InputVariationalDropout(state_dropout)
+
+    def embedder_of(self, field: str) -> TextFieldEmbedder:
+        return (self._target_field_embedder if field == "target" else None) or self._text_field_embedder
+
+
 @Model.register("ian")
-class Ian(TdsaClassifier):
+class Ian(TargetAttentionClassifier):
     """Interactive attention networks, `Ma et al. (2017) <https://www.ijcai.org/proceedings/2017/568>`__, section 2.2.
 
     Context and target each have an LSTM. The average of the target's hidden states is the query of an attention over
@@ -226,14 +240,12 @@ class Ian(TdsaClassifier):
         gamma(h_i, t_avg) = tanh(h_i W_a t_avg^T + b_a),  alpha = softmax(gamma),  c_r = sum_i alpha_i h_i
 
     The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The code of Moss et
-    al. (2019) has a `target_field_embedder`, `tanh_logits`, and `state_dropout` equal to the other two dropouts.
+    al. (2019) has a `target_field_embedder`, `tanh_logits`, and `state_dropout` equal to the other two dropouts. It
+    drops the hidden states of both LSTMs. The paper has no dropout there.
 
     Args:
         tanh_logits: Whether there is a tanh between the projection to the labels and the softmax, as in the paper.
-        state_dropout: Variational dropout on the hidden states of both LSTMs. The paper has none.
     """
-
-    fields = ("text", "target")
 
     def __init__(
         self,
@@ -243,29 +255,18 @@ class Ian(TdsaClassifier):
         target_encoder: Seq2SeqEncoder,
         target_field_embedder: Optional[TextFieldEmbedder] = None,
         tanh_logits: bool = False,
-        state_dropout: float = 0.0,
-        dropout: float = 0.0,
-        variational_dropout: float = 0.0,
-        regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
     ) -> None:
-        representation_dim = text_encoder.get_output_dim() + target_encoder.get_output_dim()
-        super().__init__(
-            vocab,
-            text_field_embedder,
-            representation_dim,
-            dropout,
-            variational_dropout,
-            regularizer,
-            target_field_embedder,
-        )
+        super().__init__(vocab, text_field_embedder, **kwargs)
+        self._target_field_embedder = target_field_embedder
+        text_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
+        self.add_projection(text_dim + target_dim)
         check_width(text_field_embedder.get_output_dim(), text_encoder=text_encoder)
-        check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)
+        check_width(self.embedder_of("target").get_output_dim(), target_encoder=target_encoder)
         self._tanh_logits = tanh_logits
-        self._state_dropout = InputVariationalDropout(state_dropout)
         self._text_encoder = text_encoder
         self._target_encoder = target_encoder
-        text_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
         tanh = Activation.by_name("tanh")()
         self._text_attention = BilinearAttention(target_dim, text_dim, activation=tanh)
         self._target_attention = BilinearAttention(text_dim, target_dim, activation=tanh)
@@ -294,7 +295,7 @@ class Ian(TdsaClassifier):
 
 
 @Model.register("atae_lstm")
-class AtaeLstm(TdsaClassifier):
+class AtaeLstm(TargetAttentionClassifier):
     """LSTM with attention and aspect embedding.
 
     `Wang et al. (2016) <https://aclanthology.org/D16-1058>`__, sections 3.3 and 3.4.
@@ -306,18 +307,15 @@ class AtaeLstm(TdsaClassifier):
 
     The paper learns a vector for each of five aspects. Here targets are open, so the model computes v_a from the
     target's words. The code of Moss et al. (2019) has a `target_field_embedder`, `final_state: false`,
-    `joint_fusion`, and `state_dropout` equal to the other two dropouts.
+    `joint_fusion`, and `state_dropout` equal to the other two dropouts: on v_a where it follows a word, on
+    [H; v_a e_N] before W_h, W_v or W, and on M. The paper has none.
 
     Args:
         target_encoder: From the target's words to v_a. Moss et al. use an average, that is `boe` with `averaged`.
         text_encoder: Its input is as wide as a word and v_a together. It must read from left to right only.
         final_state: Whether the representation is h*, as in the paper; otherwise, it is r.
         joint_fusion: Whether M is tanh(W [H; v_a e_N] + b).
-        state_dropout: Variational dropout on v_a where it follows a word, on [H; v_a e_N] before W_h, W_v or W, and on
-            M. The paper has none.
     """
-
-    fields = ("text", "target")
 
     def __init__(
         self,
@@ -328,28 +326,17 @@ class AtaeLstm(TdsaClassifier):
         target_field_embedder: Optional[TextFieldEmbedder] = None,
         final_state: bool = True,
         joint_fusion: bool = False,
-        state_dropout: float = 0.0,
-        dropout: float = 0.0,
-        variational_dropout: float = 0.0,
-        regularizer: Optional[RegularizerApplicator] = None,
         initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
     ) -> None:
-        representation_dim = text_encoder.get_output_dim()
-        super().__init__(
-            vocab,
-            text_field_embedder,
-            representation_dim,
-            dropout,
-            variational_dropout,
-            regularizer,
-            target_field_embedder,
-        )
+        super().__init__(vocab, text_field_embedder, **kwargs)
+        self._target_field_embedder = target_field_embedder
         hidden_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
-        check_width((target_field_embedder or text_field_embedder).get_output_dim(), target_encoder=target_encoder)
+        self.add_projection(hidden_dim)
+        check_width(self.embedder_of("target").get_output_dim(), target_encoder=target_encoder)
         check_width(text_field_embedder.get_output_dim() + target_dim, text_encoder=text_encoder)
         self._target_encoder = target_encoder
         self._text_encoder = text_encoder
-        self._state_dropout = InputVariationalDropout(state_dropout)
         fusions = [(hidden_dim + target_dim, True)] if joint_fusion else [(hidden_dim, False), (target_dim, False)]
         self._fusions = torch.nn.ModuleList([torch.nn.Linear(dim, dim, bias=bias) for dim, bias in fusions])
         self._attention = torch.nn.Linear(hidden_dim + target_dim, 1, bias=False)  # w

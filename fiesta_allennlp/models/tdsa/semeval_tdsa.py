@@ -36,9 +36,6 @@ class WordTokenizer(Tokenizer):
     def tokenize(self, text: str) -> List[Token]:
         return [Token(match.group(), idx=match.start()) for match in _WORD_PATTERN.finditer(text)]
 
-    def _to_params(self) -> Dict[str, Any]:
-        return {"type": "words"}
-
 
 POLARITIES = ("positive", "negative", "neutral", "conflict")
 

@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY
 from tests.models.tdsa.conftest import ENCODERS, LSTM, MODELS, instance
 from tests.workbench import ModelTraining
 
-NAMES = sorted(name for name in Model.list_available() if Model.by_name(name) in TdsaClassifier.__subclasses__())
+NAMES = sorted(name for name in Model.list_available() if issubclass(Model.by_name(name), TdsaClassifier))
 
 
 @pytest.fixture(params=NAMES)
