@@ -9,13 +9,14 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.tdsa.models import TdsaClassifier
+from fiesta_allennlp.models.tdsa.models import TargetAttentionClassifier, TdsaClassifier
 from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
 from tests.conftest import REPOSITORY
 from tests.models.tdsa.conftest import ENCODERS, LSTM, MODELS, instance
 from tests.workbench import ModelTraining
 
-NAMES = sorted(name for name in Model.list_available() if issubclass(Model.by_name(name), TdsaClassifier))
+CLASSES = (*TdsaClassifier.__subclasses__(), *TargetAttentionClassifier.__subclasses__())
+NAMES = sorted(name for name in Model.list_available() if Model.by_name(name) in CLASSES)
 
 
 @pytest.fixture(params=NAMES)
