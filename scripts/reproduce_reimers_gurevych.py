@@ -19,7 +19,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.reports.candidates import spearman_rho
+from fiesta_allennlp.reports.comparisons import spearman_rho
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -18,7 +18,7 @@ REPLAY = {"confidence": 0.9, "repetitions": 20, "processes": 1, "seed": 11, "eva
 
 SELECTIONS = ("finished", "failed", "documents")
 
-WORDING = ("title", "decision", "notes", "words", "read_backs", "table")
+WORDING = ("notes", "table")
 CHANGING = (
     "seconds",
     "mean_seconds",
@@ -62,9 +62,10 @@ def without_changing(items: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 def facts_of_selection(directory: Path) -> Any:
     """The content of `selection.json` and of the report as plain data."""
-    report = asdict(fiesta_allennlp.report(directory), dict_factory=without_changing)
-    facts = {"selection": summary_of(directory), "report": {**report, "name": directory.name, "source": directory.name}}
-    return json.loads(json.dumps(facts), object_pairs_hook=without_changing)
+    report = fiesta_allennlp.report(directory)
+    derived = {name: getattr(report, name) for name in ("path", "order", "comparisons", "single_score", "development")}
+    facts = {"selection": summary_of(directory), "report": {"result": report.result.content(), **derived}}
+    return json.loads(json.dumps(facts, default=asdict), object_pairs_hook=without_changing)
 
 
 def facts_of_replay() -> Any:

@@ -18,7 +18,7 @@ class Cost(ReportFigure):
     def draw(self, report: Report) -> Any:
         from fiesta_allennlp.reports.figures import figure as parts  # late, because matplotlib takes a second to import
 
-        timed = [candidate for candidate in report.ranked if candidate.scores and candidate.seconds]
+        timed = [candidate for candidate in report.result.ranked if candidate.scores and candidate.seconds]
         if not timed:
             return None
         drawing, axes = parts.new_axes(2.8)
@@ -27,7 +27,7 @@ class Cost(ReportFigure):
             seconds = candidate.seconds / len(candidate.scores)
             axes.plot(seconds, candidate.mean, "o", color=parts.colour_of(report, candidate.name))
             axes.annotate(names[candidate.name], (seconds, candidate.mean), xytext=(5, 5), textcoords="offset points")
-        axes.set(xlabel="seconds of a run", ylabel=f"mean {report.metric_text}", xmargin=0.2)
+        axes.set(xlabel="seconds of a run", ylabel=f"mean {report.result.metric_text}", xmargin=0.2)
         return drawing
 
     def caption(self, report: Report) -> str:

@@ -57,7 +57,8 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         options = self.typed_settings(args)
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
         report_record = report(**options, output=output)
-        _print_read_back(*report_record.read_backs)
+        if report_record.read_back is not None:
+            _print_read_back(report_record.read_back)
         console.print(*report_record.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0

@@ -80,9 +80,10 @@ class SelectionCommand(FiestaCommand):
 
     def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
-        from fiesta_allennlp.reports.words import selection_in_words, selection_table
+        from fiesta_allennlp.reports.words import selection_in_words
+        from fiesta_allennlp.selection.candidate_table import candidate_table
 
-        console.print(selection_table(result))
+        console.print(candidate_table(result, title=result.metric_text))
         print_failures(result, args, console)
         console.print(*selection_in_words(result))
         return result

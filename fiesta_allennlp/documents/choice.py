@@ -20,8 +20,9 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import INTERVAL_LEVEL
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
-from fiesta_allennlp.strategies.base import Analysis, fill_evenly
+from fiesta_allennlp.strategies.base import Analysis, analyse, fill_evenly
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs
 
 MAX_UNKNOWN_LABELS = 3
@@ -43,7 +44,8 @@ class LimitedDocuments(Strategy):
 
     def __init__(self, strategy: Strategy, *, num_batches: int, measure: Callable[[History, str], float]) -> None:
         self.strategy = strategy
-        self.belief = strategy.belief
+        self.belief, self.confidence = strategy.belief, strategy.confidence
+        self.num_starts, self.budget = strategy.num_starts, strategy.budget
         self.num_batches = num_batches
         self.measure = measure
         self._latest_remaining: Tuple[Optional[History], Dict[str, int]] = (None, {})
@@ -212,7 +214,13 @@ class DocumentsSetup:
             seed=seed,
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
-        systems = (self._with_query_counts(system, history, charges) for system in result.candidates)
+        posterior = analyse(history, self.strategy.belief).posterior
+        ends = None if posterior is None else posterior.interval(INTERVAL_LEVEL)
+        intervals = {} if ends is None else dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
+        systems = (
+            replace(self._with_query_counts(system, history, charges), interval=intervals.get(system.name))
+            for system in result.candidates
+        )
         return replace(result, candidates=tuple(systems))
 
     def _with_query_counts(

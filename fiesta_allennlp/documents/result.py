@@ -4,14 +4,20 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.result import CandidateResult, Result, stored_property
+from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.summary import BATCH_WORDS, DOCUMENT_WORDS, Words
 
 
 @dataclass(frozen=True)
 class SystemResult(CandidateResult):
     """A system in numbers. `measure` is over everything that it was asked about; None before its first answer. Kept
-    answers count neither in `num_queries` nor in `cost`, which are None if unknown. `num_unknown` answers are no
-    gold label; `unknown_labels` are the commonest of them with their numbers."""
+    answers count neither in `num_queries` nor in `cost`, which are None if unknown.
+
+    `num_unknown` answers are no gold label; `unknown_labels` are the commonest of them with their numbers.
+
+    `scores` are those of single documents or of batches. `interval` is the 95% credible interval of the measure of all
+    answers on all documents like these, by the selection's posterior; None if the posterior is not about measures.
+    """
 
     measure: Optional[float] = None
     num_documents: int = 0
@@ -46,13 +52,19 @@ class DocumentsResult(Result):
     documents: Mapping[str, Any] = field(default_factory=dict)
 
     candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
+    by_documents: ClassVar[bool] = True
+    stored_properties: ClassVar[Tuple[str, ...]] = (*Result.stored_properties, "num_queries", "cost")
 
-    @stored_property
+    @property
+    def words(self) -> Words:
+        return DOCUMENT_WORDS if self.documents.get("batch_size", 1) == 1 else BATCH_WORDS
+
+    @property
     def num_queries(self) -> Optional[int]:
         numbers = [system.num_queries for system in self.candidates if system.num_queries is not None]
         return sum(numbers) if numbers else None
 
-    @stored_property
+    @property
     def cost(self) -> Optional[float]:
         costs = [system.cost for system in self.candidates if system.cost is not None]
         return sum(costs) if costs else None

@@ -7,22 +7,14 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from rich.table import Table
-
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
+from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.result import num_decimals
-from fiesta_allennlp.selection.summary import MIN_DECIMALS, count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-Interval = Tuple[float, float]
-"""Lower and upper end."""
-
-INTERVAL_LEVEL = 0.95
-"""The probability of every interval in a report."""
 
 MISSING_TEXT = "-"
 
@@ -49,10 +41,6 @@ SPECIAL_IN_LATEX = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
-
-
-def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
-    return MISSING_TEXT if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
 
 def share_text(value: Optional[float]) -> str:
@@ -93,7 +81,9 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    return "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
+    """Escape the text of a cell. At the start of a row, a bracket or a star would belong to the row end before it."""
+    escaped = "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
 
 TerminalLines = Sequence[Union[Table, str]]
@@ -156,8 +146,8 @@ def _template_environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals.update(prose=render_prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines, decimals=num_decimals)
-    environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines)
+    environment.filters.update(number=number_text, probability=probability_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda margin: Margin.parse(margin).text.replace("=", " = "))
     return environment

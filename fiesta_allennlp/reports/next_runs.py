@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Dict, List
 
-from rich.table import Table
-
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
-from fiesta_allennlp.selection.progress import Columns, build_table, remaining_text
-from fiesta_allennlp.selection.result import CandidateResult, num_decimals
-from fiesta_allennlp.selection.summary import loss_text, number_text
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.progress import remaining_text
+from fiesta_allennlp.selection.summary import loss_text
 from fiesta_allennlp.tables.next_runs import NextRuns
 
 
@@ -44,18 +42,7 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
 
 
 def next_runs_table(next_runs: NextRuns) -> Table:
-    candidates, num_pending = next_runs.result.candidates, next_runs.history.num_pending
-    digits = num_decimals(candidates)
-    columns: Columns[CandidateResult] = (
-        ("candidate", lambda c: c.name),
-        ("runs", lambda c: str(c.num_evaluations)),
-        ("pending", lambda c: str(num_pending(c.name))),
-        ("failed", lambda c: c.failures_text or "0"),
-        ("mean", lambda c: number_text(c.mean, digits)),
-        ("sd", lambda c: number_text(c.sd, digits)),
-        ("P(best)", lambda c: c.standing),
-    )
-    return build_table(columns, candidates, title=next_runs.metric.display_name)
+    return candidate_table(next_runs.result, title=next_runs.metric.display_name)
 
 
 def next_runs_in_words(next_runs: NextRuns) -> List[str]:

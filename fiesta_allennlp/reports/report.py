@@ -1,41 +1,57 @@
-"""From a selection, a table of scores or two candidates to their report: the call of the command line and of Python."""
+"""From a selection or a table of scores to their report: the call of the command line and of Python, and its files."""
 
+import csv
+import io
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.reports.pages import refuse_symbolic_link, write_report
+from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
+from fiesta_allennlp.reports.comparisons import Comparison
+from fiesta_allennlp.reports.formats import MISSING_TEXT, render_file, share_text
+from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.source_data import SourceData, read_selection
+from fiesta_allennlp.reports.sources import read_selection, read_table, restrict_to_pair
+from fiesta_allennlp.selection.candidate_table import (
+    CSV,
+    HTML,
+    LATEX,
+    MARKDOWN,
+    Table,
+    candidate_table,
+    candidate_values,
+)
 from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
+from fiesta_allennlp.selection.summary import count_text, interval_text, number_text, probability_text
 from fiesta_allennlp.tables.settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
+
+FIGURES_DIRECTORY = "figures"
+"""The directory of the figures, beside the other files."""
 
 
 def report(
     source: Any = None, *, output: Optional[PathLike] = None, compare: Optional[Sequence[str]] = None, **settings: Any
 ) -> Report:
-    """Report on a selection, on a table of scores, or on two candidates.
+    """Report on a selection, on a table of scores, or on two of their candidates.
 
     Args:
         source: the directory of a selection, finished or running, or a table of scores: a file; a list of files; rows
             as mappings from names of columns to values; a data frame; or a mapping from candidates to their scores.
-            Optional if `compare` names files.
         output: the directory for the files of the report. If None, nothing is written.
-        compare: two candidates of `source`. Each can also be `PATH:NAME` in another source, or the `PATH` of a source
-            with one candidate.
+        compare: the names of two candidates of `source`.
         settings: the command's other options by name, with underscores:
 
             - `evaluations_per_split`: for a JSON table: the number of consecutive scores of a candidate that share a
               split (default 1).
             - `belief`: for a table: a registered name or a config (default `split_paired`).
-            - `paired`: with `compare` and two tables: match splits by name.
             - `minimise`: for a table: the lowest mean is the best.
-            - `long_table`: write all columns and the comparisons to `table.tex`, instead of n, mean, sd and P(best).
+            - `long_table`: write all columns and the comparisons to `table.tex`, instead of runs, mean, sd and P(best).
             - `columns`: for a table: its names for some of the columns, such as `{"score": "test_f1"}`.
             - `where`: for a table: use only rows with these values, such as `{"task": "iris"}`.
             - `wide`: for a table whose headers name candidates, splits or seeds: which of them.
@@ -50,33 +66,28 @@ def report(
     table_options, content = split_table_argument(settings, source, "source")
     option_values = {name: list_to_tuple(value) for name, value in table_options.items()}
     report_settings = ReportSettings(**{**option_values, "compare": None if compare is None else tuple(compare)})
-    report_record = Report.of(_read_sources(report_settings, content), is_pair=compare is not None)
+    report_record = _read_source(report_settings, content)
+    if report_settings.compare is not None:
+        report_record = restrict_to_pair(report_record, report_settings.compare)
     if output is not None:
         write_report(report_record, Path(output), long_table=report_settings.long_table)
     return report_record
 
 
-def _read_sources(settings: ReportSettings, content: Any) -> SourceData:
-    names = settings.compare
-    if names is None and content is None:
-        if settings.source is None:
-            raise ConfigError("pass the directory of a selection, a table of scores, or two candidates with --compare.")
-        if settings.paired:
-            raise ConfigError("--paired is for two tables of scores with --compare. Add --compare, or remove --paired.")
-        if is_selection(Path(settings.source)):
-            return read_selection(Path(settings.source), settings)
-    from fiesta_allennlp.reports.tables_and_pairs import read_pair, read_source, read_table  # a selection needs none
+def _read_source(settings: ReportSettings, content: Any) -> Report:
+    if content is None and settings.source is None:
+        raise ConfigError("pass the directory of a selection, or a table of scores.")
+    path = Path(settings.source or "rows")
+    if content is not None or not is_selection(path):
+        return read_table(path, settings, content)
+    report_record = read_selection(path, settings)
+    directory = RunDirectory(path)
+    if not directory.screening.store.is_file():
+        return report_record
+    from fiesta_allennlp.reports.screening import read_screening  # only the report of a search has one
 
-    if names is None:
-        return read_table(Path(settings.source or "rows"), settings, content)
-    if len(names) != 2:
-        raise ConfigError(f"--compare takes two candidates but got {len(names)}: {', '.join(names) or 'none'}.")
-    source = None
-    if content is not None:
-        source = read_table(Path("rows"), settings, content, least_candidates=1)
-    elif settings.source is not None:
-        source = read_source(Path(settings.source), settings, least_candidates=1)
-    return read_pair((names[0], names[1]), source, settings)
+    result = report_record.result
+    return replace(report_record, screening=read_screening(directory, result.seed, result.candidates))
 
 
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
@@ -87,5 +98,180 @@ def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]])
         output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
     else:
         output = RunDirectory(parent).report if is_directory else parent / f"{Path(source or '').stem}-report"
-    refuse_symbolic_link(output)
+    _refuse_symbolic_link(output)
     return output
+
+
+def _refuse_symbolic_link(directory: Path) -> None:
+    """Refuse a symbolic link, with which somebody else could redirect the files."""
+    if directory.is_symlink():
+        raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
+
+
+def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
+    """Write every file of a report. Tables come first, and the text is there even where drawing fails."""
+    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, draw_all, registered_figures
+
+    figures_directory = directory / FIGURES_DIRECTORY
+    _refuse_symbolic_link(figures_directory)
+    pictures: Dict[str, Any] = {}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in registered_figures():  # one with nothing to show is not drawn
+            for ending in FIGURE_ENDINGS:
+                (figures_directory / f"{name}{ending}").unlink(missing_ok=True)
+        _write_file(directory / "table.tex", render_latex(report, long=long_table))
+        _write_file(directory / "table.csv", render_candidates(report))
+        _write_file(directory / "scores.csv", render_scores(report))
+        try:
+            pictures.update(draw_all(report, figures_directory))
+        finally:
+            _write_file(directory / "report.md", render_markdown(report, pictures))
+        _write_file(directory / "report.html", render_html(report, pictures))
+    except OSError as error:
+        raise ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.") from error
+
+
+def _write_file(path: Path, text: str) -> None:
+    with atomic_replacement(path) as temporary_path:
+        temporary_path.write_text(text, encoding="utf-8", newline="")
+
+
+def render_csv(headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    csv_text = io.StringIO()
+    writer = csv.writer(csv_text, lineterminator="\n")
+    writer.writerows([to_csv_cell(value) for value in row] for row in (headings, *rows))
+    return csv_text.getvalue()
+
+
+def render_candidates(report: Report) -> str:
+    """Return the table of the candidates as CSV."""
+    entries = candidate_values(report.result, CSV)
+    return render_csv(list(entries[0]), [entry.values() for entry in entries])
+
+
+def render_scores(report: Report) -> str:
+    """Return every score as a table that `fiesta replay` reads."""
+    headings = ("candidate", "split", "seed", "score", "development_score", "metric")
+    rows = [
+        (candidate.name, *run, report.result.metric)
+        for candidate in report.result.candidates
+        for run in zip(
+            candidate.split_seeds, candidate.replicates, candidate.scores, candidate.development_scores, strict=True
+        )
+    ]
+    return render_csv(headings, rows)
+
+
+def render_markdown(report: Report, pictures: Mapping[str, Any] = {}) -> str:
+    return _render(report, "report.md.j2", MARKDOWN, pictures=pictures, directory=FIGURES_DIRECTORY).rstrip() + "\n"
+
+
+def render_latex(report: Report, *, long: bool = False) -> str:
+    """Return a `tabular` of the candidates; with `long`, of all columns, and a second one of the comparisons."""
+    return _render(report, "table.tex.j2", MARKDOWN if long else LATEX, long=long)
+
+
+def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
+    """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
+    return _render(report, "report.html.j2", HTML, pictures=pictures)
+
+
+def _render(report: Report, template: str, output: str, **values: Any) -> str:
+    """Fill in a template with the report, its tables and its paragraph."""
+    return render_file(
+        template,
+        report=report,
+        result=report.result,
+        words=report.result.words,
+        candidates=candidate_table(report.result, output),
+        tabulate=tabulate,
+        paragraph=compose_paragraph(report),
+        bibtex=collect_bibtex,
+        **values,
+    )
+
+
+def tabulate(report: Report, section: str) -> Optional[Table]:
+    """Return the table of a section: a row for each comparison, for each way to compare single runs, for each
+    correlation of validation scores, or for each finalist. None if it has no row."""
+    table: Table = {
+        "differences": _tabulate_differences,
+        "single": _tabulate_single_scores,
+        "development": _tabulate_development,
+        "screening": _tabulate_finalists,
+    }[section](report)
+    return table if table.rows else None
+
+
+def _tabulate_differences(report: Report) -> Table:
+    comparisons, decimals = report.comparisons, report.decimals
+
+    def texts(comparison: Comparison) -> Sequence[str]:
+        return (
+            comparison.second,
+            str(comparison.num_pairs),
+            number_text(comparison.mean_difference, decimals, sign="+"),
+            interval_text(comparison.interval, decimals),
+            number_text(comparison.cliffs_delta, 3),
+            probability_text(comparison.prob_new_data),
+        )
+
+    headings = ("against", "shared splits", "mean difference", "95% interval", "Cliff's delta", "P(better on new data)")
+    num_columns = 6 if any(comparison.prob_new_data is not None for comparison in comparisons) else 5
+    return Table(headings[:num_columns], [texts(comparison)[:num_columns] for comparison in comparisons])
+
+
+def _tabulate_single_scores(report: Report) -> Table:
+    """How often each way to compare names another candidate than the best one."""
+    risk = report.single_score
+    if risk is None:
+        return Table((), ())
+    seeds_note = "each with its own seeds" if report.result.on_official_splits else "each on its own split"
+    splits_note = f"{count_text(risk.num_common_splits, 'split')} that all have"
+    rows = [
+        (f"one run of each, {seeds_note}", share_text(risk.wrong_single)),
+        (f"one run of each on one split, from the {splits_note}", share_text(risk.wrong_same_split)),
+        ("of 3 runs of each, the one with the best validation score", share_text(risk.wrong_best_of_3)),
+    ]
+    return Table(("comparison", "names another candidate"), [row for row in rows if row[1] != MISSING_TEXT])
+
+
+def _tabulate_development(report: Report) -> Table:
+    """Spearman's rho with its number of runs, of all candidates together and of each."""
+    correlations = report.development
+    if correlations is None:
+        return Table((), ())
+    rows = [("all", str(correlations.num_evaluations), number_text(correlations.overall, 3))]
+    for name, rho in correlations.by_candidate.items():
+        num_scores = sum(score is not None for score in report.candidate(name).development_scores)
+        rows.append((name, str(num_scores), number_text(rho, 3)))
+    return Table(("of", "n", "Spearman's rho"), rows)
+
+
+FINALIST_HEADINGS = (
+    "finalist",
+    "place in the screening",
+    "score there",
+    "place by mean",
+    "mean of fresh runs",
+    "runs",
+    "score - mean",
+)
+
+
+def _tabulate_finalists(report: Report) -> Table:
+    """The finalists of a search with their places and scores in both stages."""
+    rows = [
+        (
+            finalist.name,
+            str(finalist.place_before),
+            number_text(finalist.score_before),
+            MISSING_TEXT if finalist.place_after is None else str(finalist.place_after),
+            number_text(finalist.mean_after),
+            str(finalist.num_runs),
+            number_text(finalist.optimism),
+        )
+        for finalist in (report.screening.finalists if report.screening else ())
+    ]
+    return Table(FINALIST_HEADINGS, rows)

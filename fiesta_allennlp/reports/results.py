@@ -8,7 +8,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import from_csv_cell
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.formats import Printable, TerminalLines
-from fiesta_allennlp.reports.words import selection_in_words, selection_table
+from fiesta_allennlp.reports.words import selection_in_words
+from fiesta_allennlp.selection.candidate_table import candidate_table
 from fiesta_allennlp.selection.result import Result
 
 
@@ -31,7 +32,11 @@ class SelectionResult(Printable, Result):
         return scores
 
     def shown(self) -> TerminalLines:
-        return [selection_table(self), *selection_in_words(self), f"Everything is in {self.directory}."]
+        return [
+            candidate_table(self, title=self.metric_text),
+            *selection_in_words(self),
+            f"Everything is in {self.directory}.",
+        ]
 
 
 @dataclass(frozen=True, repr=False)

@@ -51,15 +51,11 @@ class ReportSettings(TableSettings):
         parse=Path,
     )
     compare: Optional[Tuple[str, ...]] = _report_option(
-        None,
-        "report on two candidates only, each as a name; as PATH:NAME in another selection or table; or as the PATH of "
-        "a table with one candidate",
-        metavar=("A", "B"),
+        None, "report on two candidates only, each by its name", metavar=("A", "B")
     )
-    paired: bool = _report_option(False, "with --compare of two tables: match splits by name", can_be_undone=False)
     long_table: bool = _report_option(
         False,
-        "write all columns and the differences to table.tex (default: n, mean, sd, and P(best))",
+        "write all columns and the differences to table.tex (default: runs, mean, sd, and P(best))",
         can_be_undone=False,
     )
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)

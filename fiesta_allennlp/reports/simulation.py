@@ -4,11 +4,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, List, Mapping, Optional, Tuple
 
 from rich.console import Console
-from rich.table import Table
 
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines, render_paragraphs
-from fiesta_allennlp.selection.progress import Columns, build_table, number_table, repetition_bar
+from fiesta_allennlp.selection.candidate_table import Table
+from fiesta_allennlp.selection.progress import repetition_bar
 from fiesta_allennlp.selection.summary import number_text
 from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.planning import Simulation, plan, replay
@@ -100,19 +100,18 @@ def replay_with_bar(
 
 
 def candidates_table(result: SimulationResult) -> Table:
-    columns: Columns[SimulatedCandidate] = (
-        ("candidate", lambda c: c.name),
-        ("mean", lambda c: number_text(c.true_mean)),
-        ("picked", lambda c: f"{c.recommended:.1%}" if c.recommended else ""),
-    )
-    return build_table(columns, result.candidates, title=result.source.metric.display_name)
+    rows = [
+        (c.name, number_text(c.true_mean), f"{c.recommended:.1%}" if c.recommended else "") for c in result.candidates
+    ]
+    return Table(("candidate", "mean", "picked"), rows, title=result.source.metric.display_name)
 
 
 def outlook_table(result: Simulation) -> Table:
     hours_heading = "hours\nmore" if result.simulator.num_done else "hours"
     hours_columns = (hours_heading,) if result.source.knows_seconds else ()
     share_headings = ("picked\nbest", "wrong\nwinner", "no\nwinner")
-    table = number_table("way to choose", ("mean\nruns", "median", "5-95%", *hours_columns, *share_headings))
+    headings = ("way to choose", "mean\nruns", "median", "5-95%", *hours_columns, *share_headings)
+    table_rows: List[List[str]] = []
     params = result.settings.strategy_params()
     margin = Margin.parse(params.get("margin", 0.0))
     label = params["type"] + (f", margin {margin.text}" if margin.is_above_0 else "")
@@ -125,13 +124,15 @@ def outlook_table(result: Simulation) -> Table:
     for row_label, row_margin, outlook in rows:
         if outlook is not None:
             runs, has_shares = outlook.runs, result.has_wrong_answers(row_margin)
-            table.add_row(
-                row_label,
-                f"{runs.mean:.0f}",
-                f"{runs.median:.0f}",
-                f"{runs.low:.0f} to {runs.high:.0f}",
-                *((f"{outlook.seconds.mean / result.settings.batch_size / 3600:.1f}",) if hours_columns else ()),
-                *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
-                f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+            table_rows.append(
+                [
+                    row_label,
+                    f"{runs.mean:.0f}",
+                    f"{runs.median:.0f}",
+                    f"{runs.low:.0f} to {runs.high:.0f}",
+                    *((f"{outlook.seconds.mean / result.settings.batch_size / 3600:.1f}",) if hours_columns else ()),
+                    *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
+                    f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+                ]
             )
-    return table
+    return Table(headings, table_rows)

@@ -1,30 +1,26 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Iterator, Optional, Tuple
 
-from rich.table import Table
-
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
-from fiesta_allennlp.reports.source_data import SourceData, read_directory
+from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,
     failures_in_words,
     running_in_words,
-    scope_in_words,
-    selection_table,
 )
-from fiesta_allennlp.selection.progress import number_table
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MAX_CONFIGS_SHOWN = 5
@@ -67,15 +63,12 @@ def _describe_workers(directory: RunDirectory, root: Path) -> Iterator[str]:
                 yield f"No worker is there. Start one: {full_command('worker')} {root}"
 
 
-def _make_selection_status(source: SourceData) -> Status:
-    result, history = source.result, source.history
-    decision_text = running_in_words(result) if source.running else ended_in_words(result)
-    score_sentences = (result.scored_on, scope_in_words(result))
-    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), *score_sentences)
-    sentences = tuple(filter(None, (*run_sentences, *source.legend, _last_finish_text(history))))
-    pending_counts = Counter(request.candidate for request in history.pending)
-    table = selection_table(result, pending_counts, heading="running" if source.running else "pending")
-    return Status(table, sentences, source.running)
+def _make_selection_status(report: Report) -> Status:
+    result = report.result
+    decision_text = running_in_words(result) if result.running else ended_in_words(result)
+    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), result.scored_on)
+    sentences = tuple(filter(None, (*run_sentences, *report.legend, _last_finish_text(report.history))))
+    return Status(candidate_table(result, title=result.metric_text), sentences, result.running)
 
 
 def _make_screening_status(screening: StoredSelection) -> Status:
@@ -84,11 +77,11 @@ def _make_screening_status(screening: StoredSelection) -> Status:
 
     settings = stored_search(screening.meta)
     history, metric = screening.read_history(max_failures=settings.max_failures), settings.scored_by
-    table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.display_name}")
     ranked_evaluations = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)
     best_evaluations = ranked_evaluations[:MAX_CONFIGS_SHOWN]
-    for evaluation in best_evaluations:
-        table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
+    rows = [[run.request.candidate, number_text(run.score), f"{run.seconds:.0f}"] for run in best_evaluations]
+    headings = ("best configs so far", "score", "seconds")
+    table = Table(headings, rows, title=f"validation {metric.display_name}")
     num_configs = settings.num_configs or len(screening.candidates)
     state, pending_word = ("running", "running") if screening.is_running else ("interrupted", "pending")
     finished_text = f"{len(history.evaluations)} of {count_text(num_configs, 'config')} finished"

@@ -4,59 +4,28 @@ on the terminal."""
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
-
-from rich.markup import escape
-from rich.table import Table
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
+from fiesta_allennlp.documents.result import DocumentsResult
+from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs
-from fiesta_allennlp.selection.metrics import Metric, scale_notes
+from fiesta_allennlp.selection.candidate_table import Table, num_decimals
+from fiesta_allennlp.selection.metrics import scale_notes
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.progress import Columns, build_table, candidate_table, number_table
-from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.summary import (
+    Words,
     count_text,
     describe_collapsed_runs,
     duration_text,
+    interval_text,
     loss_text,
     number_text,
     probability_text,
 )
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.reports.source_data import SourceFacts, Words
-
-
-def selection_table(result: Result, pending: Mapping[str, int] = {}, *, heading: str = "") -> Table:
-    """Show the candidates of a selection in the given order. `pending` are the numbers of unfinished runs, below
-    `heading`."""
-    if isinstance(result, DocumentsResult):
-        return system_table(result)
-    columns: Columns[CandidateResult] = ((heading, lambda c: str(pending.get(c.name) or "")),)
-    return candidate_table(result.candidates, title=result.metric_text, extra_columns=columns if pending else ())
-
-
-def system_table(result: DocumentsResult) -> Table:
-    columns: Columns[SystemResult] = (
-        ("system", lambda s: s.name),
-        ("documents", lambda s: str(s.num_documents)),
-        ("failed", lambda s: str(s.failures or "")),
-        (result.metric, lambda s: number_text(s.measure)),
-        ("P(best)", lambda s: s.standing),
-        ("queries", lambda s: str(s.num_queries)),
-        ("cost", lambda s: f"{s.cost:g}"),
-        ("seconds", lambda s: f"{s.seconds:.0f}"),
-    )
-    num_documents_text = count_text(result.documents["num_documents"], "document")
-    unknown_texts = [f"{s.name} {s.unknown_text}" for s in result.candidates if s.num_unknown]
-    unknown_text = f"; answers that are no gold label: {'; '.join(unknown_texts)}" if unknown_texts else ""
-    title = f"{result.metric}, {num_documents_text} available{unknown_text}"
-    return build_table(columns, result.candidates, title=title)
-
+from fiesta_allennlp.strategies import Strategy
 
 GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")
 """The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
@@ -64,16 +33,15 @@ GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    gpu_peaks_gib = [_gpu_peak_gib(outcome) for outcome in outcomes]
-    gpu_columns = ("GPU memory (GiB)",) if any(gpu_peaks_gib) else ()
-    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *gpu_columns))
-    for outcome, gpu_peak_gib in zip(outcomes, gpu_peaks_gib, strict=True):
+    headings, rows = ["candidate", metric, "seconds", "memory (GiB)", "GPU memory (GiB)"], []
+    for outcome in outcomes:
         score, memory = "failed", MISSING_TEXT
         if isinstance(outcome, Evaluation):
             score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        gpu_cells = (number_text(gpu_peak_gib, 2),) if gpu_columns else ()
-        table.add_row(escape(outcome.request.candidate), score, number_text(outcome.seconds, 1), memory, *gpu_cells)
-    return table
+        gpu_memory = number_text(_gpu_peak_gib(outcome), 2)
+        rows.append([outcome.request.candidate, score, number_text(outcome.seconds, 1), memory, gpu_memory])
+    num_columns = len(headings) if any(map(_gpu_peak_gib, outcomes)) else len(headings) - 1
+    return Table(headings[:num_columns], [row[:num_columns] for row in rows])
 
 
 def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
@@ -85,27 +53,25 @@ def show_training_plan(plan: Any) -> TerminalLines:
     """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
     prepared = plan.prepared
     has_vectors = any(preparation.coverage for preparation in prepared.preparations.values())
-    table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
-    table.add_column("metrics it reports", overflow="fold")
+    vector_headings, metrics_heading = ["tokens with a vector"] if has_vectors else [], "metrics it reports"
+    rows = []
     for name, preparation in prepared.preparations.items():
         coverage_cells = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
         parameters_text = MISSING_TEXT if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
         metrics_text = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
-        table.add_row(escape(name), parameters_text, *coverage_cells, metrics_text)
-    return _show_plan(table, plan, prepared.settings.strategy_params())
+        rows.append([name, parameters_text, *coverage_cells, metrics_text])
+    headings = ["candidate", "parameters", *vector_headings, metrics_heading]
+    return _show_plan(Table(headings, rows, wrapped=(metrics_heading,)), plan, prepared.settings.strategy_params())
 
 
 def show_documents_plan(plan: Any) -> TerminalLines:
     """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
     prepared = plan.prepared
-    table = number_table("system", ())
-    table.add_column("type")
-    for column in ("cost of a query", "answers kept"):
-        table.add_column(column, justify="right")
+    rows = []
     for name, system in prepared.systems.items():
-        num_kept_answers = plan.num_kept_answers.get(name, 0)
         system_type = prepared.candidate_by_name[name].config["type"]
-        table.add_row(escape(name), system_type, f"{system.cost:g}", str(num_kept_answers or ""))
+        rows.append([name, system_type, f"{system.cost:g}", str(plan.num_kept_answers.get(name) or "")])
+    table = Table(("system", "type", "cost of a query", "answers kept"), rows, wrapped=("type",))
     return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 
@@ -119,33 +85,54 @@ def _show_plan(table: Table, plan: Any, strategy_params: Mapping[str, Any], *, p
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **template_values)]
 
 
-def selection_in_words(result: Result, *, running: bool = False) -> Tuple[str, ...]:
+def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
-    decision_text = running_in_words(result) if running else ended_in_words(result)
+    decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
     means = {candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean}
-    scale_sentences = scale_notes(means, Metric.parse(result.metric).name)
-    doubt_sentences = (*scale_sentences, *collapsed_in_words(result))
-    return tuple(filter(None, (decision_text, *doubt_sentences, result.scored_on, scope_in_words(result), cost_text)))
+    scale_sentences = scale_notes(means, result.metric_name)
+    return tuple(
+        filter(None, (decision_text, *scale_sentences, *collapsed_in_words(result), result.scored_on, cost_text))
+    )
+
+
+def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
+    """Describe the decision about a table of scores, or about the two candidates of `pair`."""
+    leading, confidence, metric = result.leading, result.confidence, result.metric_text
+    after = f"after {count_text(result.num_evaluations, 'score')} of {len(result.candidates)} candidates"
+    chance = probability_text(confidence)
+    sentences = [*collapsed_in_words(result), result.scored_on]
+    if pair is not None:
+        rival = pair.second if leading == pair.first else pair.first
+        lead = "" if confidence is None else f"{leading} is better than {rival} with probability {chance}, by {metric}."
+        return (lead, _difference_in_words(pair, num_decimals(result.candidates)), *sentences)
+    if confidence is None:
+        needed = count_text(strategy.belief.min_evaluations, "score")
+        belief = result.belief["type"]
+        lead = f"P(best) is not available {after}: the posterior {belief} needs {needed} from every candidate."
+    elif result.decided:
+        lead = f"{leading} is the best with probability {chance}, by {metric}, {after}."
+    else:
+        target = strategy.confidence or 0.0
+        needs = _needed_runs_text(result) if confidence >= target else ""
+        lead = (
+            f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided: target {target:g}.{needs}"
+        )
+    return (lead, *sentences)
+
+
+def _difference_in_words(pair: Comparison, decimals: int) -> str:
+    if pair.mean_difference is None:
+        return f"{pair.first} and {pair.second} cannot be compared because one has no scores."
+    interval = f" (95% interval {interval_text(pair.interval, decimals)})" if pair.interval else ""
+    runs = count_text(pair.num_pairs, "shared split") if pair.paired else "unpaired runs"
+    difference = number_text(pair.mean_difference, decimals, sign="+")
+    return f"{pair.first} minus {pair.second} is {difference}{interval}, over {runs}."
 
 
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:
     """Describe runs far from their candidate's others."""
-    minimise = Metric.parse(result.metric).minimise
-    return tuple(describe_collapsed_runs(entry, minimise=minimise) for entry in result.collapsed)
-
-
-def scope_in_words(result: Result) -> str:
-    """Describe the limits of scores on official splits or on the validation set."""
-    sentences = []
-    if result.splits == OFFICIAL:
-        sentences.append("P(best) is about new seeds on this one split, not about new data.")
-    if result.score == "validation":
-        sentences.append(
-            "The scores are on the validation set, which a run may also use to choose its epoch or settings, so they "
-            "tend to be better than scores on unseen data."
-        )
-    return " ".join(sentences)
+    return tuple(describe_collapsed_runs(entry, minimise=result.minimise) for entry in result.collapsed)
 
 
 def failures_in_words(result: Result) -> List[str]:
@@ -168,15 +155,26 @@ def failures_in_words(result: Result) -> List[str]:
     return sentences
 
 
-def limit_in_words(result: Result, source: "SourceFacts") -> str:
-    """Name the runs that `--min-score` removes from a table, or from a selection that ran without this limit."""
-    if source.min_score is None or not source.limit_is_late:
-        return ""
+def limit_in_words(result: Result, own_result: Optional[Result]) -> str:
+    """Name the runs that `--min-score` removes from a table, or from a selection with another limit of its own, and the
+    decision without it."""
     removed_runs = [f"{c.missed_text} runs of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
-    is_table = not source.strategy
-    limit_age = "a table does not record whether the limit is older than the runs" if is_table else "set after the runs"
-    runs_text = ", ".join(removed_runs) or "no run"
-    return f"--min-score {source.min_score:g} ({limit_age}) removes {runs_text}. {source.without_limit}"
+    age = (
+        "a table does not record whether the limit is older than the runs"
+        if own_result is None
+        else "set after the runs"
+    )
+    text = f"--min-score {result.min_score:g} ({age}) removes {', '.join(removed_runs) or 'no run'}."
+    return f"{text} {own_limit_in_words(own_result)}".strip()
+
+
+def own_limit_in_words(own_result: Optional[Result]) -> str:
+    """Describe who leads by the selection's own `--min-score`; empty if nobody does."""
+    if own_result is None or own_result.confidence is None:
+        return ""
+    limit = own_result.min_score
+    condition = "Without it" if limit is None else f"With the selection's own --min-score {limit:g}"
+    return f"{condition}, {own_result.leading} leads with P(best) {probability_text(own_result.confidence)}."
 
 
 def ended_in_words(result: Result) -> str:
@@ -198,7 +196,7 @@ def ended_in_words(result: Result) -> str:
     confidence = result.confidence
     if not result.is_decided:
         chance_text = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        work_text += f".{_lead_text(result)}{_unspent_text(result)}"
+        work_text += f".{_lead_text(result)}"
         return f"{leading} leads{chance_text}, by {result.metric_text}, after {work_text}"
     best_text = f" within {result.margin:g} of the best" if result.margin else " the best"
     chance_text = "" if confidence is None else f" with probability {probability_text(confidence)}"
@@ -218,7 +216,7 @@ def running_in_words(result: Result) -> str:
     )
 
 
-def changes_in_words(changes: Sequence[Mapping[str, Any]], words: "Words") -> Tuple[str, ...]:
+def changes_in_words(changes: Sequence[Mapping[str, Any]], words: Words) -> Tuple[str, ...]:
     """Describe the changes of options that choose runs or stop the selection."""
     return tuple(
         f"{flag(change['option'])} was changed from {_option_text(change, 'before')} to {_option_text(change, 'now')} "
@@ -281,29 +279,19 @@ def _lead_text(result: Result) -> str:
     splits, gap = f"the {lead['num_splits']} splits that both ran on", f"{lead['difference']:.2g}"
     if not lead["has_better_mean"]:
         return f" It is ahead of {lead['of']} by {gap} on {splits}."
-    better = "lower" if Metric.parse(result.metric).minimise else "higher"
+    better = "lower" if result.minimise else "higher"
     return f" {lead['of']} has a {better} mean, but on other splits. On {splits}, {result.leading} is ahead by {gap}."
 
 
 def _mean_lead_text(result: Result) -> str:
     """State the lead of the winner where runs share no splits; empty if it does not lead."""
-    sign = Metric.parse(result.metric).sign
+    sign = result.parsed_metric.sign
     means = {candidate.name: sign * candidate.mean for candidate in result.active if candidate.mean is not None}
     best_mean = means.pop(str(result.leading), None)
     rival = max(means, key=means.__getitem__, default=None)
     if isinstance(result, DocumentsResult) or best_mean is None or rival is None or best_mean <= means[rival]:
         return ""
     return f" Its mean is {best_mean - means[rival]:.2g} ahead of {rival}."
-
-
-def _unspent_text(result: Result) -> str:
-    """Say why a budget was not spent whole; empty if it was, or if candidates dropped out."""
-    num_unspent = result.strategy.get("budget", 0) - result.num_evaluations
-    if num_unspent <= 0 or result.stopped_by != "budget" or len(result.active) < len(result.candidates):
-        return ""
-    verb = "was" if num_unspent == 1 else "were"
-    runs_text = count_text(num_unspent, "run")
-    return f" {runs_text} of the budget {verb} left, because a round gives its candidates equally many."
 
 
 def spent_in_words(result: Result) -> str:
@@ -346,9 +334,3 @@ def _all_answered_text(result: DocumentsResult) -> str:
     tie_text = f", level with {' and '.join(tied_names)}" if tied_names else ""
     score_text = f"{result.metric} {number_text(leader.measure)}"
     return f"{lead_text}, with {score_text}{tie_text}, after {_work_text(result)}.{probability_sentence}"
-
-
-def scores_in_words(result: Result, **template_values: Any) -> List[str]:
-    """Describe the decision about a table of scores, or about the two candidates of the comparison `pair`."""
-    scores_values = {"pair": None, "target": None, "needs": _needed_runs_text(result), **template_values}
-    return render_paragraphs("scores.j2", result=result, **scores_values)

@@ -27,7 +27,7 @@ from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
-from fiesta_allennlp.selection.result import CandidateResult, Result, stored_property
+from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.session import StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.settings import merge_settings
 from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
@@ -54,7 +54,7 @@ class ScreenedConfig(CandidateResult):
 
     values: str = ""
 
-    @stored_property
+    @property
     def score(self) -> Optional[float]:
         """The score of its run; None if that failed."""
         return self.mean

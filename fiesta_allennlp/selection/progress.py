@@ -5,59 +5,16 @@ A selection: a live table on a terminal, one plain line per outcome elsewhere. A
 import time
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
-from typing import Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
-from fiesta_allennlp.selection.result import CandidateResult, num_decimals
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.summary import count_text, loss_text, number_text, probability_text
-
-Item = TypeVar("Item")
-
-Column = Tuple[str, Callable[[Item], str]]
-"""A heading, and the function that gives the texts below it."""
-
-Columns = Sequence[Column[Item]]
-
-
-def number_table(first_heading: str, number_headings: Sequence[str], *, title: Optional[str] = None) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
-    table.add_column(first_heading, overflow="fold")
-    for column in number_headings:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
-def build_table(columns: Columns[Item], items: Iterable[Item], *, title: Optional[str] = None) -> Table:
-    """Return a table with a row for each item, whose names are in the first column."""
-    table = number_table(columns[0][0], [heading for heading, _ in columns[1:]], title=title)
-    for item in items:
-        name, *number_texts = (text(item) for _, text in columns)
-        table.add_row(escape(name), *number_texts)
-    return table
-
-
-def candidate_table(
-    candidates: Sequence[CandidateResult], *, title: str, extra_columns: Columns[CandidateResult] = ()
-) -> Table:
-    """Return a table of candidates, narrow enough for 80 columns. `extra_columns` come after the runs."""
-    digits = num_decimals(candidates)
-    columns: Columns[CandidateResult] = (
-        ("candidate", lambda c: c.name),
-        ("runs", lambda c: str(c.num_evaluations)),
-        *extra_columns,
-        ("failed", lambda c: c.failures_text),
-        ("mean", lambda c: number_text(c.mean, digits)),
-        ("sd", lambda c: number_text(c.sd, digits)),
-        ("P(best)", lambda c: c.standing),
-        ("seconds", lambda c: f"{c.seconds:.0f}"),
-    )
-    return build_table(columns, candidates, title=title)
 
 
 def remaining_text(
@@ -199,13 +156,14 @@ class ProgressDisplay:
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         running_text = f"{len(history.pending) - num_waiting.total()} running{waiting_text}"
         title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_text}"
-        columns: List[Column[CandidateResult]] = [
-            ("running", lambda c: str(history.num_pending(c.name) - num_waiting[c.name] or "")),
-            ("waiting", lambda c: str(num_waiting[c.name] or "")),
-        ]
-        candidates = [CandidateResult.from_history(history, self._decision, name) for name in history.candidates]
-        title = f"{self._title}: {title}"
-        return candidate_table(candidates, title=title, extra_columns=columns if num_waiting else columns[:1])
+        decision = self._decision
+        candidates = tuple(
+            replace(candidate, num_pending=candidate.num_pending - num_waiting[name], num_waiting=num_waiting[name])
+            for name in history.candidates
+            for candidate in [CandidateResult.from_history(history, decision, name)]
+        )
+        result = Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
+        return candidate_table(result, title=f"{self._title}: {title}")
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
-from inspect import getmembers
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import check_format, read_json
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
-    MIN_DECIMALS,
+    RUN_WORDS,
+    Interval,
+    Words,
     compare_on_shared_splits,
+    compute_mean_interval,
     count_text,
     describe_scored_data,
     find_collapsed_runs,
@@ -28,8 +32,6 @@ from fiesta_allennlp.version import __version__
 
 FORMAT = 1
 """The number of the format of `selection.json`, which every change of a key raises."""
-
-MAX_DECIMALS = 12
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
@@ -60,17 +62,6 @@ class FailedRun:
         return f"{self.kind}: {self.error}"
 
 
-class stored_property(property):
-    """A property that follows from the fields of a record, and that its file has too, for readers of the file."""
-
-
-def stored_values(record: Any) -> Dict[str, Any]:
-    """Return the fields of a record and its `stored_property` properties."""
-    names = [f.name for f in fields(record)]
-    names += [name for name, _ in getmembers(type(record), lambda value: isinstance(value, stored_property))]
-    return {name: getattr(record, name) for name in names}
-
-
 CandidateResultType = TypeVar("CandidateResultType", bound="CandidateResult")
 ResultType = TypeVar("ResultType", bound="Result")
 
@@ -82,7 +73,15 @@ class CandidateResult:
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
     `failed_runs` has an entry for each failure, and `num_counted_failures` is the number of those that count for
-    `--max-failures`. `seconds` is the sum over the candidate's finished runs.
+    `--max-failures`. `num_waiting` runs wait for another try, besides the `num_pending`. `seconds` is the sum over the
+    candidate's finished runs.
+
+    `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
+    sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
+    overlap although the paired comparison is clear.
+
+    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long. Runs with equal
+    split seed share a data split. A development score is the best validation score of a run, None if it reported none.
     """
 
     name: str
@@ -95,15 +94,25 @@ class CandidateResult:
     failed_runs: Tuple[FailedRun, ...] = ()
     num_counted_failures: int = 0
     seconds: float = 0.0
+    num_pending: int = 0
+    num_waiting: int = 0
+    interval: Optional[Interval] = None
+    num_parameters: Optional[int] = None
+    scores: Tuple[float, ...] = ()
+    split_seeds: Tuple[int, ...] = ()
+    replicates: Tuple[int, ...] = ()
+    development_scores: Tuple[Optional[float], ...] = ()
 
     @classmethod
     def from_history(
-        cls: Type[CandidateResultType], history: History, decision: Decision, name: str
+        cls: Type[CandidateResultType], history: History, decision: Decision, name: str, **further_fields: Any
     ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.scores(name)
+        runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
+        development_scores = [run.metrics.get(f"best_validation_{run.metric}", np.nan) for run in runs]
         return cls(
             name=name,
             num_evaluations=len(scores),
@@ -114,14 +123,21 @@ class CandidateResult:
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
             failed_runs=tuple(FailedRun(f.request.name, f.kind, f.error) for f in failures),
             num_counted_failures=history.num_counted_failures(name),
-            seconds=sum(evaluation.seconds for evaluation in history.evaluations_of(name)),
+            seconds=sum(run.seconds for run in runs),
+            num_pending=history.num_pending(name),
+            interval=compute_mean_interval(scores),
+            scores=tuple(scores.tolist()),
+            split_seeds=tuple(run.request.split_seed for run in runs),
+            replicates=tuple(run.request.replicate for run in runs),
+            development_scores=tuple(score if np.isfinite(score) else None for score in development_scores),
+            **further_fields,
         )
 
     @classmethod
     def from_entry(cls: Type[CandidateResultType], entry: Mapping[str, Any]) -> CandidateResultType:
-        """Make the record of an entry of `candidates`."""
-        failed_runs = tuple(FailedRun(**run) for run in entry["failed_runs"])
-        return cls(**{**{f.name: entry[f.name] for f in fields(cls)}, "failed_runs": failed_runs})
+        """Make the record of an entry."""
+        values = {f.name: list_to_tuple(entry[f.name]) for f in fields(cls)}
+        return cls(**{**values, "failed_runs": tuple(FailedRun(**run) for run in entry["failed_runs"])})
 
     @property
     def withdrawn(self) -> bool:
@@ -132,17 +148,24 @@ class CandidateResult:
     def removed(self) -> bool:
         return self.state == "removed"
 
-    @stored_property
+    @property
+    def median(self) -> Optional[float]:
+        return float(np.median(self.scores)) if self.scores else None
+
+    @property
+    def min(self) -> Optional[float]:
+        return min(self.scores, default=None)
+
+    @property
+    def max(self) -> Optional[float]:
+        return max(self.scores, default=None)
+
+    @property
     def failures(self) -> int:
         """The number of failures."""
         return len(self.failed_runs)
 
     @property
-    def failure_reasons(self) -> Tuple[str, ...]:
-        """A text for each failure."""
-        return tuple(f"{failed_run.run} {failed_run.reason}" for failed_run in self.failed_runs)
-
-    @stored_property
     def num_missed(self) -> int:
         """The number of runs whose score missed `--min-score`."""
         return sum(failed_run.kind == "score" for failed_run in self.failed_runs)
@@ -152,7 +175,7 @@ class CandidateResult:
         """The mean seconds of a finished run."""
         return self.seconds / self.num_evaluations if self.num_evaluations else None
 
-    @stored_property
+    @property
     def failed_because(self) -> Optional[FailedBecause]:
         """The reason for which it failed; None if it takes part or was removed."""
         if self.state != "failed":
@@ -197,62 +220,14 @@ class CandidateResult:
 
 
 @dataclass(frozen=True)
-class Standings:
-    """The candidates, and who leads them.
+class Result:
+    """The content of `selection.json`, together with the directory of the selection.
 
     Attributes:
         leading: the candidate that leads, decided or not. None if nothing is known yet.
         stopped_by: why the selection ended, as in `Decision`.
-        metric: the name of the metric.
-        margin: the margin within which a candidate is as good as the best.
-    """
-
-    leading: Optional[str]
-    stopped_by: Optional[str]
-    metric: str
-    candidates: Tuple[CandidateResult, ...]
-    margin: float = 0.0
-
-    @property
-    def decided(self) -> bool:
-        """True if the selection named a winner, by its probability or at the end of a budget."""
-        return self.stopped_by in DECIDED_REASONS
-
-    @stored_property
-    def best(self) -> Optional[str]:
-        """The winner. None until it is decided."""
-        return self.leading if self.decided else None
-
-    @property
-    def leader(self) -> Any:
-        """The candidate that leads."""
-        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
-
-    @stored_property
-    def confidence(self) -> Optional[float]:
-        """The probability that `leading` is the best (within `margin`), or None if unknown."""
-        return self.leader and self.leader.prob_within_margin
-
-    @stored_property
-    def num_evaluations(self) -> int:
-        return sum(candidate.num_evaluations for candidate in self.candidates)
-
-    @stored_property
-    def num_failures(self) -> int:
-        return sum(candidate.failures for candidate in self.candidates)
-
-    @stored_property
-    def seconds(self) -> float:
-        """The sum of the run times of all workers."""
-        return sum(candidate.seconds for candidate in self.candidates)
-
-
-@dataclass(frozen=True)
-class Result(Standings):
-    """The content of `selection.json`, together with the directory of the selection.
-
-    Attributes:
         metric: the name of the metric, with a minus if it is minimised.
+        margin: the margin within which a candidate is as good as the best.
         expected_loss: what choosing `leading` costs on average, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
@@ -261,12 +236,19 @@ class Result(Standings):
         plain_loop: once it is decided, an estimate of the runs of a loop that runs all candidates equally often.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         ahead_on_shared_splits: `leading` compared on shared splits with the other candidate of the best mean.
+        splits: how runs came by their splits; empty for a table of scores with splits.
         score: the scored set, `test` or `validation`.
         min_score: the score that runs must not miss.
         sets: the names of the data sets; empty if only the programs know the data, and None if that is unknown.
         seed: the master random seed.
+        running: whether the selection was at work when the result was made.
     """
 
+    leading: Optional[str]
+    stopped_by: Optional[str]
+    metric: str
+    candidates: Tuple[CandidateResult, ...]
+    margin: float = 0.0
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
@@ -280,13 +262,30 @@ class Result(Standings):
     min_score: Optional[float] = None
     sets: Optional[Tuple[str, ...]] = None
     seed: str = ""
+    running: bool = False
     directory: Path = Path()
 
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
+    by_documents: ClassVar[bool] = False
+    stored_properties: ClassVar[Tuple[str, ...]] = (
+        "best",
+        "confidence",
+        "num_evaluations",
+        "num_failures",
+        "seconds",
+        "seconds_of_equal_allocation",
+    )
+    """The properties that `selection.json` has too, for its readers."""
 
     @classmethod
     def from_decision(
-        cls: Type[ResultType], history: History, decision: Decision, metric: Metric, **further_fields: Any
+        cls: Type[ResultType],
+        history: History,
+        decision: Decision,
+        metric: Metric,
+        *,
+        num_parameters: Mapping[str, Optional[int]] = {},
+        **further_fields: Any,
     ) -> ResultType:
         """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
         computed_fields = {
@@ -298,7 +297,10 @@ class Result(Standings):
             "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
             "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),
         }
-        candidates = tuple(cls.candidate_class.from_history(history, decision, name) for name in history.candidates)
+        candidates = tuple(
+            cls.candidate_class.from_history(history, decision, name, num_parameters=num_parameters.get(name))
+            for name in history.candidates
+        )
         return cls(
             decision.best, decision.stopped_by, metric.option_text, candidates, **{**computed_fields, **further_fields}
         )
@@ -314,28 +316,32 @@ class Result(Standings):
         try:
             content = read_json(path)
             check_format(path, content.get("format"), FORMAT, version=content.get("version"))
-            return cls._from_content(content, Path(directory))
+            values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
+            candidates = tuple(map(cls.candidate_class.from_entry, content["candidates"]))
+            return cls(**{**values, "candidates": candidates, "directory": Path(directory)})
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
                 "selection, or resume it with recover=True."
             ) from error
 
-    @classmethod
-    def _from_content(cls: Type[ResultType], content: Mapping[str, Any], directory: Path) -> ResultType:
-        values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
-        values["candidates"] = tuple(map(cls.candidate_class.from_entry, values["candidates"]))
-        return cls(**values, directory=directory)
-
     def write(self) -> None:
         """Write `selection.json` into the directory, in one step."""
         write_json(self.content(), RunDirectory(self.directory).selection_json)
 
     def content(self) -> Dict[str, Any]:
-        """Return the content of `selection.json`."""
-        content = {"format": FORMAT, "version": __version__, "best": self.best, **stored_values(self)}
-        del content["directory"], content["candidates"]
-        return {**content, "candidates": [*map(stored_values, self.candidates)]}
+        """Return the content of `selection.json`. Its candidates have their fields and the columns of tables."""
+        content = {"format": FORMAT, "version": __version__}
+        content.update({name: getattr(self, name) for name in self.stored_properties})
+        content.update({f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"})
+        columns = candidate_values(self, JSON)
+        entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
+        return {**content, "candidates": entries}
+
+    @property
+    def decided(self) -> bool:
+        """True if the selection named a winner, by its probability or at the end of a budget."""
+        return self.stopped_by in DECIDED_REASONS
 
     @property
     def is_decided(self) -> bool:
@@ -343,11 +349,56 @@ class Result(Standings):
         return self.stopped_by == "confidence"
 
     @property
+    def best(self) -> Optional[str]:
+        """The winner. None until it is decided."""
+        return self.leading if self.decided else None
+
+    @property
+    def leader(self) -> Any:
+        """The candidate that leads."""
+        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
+
+    @property
+    def rival(self) -> Any:
+        """The other candidate of the best mean that takes part, None if there is none."""
+        rivals = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
+        return next(rivals, None)
+
+    @property
     def active(self) -> Tuple[CandidateResult, ...]:
         """The candidates that take part."""
         return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
 
-    @stored_property
+    @cached_property
+    def ranked(self) -> Tuple[Any, ...]:
+        """The candidates by the better mean; `leading` comes first, and those that are out come last."""
+
+        def rank_key(candidate: Any) -> Tuple[bool, bool, float]:
+            mean = candidate.measure if self.by_documents else candidate.mean
+            gain = float("-inf") if mean is None else self.parsed_metric.sign * mean
+            return candidate.name != self.leading, candidate.withdrawn, -gain
+
+        return tuple(sorted(self.candidates, key=rank_key))
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """The probability that `leading` is the best (within `margin`), or None if unknown."""
+        return self.leader and self.leader.prob_within_margin
+
+    @property
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @property
+    def num_failures(self) -> int:
+        return sum(candidate.failures for candidate in self.candidates)
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the run times of all workers."""
+        return sum(candidate.seconds for candidate in self.candidates)
+
+    @property
     def seconds_of_equal_allocation(self) -> Optional[float]:
         """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
         seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
@@ -355,16 +406,42 @@ class Result(Standings):
             return None
         return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
 
+    @cached_property
+    def parsed_metric(self) -> Metric:
+        return Metric.parse(self.metric)
+
     @property
-    def scored_on(self) -> str:
-        """A sentence about the scored data."""
-        is_official = self.splits == OFFICIAL
-        return "" if self.sets is None else describe_scored_data(self.sets, is_official=is_official, scored=self.score)
+    def metric_name(self) -> str:
+        return self.parsed_metric.name
 
     @property
     def metric_text(self) -> str:
         """The metric's name, with a note if it is minimised."""
-        return Metric.parse(self.metric).display_name
+        return self.parsed_metric.display_name
+
+    @property
+    def minimise(self) -> bool:
+        return self.parsed_metric.minimise
+
+    @property
+    def scored(self) -> str:
+        """The scored set, empty where only you or the programs know it."""
+        return self.score if self.sets or self.score == "validation" else ""
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
+
+    @property
+    def scored_on(self) -> str:
+        """A sentence about the scored data."""
+        is_official = self.on_official_splits
+        return "" if self.sets is None else describe_scored_data(self.sets, is_official=is_official, scored=self.score)
+
+    @property
+    def words(self) -> Words:
+        """The nouns for its candidates and runs."""
+        return RUN_WORDS
 
 
 def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
@@ -374,11 +451,3 @@ def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -
     score_range = float(np.ptp(scores)) if scores else 0.0
     is_informative = margin is not None and MIN_MARGIN_SHARE * score_range <= margin.margin < score_range
     return asdict(margin) if margin is not None and is_informative else None
-
-
-def num_decimals(candidates: Iterable[CandidateResult]) -> int:
-    """Return the decimals of a table: at least 4, and so many that the smallest sd has two significant digits. Sds
-    that come from rounding alone do not count."""
-    sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
-    num_needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
-    return min(max(num_needed, MIN_DECIMALS), MAX_DECIMALS)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
@@ -23,6 +24,25 @@ def duration_text(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole_seconds % 60} s" if minutes else f"{seconds:.1f} s"
+
+
+INTERVAL_LEVEL = 0.95
+"""The probability of every interval in a result."""
+
+MIN_NUM_SCORES = 3
+"""With fewer scores or pairs, an interval or a rank correlation is meaningless."""
+
+Interval = Tuple[float, float]
+"""Lower and upper end."""
+
+
+def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:
+    """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
+    if len(values) < MIN_NUM_SCORES:
+        return None
+    mean, standard_error = float(np.mean(values)), np.std(values, ddof=1) / np.sqrt(len(values))
+    half_width = float(stdtrit(len(values) - 1, (1 + INTERVAL_LEVEL) / 2) * standard_error)
+    return mean - half_width, mean + half_width
 
 
 SplitScores = Tuple[Sequence[int], Sequence[float]]
@@ -89,16 +109,42 @@ def failed_notes(history: History) -> List[str]:
 
 
 def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
-    """Describe in one line what the runs of a selection are scored on. `sets` are empty if only the programs know."""
+    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
         split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        return f"{split_text}; only the candidates know which data their scores are about."
-    if is_official:
-        return f"Runs are scored on the official {scored} set; only seeds vary."
-    if scored == "validation":
-        return "Runs are scored on the validation sets of random splits; no run sees the official test set."
-    test_set_text = ", official test set included" if "test" in sets else ""
-    return f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
+        text = f"{split_text}; only the candidates know which data their scores are about."
+    elif is_official:
+        text = f"Runs are scored on the official {scored} set; only seeds vary."
+    elif scored == "validation":
+        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
+    else:
+        test_set_text = ", official test set included" if "test" in sets else ""
+        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
+    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
+
+
+VALIDATION_CAUTION = (
+    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The nouns of a result for its candidates and their evaluations."""
+
+    candidate: str = "candidate"
+    candidates: str = "candidates"
+    evaluation: str = "run"
+    evaluations: str = "runs"
+    finished: str = "finished runs"
+
+    def evaluation_noun(self, count: int) -> str:
+        return self.evaluation if count == 1 else self.evaluations
+
+
+RUN_WORDS = Words()
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents")
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
 
 
 def compare_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
@@ -156,6 +202,10 @@ def number_text(value: Optional[float], digits: int = MIN_DECIMALS, *, sign: str
         return f"{value:{sign}.{digits}f}"
     num_digits = max(digits + math.floor(math.log10(abs(value))) + 1, min(digits, MIN_DECIMALS))
     return f"{value:{sign}.{num_digits}g}"
+
+
+def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
+    return "-" if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
 
 def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:

@@ -27,11 +27,14 @@ class Strategy(Registrable):
     the number of free workers.
 
     `belief` computes the probabilities that the strategy reports. `confidence` is the probability at which it stops, or
-    None if it stops for another reason.
+    None if it stops for another reason. `num_starts` is the number of runs that every candidate begins with, and
+    `budget` the number of runs to spend, or None without one.
     """
 
     belief: Belief
     confidence: Optional[float] = None
+    num_starts: int = 0
+    budget: Optional[int] = None
     done: FrozenSet[str] = frozenset()
     """Candidates that get no further runs. Set by `without_further_runs`."""
 
@@ -297,8 +300,8 @@ class Minimising(Strategy):
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        self.belief = strategy.belief
-        self.confidence = strategy.confidence
+        self.belief, self.confidence = strategy.belief, strategy.confidence
+        self.num_starts, self.budget = strategy.num_starts, strategy.budget
 
     def without_further_runs(self, done: Collection[str], history: History) -> None:
         self.strategy.without_further_runs(done, history)

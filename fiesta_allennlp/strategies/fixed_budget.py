@@ -33,7 +33,7 @@ class FixedBudget(Strategy):
 
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
-        self.budget = budget
+        self.budget: int = budget
 
     @abstractmethod
     def stage(self, history: History) -> Stage:

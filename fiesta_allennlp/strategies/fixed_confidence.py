@@ -69,7 +69,7 @@ class FixedConfidence(Strategy):
         self._margin_by_first_runs: Dict[Any, float] = {}
         self.max_evaluations = max_evaluations
         self.stop = EarlyLooks() if stop is None else stop
-        self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
+        self.num_starts: int = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest_analysis: Tuple[Any, Analysis] = (None, Analysis(Decision(best=None)))
 
     @abstractmethod

@@ -271,6 +271,7 @@ class TrainingSelection(SelectionFamily):
             min_score=settings.min_score,
             sets=tuple(self.pool.official),
             seed=seed,
+            num_parameters={name: preparation.num_parameters for name, preparation in self.preparations.items()},
         )
 
     def conclude(self, history: History, decision: Decision) -> None:

@@ -90,4 +90,4 @@ def test_answers_that_cannot_be_used_delete_no_selection_by_documents(tmp_path: 
         with pytest.raises(StoreError, match="junk.sqlite: file is not a database"):
             choose_system(["b=b.jsonl", "c=c.jsonl"], directory=directory, force=True, **given)
     assert files(directory) == before
-    assert report(directory).leading == "a"
+    assert report(directory).result.leading == "a"

@@ -1,28 +1,50 @@
-"""Reports of invented selections, large and small, to draw and to look at."""
+"""Reports of invented selections, large and small, to draw and to look at. Only the scores are invented."""
 
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
-from fiesta_allennlp.reports.candidates import CandidateReport, DevelopmentCorrelation, SingleScoreRisk, compare_scores
-from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
+from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
-from fiesta_allennlp.reports.source_data import DOCUMENT_WORDS
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun
+from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.base import analyse
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
 
+TOP_TWO = {"type": "top_two", "belief": {"type": "split_paired"}, "confidence": 0.95}
+RUN_FACTS: Dict[str, Any] = {
+    "strategy": TOP_TWO,
+    "belief": TOP_TWO["belief"],
+    "splits": "shared",
+    "sets": ("train", "validation", "test"),
+}
+
+
+def report_of(history: History, *, leading: Optional[str], margin: float = 0.0, **facts: Any) -> Report:
+    """The report of a selection that named `leading` after these runs."""
+    facts = {**RUN_FACTS, **facts}
+    strategy = build(Strategy, facts["strategy"] or TOP_TWO)
+    decision = replace(analyse(history, strategy.belief, margin=margin).decision, best=leading)
+    metric, stopped_by = Metric.parse(facts.pop("metric", "macro_f1")), facts.pop("stopped_by", "confidence")
+    parameters = dict.fromkeys(history.candidates, 123456)
+    decision = replace(decision, stopped_by=stopped_by)
+    result = Result.from_decision(history, decision, metric, num_parameters=parameters, **facts)
+    return Report(source="runs/made up", result=result, history=history, strategy=strategy)
+
 
 def made_up(
-    num_candidates: int, *, num_evaluations: int = 0, names: Sequence[str] = (), margin: float = 0.0, seed: int = 1
+    num_candidates: int, *, num_evaluations: int = 0, names: Sequence[str] = (), margin: float = 0.0, **facts: Any
 ) -> Report:
     """A report of candidates `model_0`, the best, to `model_N`, whose scores share splits. The better a candidate the
     more evaluations it has; 0 means about 8 for each. With as many evaluations as candidates each has one."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     all_names = (*names, *(f"model_{index}" for index in range(len(names), num_candidates)))
     counts = _counts(num_candidates, num_evaluations or 8 * num_candidates)
     splits = rng.normal(0, 0.015, max(counts))
@@ -32,88 +54,46 @@ def made_up(
         for k in range(count)
     ]
     rng.shuffle(evaluations)
-    history, path = History(all_names, tuple(evaluations)), _path(all_names, len(evaluations))
-    last, best = path[-1].prob_best, all_names[0]
-    decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
-    results = [CandidateResult.from_history(history, decision, name) for name in all_names]
-    facts: Dict[str, Any] = {"development_metric": "validation_macro_f1", "num_parameters": 123456}
-    candidates = tuple(CandidateReport.from_result(history, result, **facts) for result in results)
-    return Report(
-        title="Selection of models",
-        source="runs/made up",
-        decision=(f"{best} is the best with probability {last[best]:.2f}.", "That is an invented decision."),
-        metric="macro_f1",
-        leading=best,
-        candidates=candidates,
-        asked_confidence=0.95,
-        margin=margin,
-        stopped_by="confidence",
-        adaptive=True,
-        belief="split_paired",
-        strategy="top_two",
-        stop="early_looks",
-        num_starts=3,
-        splits="shared",
-        scored="test",
-        sets=("train", "validation", "test"),
-        path=path,
-        order=tuple(evaluation.request.candidate for evaluation in evaluations),
-        comparisons=tuple(compare_scores(candidates[0], rival) for rival in candidates[1:]),
-        single_score=SingleScoreRisk(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
-        development=DevelopmentCorrelation("validation_macro_f1", 0.61, len(evaluations), {best: 0.4}),
-        checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
-        notes=("The scores are invented.",),
-    )
+    return report_of(History(all_names, tuple(evaluations)), leading=all_names[0], margin=margin, **facts)
 
 
 def _evaluation(name: str, replicate: int, score: float, rng: np.random.Generator) -> Evaluation:
-    request = Request(name, replicate, split_seed=replicate, random_seed=0, numpy_seed=0, pytorch_seed=0)
-    metrics = {"validation_macro_f1": score + rng.normal(0, 0.01)}
-    return Evaluation(request, score, "macro_f1", 100.0, metrics=metrics)
+    metrics = {"best_validation_macro_f1": score + rng.normal(0, 0.01)}
+    return Evaluation(_request(name, replicate), score, "macro_f1", 100.0, metrics=metrics)
+
+
+def _request(name: str, replicate: int) -> Request:
+    return Request(name, replicate, split_seed=replicate, random_seed=0, numpy_seed=0, pytorch_seed=0)
 
 
 def candidate(
     name: str, scores: Sequence[float], seeds: Optional[Sequence[int]] = None, **values: Any
-) -> CandidateReport:
-    """A report with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
+) -> CandidateResult:
+    """A candidate with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
     split_seeds = tuple(range(len(scores)) if seeds is None else seeds)
-    return CandidateReport(name, len(scores), scores=tuple(map(float, scores)), split_seeds=split_seeds, **values)
+    values.setdefault("development_scores", (None,) * len(scores))
+    return CandidateResult(name, len(scores), scores=tuple(map(float, scores)), split_seeds=split_seeds, **values)
 
 
 def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
-    """Each at least one, the rest falling by half from the best on, as a bandit deals them out."""
+    """Each at least two if there are so many, the rest falling by half from the best on, as a bandit deals them out."""
     shares = 0.5 ** np.arange(num_candidates)
-    counts = 1 + (shares / shares.sum() * (num_evaluations - num_candidates)).astype(int)
+    least = min(2, num_evaluations // num_candidates)
+    counts = least + (shares / shares.sum() * (num_evaluations - least * num_candidates)).astype(int)
     counts[0] += num_evaluations - counts.sum()
     return [int(number) for number in counts]
 
 
-def _path(names: Sequence[str], num_evaluations: int) -> Tuple[PathPoint, ...]:
-    """Beliefs that come to favour the first."""
-    points, places = [], np.arange(len(names))
-    for number in range(1, num_evaluations + 1):
-        weights = np.exp(-0.3 * places + (places == 0) * 9 * number / num_evaluations)
-        points.append(PathPoint(number, dict(zip(names, (weights / weights.sum()).tolist(), strict=True))))
-    return tuple(points)
-
-
 def with_failures(report: Report) -> Report:
-    """The last candidate is withdrawn after failures, the one before it failed before it had any score."""
-    *other_candidates, before, last = report.candidates
-    memory = FailedRun("x-0", "error", "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>")
-    failed = (memory, FailedRun("x-1", "timeout", "3600 s"))
-    last = replace(last, failed_runs=failed, num_counted_failures=2, state="failed", prob_best=None)
-    before = CandidateReport(name=before.name, failed_runs=failed[:1])
-    comparisons = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
-    order = tuple(name for name in report.order if name != before.name)
-    path = tuple(_without(point, (before.name, last.name)) for point in report.path)
-    return replace(
-        report, candidates=(*other_candidates, before, last), comparisons=comparisons, order=order, path=path
-    )
-
-
-def _without(point: PathPoint, names: Sequence[str]) -> PathPoint:
-    return replace(point, prob_best={name: p for name, p in point.prob_best.items() if name not in names})
+    """The last candidate is withdrawn after failures, as is the one before it, which failed before it had any score."""
+    history, (*_, before, last) = report.history, report.history.candidates
+    memory = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>"
+    failed = [(last, "error", memory), (last, "timeout", "3600 s"), (before, "error", memory)]
+    failures = tuple(Failure(_request(name, 90 + k), kind, error) for k, (name, kind, error) in enumerate(failed))
+    evaluations = tuple(run for run in history.evaluations if run.request.candidate != before)
+    changes: Dict[str, Any] = {"failures": failures, "withdrawn": frozenset({before, last})}
+    result = report.result
+    return report_of(replace(history, evaluations=evaluations, **changes), leading=result.leading, margin=result.margin)
 
 
 def ugly() -> Report:
@@ -127,51 +107,41 @@ def long_names(num_candidates: int = 12) -> Report:
 
 def just_begun() -> Report:
     """A running selection without a single score."""
-    names = ("td_lstm", "ian")
-    return Report(
-        title="Selection of models",
-        source="runs/new",
-        decision=("Nothing has finished yet.",),
-        metric="macro_f1",
-        leading=None,
-        candidates=tuple(CandidateReport(name=name) for name in names),
-        running=True,
-    )
+    return report_of(History(("td_lstm", "ian")), leading=None, stopped_by=None, running=True)
 
 
-def of_table() -> Report:
-    """A table of released scores: no order, no path, no time, and a rival that shares no split."""
-    report = made_up(3, num_evaluations=30)
-    first, second, third = (replace(c, seconds=0.0) for c in report.candidates)
-    alone = replace(third, split_seeds=tuple(100 + seed for seed in third.split_seeds))
-    compared = (report.comparisons[0], compare_scores(first, alone))
-    table = replace(report, candidates=(first, second, alone), comparisons=compared, order=(), path=())
-    about: Dict[str, Any] = {"strategy": "", "stop": "", "splits": "", "scored": "", "sets": ()}
-    return replace(table, stopped_by=None, adaptive=False, **about)
+TABLE: Dict[str, Any] = {"strategy": {}, "splits": "", "sets": None}
+
+
+def of_table(**facts: Any) -> Report:
+    """A table of released scores: no order, no time, and a rival that shares no split."""
+    history = made_up(3, num_evaluations=30).history
+    evaluations = [
+        replace(run, seconds=0.0, request=replace(run.request, split_seed=run.request.split_seed + shift))
+        for run in history.evaluations
+        for shift in [100 if run.request.candidate == "model_2" else 0]
+    ]
+    changed = replace(history, evaluations=tuple(evaluations))
+    return report_of(changed, leading="model_0", **{**TABLE, **facts})
 
 
 def by_documents(num_systems: int = 6) -> Report:
     """Systems that were asked about documents; the last but one has answered nothing, the last was withdrawn."""
     report = with_failures(made_up(num_systems, names=[LONG_NAME.format(0), *UGLY_NAMES], margin=0.01))
-    systems = tuple(map(_system, report.candidates))
-    about_runs: Dict[str, Any] = {
-        "comparisons": (),
-        "single_score": None,
-        "development": None,
-        "belief": "paired_measure",
-        "stop": "enough_documents",
-        "splits": "",
-        "scored": "",
-        "sets": (),
-    }
-    return replace(report, candidates=systems, words=DOCUMENT_WORDS, notes=(), **about_runs)
+    facts = {**vars(report.result), "candidates": tuple(map(_system, report.result.candidates))}
+    facts = {name: value for name, value in facts.items() if name in DocumentsResult.__dataclass_fields__}
+    about = {"strategy": {**TOP_TWO, "stop": {"type": "enough_documents"}}, "belief": {"type": "paired_measure"}}
+    result = DocumentsResult(
+        **{**facts, **about, "splits": "", "sets": None, "ahead_on_shared_splits": None}, documents={"batch_size": 1}
+    )
+    return replace(report, result=result)
 
 
-def _system(made: CandidateReport) -> CandidateReport:
+def _system(made: CandidateResult) -> SystemResult:
     number = made.num_evaluations
     interval = None if made.withdrawn or made.mean is None else (made.mean - 0.1, made.mean + 0.05)
     asked: Dict[str, Any] = {"num_documents": number, "num_queries": number, "cost": 0.25 * number}
-    return replace(made, measure=made.mean, **asked, interval=interval, development_scores=())
+    return SystemResult(**{**vars(made), **asked, "measure": made.mean, "interval": interval})
 
 
 def all_made_up() -> Dict[str, Report]:
@@ -185,16 +155,15 @@ def all_made_up() -> Dict[str, Report]:
         "ugly": ugly(),
         "table": of_table(),
         "just_begun": just_begun(),
-        "running": replace(made_up(3, num_evaluations=9), running=True, stopped_by=None),
+        "running": made_up(3, num_evaluations=9, running=True, stopped_by=None),
         "documents": by_documents(),
     }
 
 
 def screened(*, minimise: bool = False, second_objective: Optional[str] = "seconds") -> Report:
     """A selection that is the second stage of a search. The best score came with the fourth of five configs."""
-    report = replace(made_up(2), minimise=minimise)
-    scores = (0.2, 0.6, 0.5, 0.9, 0.7)
-    names = [candidate.name for candidate in report.candidates]
+    report = made_up(2, metric="-macro_f1" if minimise else "macro_f1")
+    names = [candidate.name for candidate in report.result.candidates]
     screening = ScreeningReport(
         num_points=25,
         num_failures=1,
@@ -205,7 +174,7 @@ def screened(*, minimise: bool = False, second_objective: Optional[str] = "secon
             Finalist(names[0], 1, 0.9, place_after=2, mean_after=0.7, num_runs=4),
             Finalist(names[1], 2, 0.7, place_after=1, mean_after=0.8, num_runs=5),
         ),
-        scores=scores,
+        scores=(0.2, 0.6, 0.5, 0.9, 0.7),
         run_seconds=(10.0, 20.0, 30.0, 25.0, 15.0),
         second_objective=second_objective,
     )

@@ -8,9 +8,9 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.candidates import CandidateReport
 from fiesta_allennlp.reports.figures.drawing import draw_all
-from fiesta_allennlp.reports.pages import render_html
+from fiesta_allennlp.reports.report import render_html
+from fiesta_allennlp.selection.result import CandidateResult
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up
 
 VOID = ("meta", "img", "source", "br", "link")
@@ -89,28 +89,28 @@ def test_captions_are_alternative_texts_names_are_escaped_and_a_table_has_no_ord
     assert "The order of these scores is unknown." in Page(pages["table"]).text
 
 
-@pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "best")])
+@pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "leads")])
 def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
-    words = Page(render_html(replace(made_up(2), stopped_by=stopped_by), {})).words
+    words = Page(render_html(made_up(2, stopped_by=stopped_by), {})).words
     assert words[words.index("model_0", words.index("parameters")) + 1] == rank
 
 
 def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) -> None:
     page = Page(pages["documents"])
     assert not re.search(r"training|candidate|split", page.text)
-    best = by_documents().candidates[0]
-    assert f"{best.measure:.4f}" in page.words and f"{best.cost:g}" in page.words
+    best = by_documents().result.ranked[0]
+    assert f"{best.measure:.4f}" in page.words and f"{best.cost:.2f}" in page.words
 
 
 def test_the_best_is_first_then_the_better_mean_then_the_order_given() -> None:
     candidates = (
-        CandidateReport("a", mean=0.1),
-        CandidateReport("gone", prob_best=0.9, state="failed"),
-        CandidateReport("b", mean=0.3),
-        CandidateReport("c", prob_best=0.4),
-        CandidateReport("best", prob_best=0.3),
-        CandidateReport("d"),
-        CandidateReport("e"),
+        CandidateResult("a", mean=0.1),
+        CandidateResult("gone", prob_best=0.9, state="failed"),
+        CandidateResult("b", mean=0.3),
+        CandidateResult("c", prob_best=0.4),
+        CandidateResult("best", prob_best=0.3),
+        CandidateResult("d"),
+        CandidateResult("e"),
     )
-    report = replace(just_begun(), candidates=candidates, leading="best")
-    assert [candidate.name for candidate in report.ranked] == ["best", "b", "a", "c", "d", "e", "gone"]
+    result = replace(just_begun().result, candidates=candidates, leading="best")
+    assert [candidate.name for candidate in result.ranked] == ["best", "b", "a", "c", "d", "e", "gone"]

@@ -7,8 +7,8 @@ from typing import List
 import pytest
 
 from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shorten_names
-from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.report import render_latex, render_markdown, render_scores
 from tests.reports.made_up import by_documents, made_up, with_failures
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
@@ -30,27 +30,27 @@ def rows_of(text: str, heading: str) -> List[List[str]]:
 def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     text = render_markdown(report)
     headings = ["Candidates", "Differences", "Why not one score"]
-    for heading in [*headings, "Validation and test scores", "Checklist"]:
+    for heading in [*headings, "Validation and test scores"]:
         header, rule, *rows = rows_of(text, heading)
         assert rows
         assert {len(row) for row in [rule, *rows]} == {len(header)}, heading
-    best = report.candidates[0]
+    best = report.result.candidates[0]
     header, _, first, *_ = rows_of(text, "Candidates")
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
-    assert (found["n"], found["mean"], found["parameters"]) == (str(len(best.scores)), f"{best.mean:.4f}", "123,456")
+    assert (found["runs"], found["mean"], found["parameters"]) == (str(len(best.scores)), f"{best.mean:.4f}", "123,456")
     assert found["mean s"] == "100.0"
     for shown in ("2 failures", r"2.00 GiB \<here\>", r"a\_b", r'\<i\>\&"x"'):
         assert shown in text
     assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
 
 
-def test_a_batch_of_documents_takes_milliseconds() -> None:
+def test_a_page_of_documents_has_the_time_of_a_query() -> None:
     header, _, first, *_ = rows_of(render_markdown(by_documents()), "Systems")
-    assert dict(zip(map(str.strip, header), map(str.strip, first), strict=True))["mean s"] == "100.000"
+    assert dict(zip(map(str.strip, header), map(str.strip, first), strict=True))["mean s"] == "100.0"
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
-    assert r"candidate & n & mean & sd & P(best) \\" in render_latex(report)
+    assert r"candidate & runs & failed & mean & sd & P(best) \\" in render_latex(report)
     text = render_latex(report, long=True)
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
     for table in re.findall(r"\\begin\{tabular\}\{(l r*)\}(.*?)\\end", text.replace("{l", "{l "), re.DOTALL):
@@ -58,13 +58,13 @@ def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
         lines = [line for line in body.splitlines() if line.endswith(r"\\")]
         assert lines
         assert all(len(re.findall(r"(?<!\\)&", line)) == columns - 1 for line in lines)
-    best = report.candidates[0]
-    assert rf"a\_b & {len(best.scores)} & {best.mean:.4f}" in text and r"50\% \textbar{} *bold* \#1 & 0" in text
+    best = report.result.candidates[0]
+    assert rf"a\_b & {len(best.scores)} & 0 & {best.mean:.4f}" in text and r"50\% \textbar{} *bold* \#1 & 0" in text
 
 
 def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
     made = made_up(3, names=["a\x1b[2J", "b\u202ec", "=1+1"])
-    page, table = render_markdown(made) + render_latex(made), render_csv(made)
+    page, table = render_markdown(made) + render_latex(made), render_scores(made)
     assert not {"\x1b", "\u202e"} & {*page, *table}
     assert r"a\textbackslash{}x1b[2J" in page and r"| b\\u202ec |" in page
     names = {line.partition(",")[0] for line in table.splitlines()}
@@ -82,3 +82,4 @@ def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bea
 def test_escapes() -> None:
     assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
     assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
+    assert (escape_latex("[5cm] a"), escape_latex("*")) == ("{[}5cm] a", "{*}"), "no argument or star of the row before"

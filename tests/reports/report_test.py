@@ -13,11 +13,9 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.pages import compose_paragraph, render_csv, render_markdown
+from fiesta_allennlp.reports.paragraph import fill_slots
 from fiesta_allennlp.reports.record import compute_belief_path
-from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.tables_and_pairs import read_source
+from fiesta_allennlp.reports.report import render_markdown, render_scores, report
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -65,32 +63,33 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     write_selection(tmp_path / "low", errors, development=development, metric="-f1").close()
     write_selection(tmp_path / "high", SCORES, development=DEVELOPMENT).close()
     low, high = report(tmp_path / "low"), report(tmp_path / "high")
-    assert (low.metric, low.minimise, low.leading, low.confidence) == ("f1", True, "good", high.confidence)
+    assert (low.result.metric, low.result.leading, low.result.confidence) == ("-f1", "good", high.result.confidence)
     assert (low.path, low.single_score, low.development) == (high.path, high.single_score, high.development)
-    assert [c.name for c in low.ranked] == [c.name for c in high.ranked]
-    for mine, theirs in zip(low.candidates, high.candidates, strict=True):
+    assert [c.name for c in low.result.ranked] == [c.name for c in high.result.ranked]
+    for mine, theirs in zip(low.result.candidates, high.result.candidates, strict=True):
         assert (mine.mean, mine.min, mine.max) == negated((theirs.mean, theirs.max, theirs.min))
     for mine, theirs in zip(low.comparisons, high.comparisons, strict=True):
         assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
         assert mine.num_ahead == theirs.num_ahead
     assert "Lower scores are better" in render_markdown(low)
-    (tmp_path / "scores.csv").write_text(render_csv(low))
+    (tmp_path / "scores.csv").write_text(render_scores(low))
     again = report(tmp_path / "scores.csv")
-    assert (again.leading, again.confidence, again.minimise) == ("good", pytest.approx(low.confidence), True)
+    again = again.result
+    assert (again.leading, again.confidence, again.minimise) == ("good", pytest.approx(low.result.confidence), True)
 
 
 def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output(run: Path) -> None:
     before = sorted(run.rglob("*"))
     report_record = report(run)
     assert sorted(run.rglob("*")) == before
-    assert report_record.confidence == report_record.candidate("good").prob_within_margin
+    assert report_record.result.confidence == report_record.candidate("good").prob_within_margin
     assert report_record.candidate("good").prob_best == pytest.approx(report_record.path[-1].prob_best["good"])
     assert report_record.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
     assert report_record.decision[2] == "The runs took 36.0 s across all workers.", (
         "nothing is decided, so nothing is compared"
     )
     poor = report_record.candidate("poor")
-    assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>") and poor.withdrawn
+    assert [run.reason for run in poor.failed_runs] == ["error: no memory", "error: no <memory>"] and poor.withdrawn
 
 
 def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:
@@ -100,19 +99,26 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
     store = write_selection(tmp_path, SCORES, development=development, pending=[("good", 9)], meta=meta)
     report_record = report(tmp_path)
     store.close()
-    assert (report_record.running, report_record.stopped_by) == (True, None)
+    assert (report_record.result.running, report_record.result.stopped_by) == (True, None)
     assert report_record.decision[0].startswith(
         "The selection is running. After 18 runs of 3 candidates, good leads with"
     )
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
-    assert report_record.notes == (told,) and told in compose_paragraph(report(tmp_path))
+    assert report_record.notes == (told,) and not fill_slots(report_record)
+    assert told in fill_slots(report(tmp_path))["changes"][0]
     assert report_record.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
     assert (report_record.development.num_evaluations, report_record.single_score.wrong_best_of_3) == (17, None)
 
 
 def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -> None:
     meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
-    options = {"workers": 2, "belief": {"type": "student_t"}, "ship_data": False, "confidence": 0.975}
+    options = {
+        "notify": "curl --user me:secret x",
+        "workers": 2,
+        "belief": {"type": "student_t"},
+        "ship_data": False,
+        "confidence": 0.975,
+    }
     write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
     found = dict(report(tmp_path).checklist)
     assert found["command to repeat it all"] == (
@@ -128,19 +134,14 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
     report_record = report(path, evaluations_per_split=2)
-    assert (report_record.best, report_record.adaptive, report_record.order, report_record.running) == (
-        "b",
-        False,
-        (),
-        False,
-    )
+    assert (report_record.result.leading, report_record.is_selection, report_record.order) == ("b", False, ())
     assert report_record.candidate("a").split_seeds == (0, 0, 1, 1)
     assert [point.num_evaluations for point in report_record.path] == [4, 5, 6, 7, 8]
     assert report_record.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
     assert ["share a split" in note for note in report_record.notes] == [False, False, True]
-    assert report(path).notes == report(path).read_backs[0].lines
-    history = read_source(path, ReportSettings()).history
-    assert report(path).confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
+    assert report(path).read_back is not None and report(path).notes == report(path).read_back.lines
+    history = report(path).history
+    assert report(path).result.confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
 
 
 def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +152,7 @@ def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
     with pytest.raises(MemoryError):
         report(run, output=out)
-    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "scores.csv"}
+    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "table.csv", "scores.csv"}
     assert "## Candidates" in (out / "report.md").read_text(encoding="utf-8")
 
 
@@ -159,7 +160,14 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
     out = tmp_path / "deep" / "out"
     report_record = report(run, output=out)
     figures = ("distributions", "differences", "path", "allocation")
-    assert {path.name for path in out.iterdir()} == {"report.html", "report.md", "table.tex", "scores.csv", "figures"}
+    assert {path.name for path in out.iterdir()} == {
+        "report.html",
+        "report.md",
+        "table.tex",
+        "table.csv",
+        "scores.csv",
+        "figures",
+    }
     assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
@@ -174,8 +182,8 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
     report_record = report(tmp_path, output=tmp_path / "out")
     assert (
-        report_record.leading,
-        report_record.confidence,
+        report_record.result.leading,
+        report_record.result.confidence,
         report_record.path,
         report_record.comparisons,
         report_record.single_score,
@@ -184,7 +192,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()
     assert "Interrupted after 1 run" in report(tmp_path / "one", output=tmp_path / "one" / "report").decision[0]
     pair = report(tmp_path, compare=("a", "b"), output=tmp_path / "pair")
-    assert pair.decision == ("a minus b is -0.1000, over unpaired runs.",)
+    assert pair.decision[0] == "a minus b is -0.1000, over unpaired runs."
 
 
 def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> None:
@@ -192,16 +200,18 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
     write_selection(tmp_path / "run", {"best": normal(0.70, 9), "few": few, "near": normal(0.66, 9)}).close()
     report_record = report(tmp_path / "run")
     assert (report_record.candidate("few").prob_best or 0) > (report_record.candidate("near").prob_best or 0)
-    assert [c.name for c in report_record.ranked] == ["best", "near", "few"]
-    assert "The runner-up was near (mean 0.6" in compose_paragraph(report_record)
+    assert [c.name for c in report_record.result.ranked] == ["best", "near", "few"]
+    assert "The runner-up was near (mean 0.6" in fill_slots(report_record)["runner_up"][0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [
         (("run",), {"belief": "student_t"}, "--belief is for tables"),
-        (("run",), {"paired": True}, "--paired"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
+        (("table.json",), {"compare": ("a", "a")}, "--compare: 'a' is named twice"),
+        (("table.json",), {"compare": ("a", "bb")}, "table.json: unknown candidate 'bb'. Did you mean 'b'"),
+        ((), {"compare": ("a", "b")}, "pass the directory of a selection, or a table"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*Not a directory"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
         (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
@@ -245,3 +255,30 @@ def test_one_that_joined_late_is_there_from_then_on_and_a_withdrawn_one_has_no_p
     without = compute_belief_path(replace(HISTORY, withdrawn=frozenset("b")), SplitPaired())
     assert set(without[-1].prob_best) == {"a", "c"}
     assert compute_belief_path(History(("a", "b")), SplitPaired()) == ()
+
+
+def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: Path, tmp_path: Path) -> None:
+    scores = {"old": [0.5, 0.6, 0.7, 0.6], "new": [0.8, 0.7, 0.9, 0.8], "third": [0.1, 0.9, 0.4, 0.2]}
+    table = report(scores, compare=("new", "old"))
+    assert [(c.name, c.scores, c.split_seeds) for c in table.result.candidates] == [
+        ("new", (0.8, 0.7, 0.9, 0.8), (0, 1, 2, 3)),
+        ("old", (0.5, 0.6, 0.7, 0.6), (0, 1, 2, 3)),
+    ]
+    assert table.decision[0].startswith("new is better than old with probability")
+    assert "new minus old is +0.2000 (95% interval" in table.decision[1] and "4 shared splits" in table.decision[1]
+    pair = report(run, compare=("fair", "good"), output=tmp_path / "pair")
+    assert (pair.title, pair.result.leading, pair.result.margin) == ("fair against good", "good", 0.001)
+    assert pair.checklist == report(run).checklist and not fill_slots(pair)
+    assert len(pair.comparisons) == 1 and pair.comparisons[0].first == "fair"
+    assert pair.result.candidates[0].num_parameters == 1234
+
+
+def test_a_candidate_with_failed_runs_alone_takes_no_part_in_a_table(tmp_path: Path) -> None:
+    rows = ["a,0,.7", "a,1,.72", "b,0,.8", "b,1,.79", "dead,0,failed", "begun,0,"]
+    (tmp_path / "scores.csv").write_text("\n".join(["candidate,seed,score", *rows]))
+    made = report(tmp_path / "scores.csv", output=tmp_path / "out")
+    dead = made.candidate("dead")
+    assert (dead.state, dead.failures, dead.num_evaluations, dead.mean) == ("failed", 1, 0, None)
+    assert made.result.leading == "b" and made.result.confidence is not None
+    assert [c.name for c in made.result.ranked] == ["b", "a", "dead"]
+    assert "| dead | 0 | 1 | - |" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

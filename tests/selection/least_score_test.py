@@ -102,7 +102,7 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
     assert asked.history.num_finished("t5") == 9 and asked.decision.best == "t5"
     made = report(path, **given)
     t5 = made.candidate("t5")
-    assert (made.best, t5.missed_text, t5.mean) == ("t5", "1 of 10 (10%)", pytest.approx(sign * 0.86))
+    assert (made.result.best, t5.missed_text, t5.mean) == ("t5", "1 of 10 (10%)", pytest.approx(sign * 0.86))
     assert dict(made.checklist)["runs that count as failed"].endswith("t5: 1 of 10 (10%), bert: none")
     planned = plan(path, repetitions=2, **given)
     assert planned.simulator.true_means["t5"] == pytest.approx(sign * 0.86, abs=0.01)

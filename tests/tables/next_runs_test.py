@@ -132,8 +132,6 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
     assert lines[0].strip() == "score" and lines[2].split() == [
         "candidate",
         "runs",
-        "pending",
-        "failed",
         "mean",
         "sd",
         "P(best)",

@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
-from fiesta_allennlp.reports.pages import compose_paragraph
+from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -165,8 +165,8 @@ def test_published_forms_are_read_as_they_are(
     assert told(answer) == expected
     assert answer.read_back.lines == (f"{path}: {lines[0]}", *lines[1:])
     made = report(path, **settings)
-    assert made.read_backs == (answer.read_back,)
-    assert {each.name: each.num_evaluations for each in made.candidates} == {
+    assert made.read_back == answer.read_back
+    assert {each.name: each.num_evaluations for each in made.result.candidates} == {
         name: len(row) - 2 for name, row in expected.items()
     }
 
@@ -182,7 +182,7 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) 
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
     assert (found.runs[0].split, found.runs[0].seed) == ("3", "1")
     made = report(files, output=tmp_path / "out", **given)
-    assert made.best == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
+    assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
     assert made.decision[0].startswith("HC2 is the best with probability ")
     near = report(files, wide="split", where=["folds:=Beef"])
     assert near.decision[0].startswith("ROCKET leads with P(best) ") and "not decided: target 0.95" in near.decision[0]
@@ -323,7 +323,7 @@ def test_a_loss_has_the_direction_that_was_typed(tmp_path: Path, settings: Dict[
     rows = "".join(f"{name},{seed},{mean + seed / 100}\n" for name, mean in (("a", 1), ("b", 2)) for seed in range(3))
     path = write(tmp_path / "t.csv", "candidate,seed,loss\n" + rows)
     settings = {**settings, "columns": settings.get("columns", {"score": "loss"})}
-    assert next_runs(path, **settings).decision.best == report(path, **settings).best == best
+    assert next_runs(path, **settings).decision.best == report(path, **settings).result.leading == best
 
 
 def test_one_value_in_each_cell_however_odd(tmp_path: Path) -> None:
@@ -363,10 +363,10 @@ def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
 def test_lists_of_seeds_on_one_split_are_not_paired(tmp_path: Path) -> None:
     path = write(tmp_path / "s.json", json.dumps({"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}))
     paired, official = report(path), report(path, splits="official")
-    assert [made.read_backs[0].are_splits_assumed for made in (paired, official)] == [True, False]
+    assert [made.read_back.are_splits_assumed for made in (paired, official)] == [True, False]
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert dict(official.checklist)["splits"] == "one official split; each score has its own seed"
-    assert official.on_official_splits and not paired.on_official_splits
+    assert official.result.on_official_splits and not paired.result.on_official_splits
 
 
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
@@ -386,8 +386,11 @@ def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:
     rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in "456"]
     assert next_runs(rows).decision.best == "b"
     report_of_all = report(rows)
-    assert report_of_all.leading == "b" and {c.name: c.state for c in report_of_all.candidates}["a"] == "failed"
-    assert report(rows, max_failures=4).leading == "a"
+    assert (
+        report_of_all.result.leading == "b"
+        and {c.name: c.state for c in report_of_all.result.candidates}["a"] == "failed"
+    )
+    assert report(rows, max_failures=4).result.leading == "a"
 
 
 def test_the_target_of_ones_own_strategy_is_told() -> None:
@@ -453,11 +456,11 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     path = tmp_path / "table.csv"
     path.write_text(text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
-    assert reported.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
+    assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
     assert f"in terms of {metric.display_name}." in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
-    assert report(tmp_path / "report" / "scores.csv").metric_text == metric.display_name
+    assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
 
 
 def test_a_named_index_of_a_data_frame_is_read() -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ContextManager, Mapping
 
@@ -67,20 +67,18 @@ def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
 
 
 def restrict_to_best(report: Report) -> Report:
-    """Return the report of the best 30 of more than 40 candidates, with the comparisons among them."""
-    if len(report.candidates) <= MAX_CANDIDATES:
+    """Return the report of the best 30 of more than 40 candidates."""
+    if len(report.result.candidates) <= MAX_CANDIDATES:
         return report
-    candidates = report.ranked[:NUM_CANDIDATES_SHOWN]
-    names = {candidate.name for candidate in candidates}
-    return replace(report, candidates=candidates, comparisons=tuple(c for c in report.comparisons if c.second in names))
+    return report.restricted(report.result.ranked[:NUM_CANDIDATES_SHOWN])
 
 
 def full_caption(figure: ReportFigure, report: Report) -> str:
     """Return the caption of a figure, and how many candidates it leaves out."""
-    shown_report, num_candidates = restrict_to_best(report), len(report.candidates)
-    caption, num_shown = figure.caption(shown_report), len(shown_report.candidates)
+    shown_report, num_candidates = restrict_to_best(report), len(report.result.candidates)
+    caption, num_shown = figure.caption(shown_report), len(shown_report.result.candidates)
     if figure.of_candidates and num_candidates > num_shown:
-        caption += f" The figure shows the best {num_shown} of {num_candidates} {report.words.candidates}."
+        caption += f" The figure shows the best {num_shown} of {num_candidates} {report.result.words.candidates}."
     return caption
 
 

@@ -10,8 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.ticker import MaxNLocator
 
-from fiesta_allennlp.reports.formats import Interval, shorten_names
+from fiesta_allennlp.reports.formats import shorten_names
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.selection.summary import Interval
 
 LegendMarks = List[Tuple[str, Line2D]]
 
@@ -46,12 +47,12 @@ def new_figure(height: float) -> Figure:
 def labels(report: Report) -> Dict[str, str]:
     """Return the name of every candidate as a figure shows it."""
     font = get_font(findfont("DejaVu Sans"))
-    names = [candidate.name for candidate in report.ranked]
+    names = [candidate.name for candidate in report.result.ranked]
     return shorten_names(names, MAX_NAME_LENGTH, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
 
 
 def colour_of(report: Report, name: str) -> str:
-    if name == report.leading:
+    if name == report.result.leading:
         return BEST_COLOUR
     return WITHDRAWN_COLOUR if report.candidate(name).withdrawn else OTHER_COLOUR
 
@@ -67,7 +68,7 @@ def add_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
-        if name == report.leading:
+        if name == report.result.leading:
             text.set_color(BEST_COLOUR)
         elif report.candidate(name).withdrawn:
             text.set_color("0.45")

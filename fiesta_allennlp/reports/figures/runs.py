@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
-from fiesta_allennlp.reports.record import CandidateReport, PathPoint, Report
+from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
@@ -56,13 +57,13 @@ class ProbabilityPath(ReportFigure):
         return figure
 
     def caption(self, report: Report) -> str:
-        words, last_prob_best = report.words, report.path[-1].prob_best
+        words, last_prob_best = report.result.words, report.path[-1].prob_best
         leader, num_others = max(last_prob_best, key=last_prob_best.__getitem__), len(split_by_label(report)[1])
         text = (
             f"P(best) of each {words.candidate} after each of the {words.finished}. {leader} has led since "
             f"{words.evaluation} {find_start_of_lead(report.path, leader)}."
         )
-        if not report.adaptive:
+        if not report.is_selection:
             text += (
                 " The order of these scores is unknown. They are drawn as if the candidates had taken turns, each in "
                 "the order of its rows."
@@ -75,7 +76,7 @@ class ProbabilityPath(ReportFigure):
 
 def split_by_label(report: Report) -> Tuple[List[str], List[str]]:
     """Return the candidates whose lines have a name, the best ones, and the others."""
-    names = [candidate.name for candidate in report.ranked if candidate.name in report.path[-1].prob_best]
+    names = [candidate.name for candidate in report.result.ranked if candidate.name in report.path[-1].prob_best]
     return names[: len(shared.LINE_COLOURS)], names[len(shared.LINE_COLOURS) :]
 
 
@@ -107,7 +108,7 @@ def space_out(heights: Sequence[float], min_distance: float) -> List[float]:
 
 
 def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
-    target_confidence = report.asked_confidence
+    target_confidence = report.strategy.confidence
     if target_confidence is not None:
         axes.axhline(target_confidence, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
         axes.annotate(
@@ -124,7 +125,7 @@ def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> Non
     if len(run_counts) > 1:
         axes.set_xlim(run_counts[0], run_counts[-1])
     shared.set_integer_ticks(axes, 6)
-    axes.set_xlabel(report.words.finished)
+    axes.set_xlabel(report.result.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
 
@@ -142,8 +143,8 @@ class Allocation(ReportFigure):
     section = "allocation"
 
     def draw(self, report: Report) -> Optional[Figure]:
-        candidates = report.ranked
-        if not report.num_evaluations:
+        candidates = report.result.ranked
+        if not report.result.num_evaluations:
             return None
         figure = shared.new_figure(shared.figure_height(len(candidates)))
         names = [candidate.name for candidate in candidates]
@@ -152,7 +153,7 @@ class Allocation(ReportFigure):
         bar_axes = figure.add_subplot(grid[-1])
         colours = [shared.colour_of(report, name) for name in names]
         bar_axes.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
-        bar_axes.set_xlabel(report.words.evaluations if report.order else "scores")
+        bar_axes.set_xlabel(report.result.words.evaluations if report.order else "scores")
         shared.set_integer_ticks(bar_axes, 3)
         shared.add_rows(bar_axes, report, names, notes=[_run_count_note(candidate) for candidate in candidates])
         if report.order:
@@ -165,7 +166,7 @@ class Allocation(ReportFigure):
 
     def caption(self, report: Report) -> str:
         if report.order:
-            return f"Each stroke is one of the {report.words.finished}. The bars show their number."
+            return f"Each stroke is one of the {report.result.words.finished}. The bars show their number."
         return "The bars show the number of scores. Their order is unknown."
 
 
@@ -181,7 +182,7 @@ def _draw_order(axes: Axes, order: Sequence[str], names: Sequence[str], *, colou
     axes.set_xlabel("order of finishing")
 
 
-def _run_count_note(candidate: CandidateReport) -> str:
+def _run_count_note(candidate: CandidateResult) -> str:
     text = str(candidate.num_evaluations)
     if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"

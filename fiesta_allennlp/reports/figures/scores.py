@@ -9,7 +9,8 @@ from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
-from fiesta_allennlp.reports.record import CandidateReport, Report
+from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.selection.result import CandidateResult
 
 MIN_SCORES_FOR_VIOLIN = 3
 VIOLIN_HALF_WIDTH = 0.36
@@ -23,13 +24,13 @@ class Distributions(ReportFigure):
     section = "distributions"
 
     def draw(self, report: Report) -> Optional[Figure]:
-        candidates = report.ranked
+        candidates = report.result.ranked
         scores = [score for candidate in candidates for score in candidate.scores]
-        if not scores or report.by_documents:
+        if not scores or report.result.by_documents:
             return None
         figure, axes = shared.new_axes(shared.figure_height(len(candidates)))
         limits = shared.find_axis_limits(scores, [(c.num_evaluations, c.interval) for c in candidates])
-        shared.set_score_axis(axes, limits, f"{report.scored} {report.metric_text}".lstrip())
+        shared.set_score_axis(axes, limits, f"{report.result.scored} {report.result.metric_text}".lstrip())
         for row, candidate in enumerate(candidates):
             _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
@@ -44,18 +45,18 @@ class Distributions(ReportFigure):
 
     def caption(self, report: Report) -> str:
         return (
-            f"Each point is the {f'{report.scored} score'.lstrip()} of one run. The shape around three or more points "
-            "is their density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow "
-            "marks an interval that continues."
+            f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The shape around three or more "
+            "points is their density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An "
+            "arrow marks an interval that continues."
         )
 
 
-def _num_scores_note(candidate: CandidateReport) -> str:
+def _num_scores_note(candidate: CandidateResult) -> str:
     num_scores_text = f"n = {candidate.num_evaluations}" if candidate.scores else "no score"
     return f"{num_scores_text}\n{candidate.state}" if candidate.withdrawn else num_scores_text
 
 
-def _draw_scores(axes: Axes, candidate: CandidateReport, row: int, *, colour: str) -> None:
+def _draw_scores(axes: Axes, candidate: CandidateResult, row: int, *, colour: str) -> None:
     scores = np.array(candidate.scores)
     half_widths = np.zeros(len(scores))
     if len(scores) >= MIN_SCORES_FOR_VIOLIN and np.ptp(scores) > 0:
@@ -80,7 +81,7 @@ class Differences(ReportFigure):
     section = "differences"
 
     def draw(self, report: Report) -> Optional[Figure]:
-        comparisons = [c for c in report.ranked_comparisons if c.mean_difference is not None]
+        comparisons = [c for c in report.comparisons if c.mean_difference is not None]
         if not comparisons:
             return None
         figure, axes = shared.new_axes(shared.figure_height(len(comparisons)))
@@ -89,11 +90,11 @@ class Differences(ReportFigure):
         intervals = [(c.num_pairs, c.interval) for c in comparisons]
         limits = shared.find_axis_limits([0.0, *paired_differences, *means], intervals)
         first_name = shared.labels(report)[comparisons[0].first]
-        label = f"{first_name} minus the rival, {report.scored} {report.metric}".replace(",  ", ", ")
+        label = f"{first_name} minus the rival, {report.result.scored} {report.result.metric_name}".replace(",  ", ", ")
         shared.set_score_axis(axes, limits, label)
         axes.axvline(0, color="black", linewidth=0.8, zorder=1)
-        if report.margin:
-            axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
+        if report.result.margin:
+            axes.axvspan(-report.result.margin, report.result.margin, color="0.85", zorder=0)
         for row, comparison in enumerate(comparisons):
             colour = shared.colour_of(report, comparison.second)
             num_pairs = comparison.num_pairs
@@ -106,13 +107,13 @@ class Differences(ReportFigure):
         shared.add_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
         marks = [shared.legend_mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
         marks += shared.mean_legend_marks("95% interval")
-        if report.margin:
-            marks.append(shared.legend_mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+        if report.result.margin:
+            marks.append(shared.legend_mark(f"within margin {report.result.margin:g}", "s", color="0.85", markersize=8))
         shared.add_legend(figure, marks)
         return figure
 
     def caption(self, report: Report) -> str:
-        side = "Left" if report.minimise else "Right"
+        side = "Left" if report.result.minimise else "Right"
         if any(comparison.num_pairs for comparison in report.comparisons):
             text = (
                 f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. "
@@ -124,4 +125,4 @@ class Differences(ReportFigure):
                 f"Each line is Welch's 95% interval of the difference between two means. {side} of 0, the first "
                 "candidate is better. An arrow marks an interval that continues."
             )
-        return f"{text} The gray band is the margin, {report.margin:g}." if report.margin else text
+        return f"{text} The gray band is the margin, {report.result.margin:g}." if report.result.margin else text

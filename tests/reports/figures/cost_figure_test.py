@@ -13,8 +13,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports.figures.base import SECTIONS, ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.drawing import Picture, draw_all
-from fiesta_allennlp.reports.pages import render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.report import render_html, render_markdown
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import screened
 from tests.selections import write_selection

@@ -14,10 +14,19 @@ from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import draw_all, figure_style, registered_figures, restrict_to_best
-from fiesta_allennlp.reports.figures.runs import space_out
+from fiesta_allennlp.reports.figures.runs import find_start_of_lead, space_out
 from fiesta_allennlp.reports.figures.scores import _violin_outline
 from fiesta_allennlp.reports.record import PathPoint, Report
-from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
+from tests.reports.made_up import (
+    TOP_TWO,
+    all_made_up,
+    by_documents,
+    just_begun,
+    long_names,
+    made_up,
+    of_table,
+    screened,
+)
 
 REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
 REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
@@ -41,12 +50,12 @@ def points(figure: Figure) -> List[float]:
 def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     report = long_names()
     figure = drawn(report, "distributions")
-    assert points(figure) == sorted(score for candidate in report.candidates for score in candidate.scores)
+    assert points(figure) == sorted(score for candidate in report.result.candidates for score in candidate.scores)
     violins = [shape for shape in figure.axes[0].collections if isinstance(shape, PolyCollection)]
-    assert len(violins) == sum(candidate.num_evaluations >= 3 for candidate in report.candidates)
+    assert len(violins) == sum(candidate.num_evaluations >= 3 for candidate in report.result.candidates)
     report = made_up(2)
-    same = replace(report.candidates[1], scores=(0.5,) * 4, mean=0.5, median=0.5, interval=(0.5, 0.5))
-    figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
+    same = replace(report.result.candidates[1], scores=(0.5,) * 4, mean=0.5, interval=(0.5, 0.5))
+    figure = drawn(report.restricted((report.result.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
     scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
     at, density = _violin_outline(scores)
@@ -62,9 +71,11 @@ def test_differences_are_those_of_the_comparisons() -> None:
     report = of_table()
     figure = drawn(report, "differences")
     assert points(figure) == sorted(d for c in report.comparisons for d in c.paired_differences)
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["model_1", "model_2"]
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [
+        comparison.second for comparison in report.comparisons
+    ]
     assert {"unpaired", "ahead on"} <= {text.get_text() for text in figure.axes[0].texts}
-    unpaired = replace(report, comparisons=report.comparisons[1:])
+    unpaired = report.restricted([c for c in report.result.candidates if c.name != "model_1"])
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
         assert ("one split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
@@ -76,7 +87,7 @@ def texts_of(report: Report) -> List[str]:
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
-    report = replace(made_up(3), asked_confidence=0.9)
+    report = made_up(3, strategy={**TOP_TWO, "confidence": 0.9})
     drawn_lines = drawn(report, "path").axes[0].lines
     lines = [line for line in drawn_lines if len(line.get_xdata()) == len(report.path)]
     ends = [line for line in drawn_lines if line.get_marker() == "o"]
@@ -85,7 +96,8 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert sorted(list(line.get_ydata()) for line in lines) == sorted(expected)
     assert len({line.get_linestyle() for line in lines}) == 3
     assert [text for text in texts_of(report) if "confidence" in text] == ["confidence 0.9"], "what was asked for"
-    assert not any("confidence" in text for text in texts_of(replace(report, asked_confidence=None)))
+    budget = made_up(3, strategy={"type": "non_adaptive_fb", "budget": 24, "belief": TOP_TWO["belief"]})
+    assert not any("confidence" in text for text in texts_of(budget))
     assert "33 others" in texts_of(made_up(40)), "of many candidates the likeliest are named"
 
 
@@ -97,7 +109,7 @@ def test_strokes_and_bars_count_the_trainings() -> None:
     report = made_up(4)
     strokes, bars = sorted(drawn(report, "allocation").axes, key=lambda axes: len(axes.patches))
     assert [bar.get_width() for bar in bars.patches] == [len(line.get_xdata()) / 3 for line in strokes.lines]
-    assert sum(bar.get_width() for bar in bars.patches) == report.num_evaluations
+    assert sum(bar.get_width() for bar in bars.patches) == report.result.num_evaluations
     assert len(drawn(of_table(), "allocation").axes) == 1
 
 
@@ -143,9 +155,9 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
 @pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1)])
 def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int) -> None:
     report = made_up(45)
-    report = replace(report, candidates=report.candidates[::-1])
+    report = report.restricted(report.result.candidates[::-1])
     shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
-    assert shown == [candidate.name for candidate in report.ranked[first:30]]
+    assert shown == [candidate.name for candidate in report.result.ranked[first:30]]
     assert "The figure shows the best 30 of 45 candidates." in caption(name, report)
     assert "The figure shows" not in caption(name, made_up(40))
 
@@ -153,8 +165,8 @@ def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int)
 def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
-    told = caption("path", replace(made_up(2, names=("a", "b")), path=path))
-    assert "a has led since run 4." in told
+    assert find_start_of_lead(path, "a") == 4
+    assert "model_0 has led since run " in caption("path", made_up(2))
 
 
 def test_the_best_so_far_of_a_screening_by_hand() -> None:
@@ -181,5 +193,5 @@ def test_the_sentences_of_a_screening_by_hand() -> None:
     report = screened()
     first, order = report.screening.sentences
     assert "6 of 25 configs once" in first and "1 failed" in first and "1 min 40 s" in first
-    assert f"2 of the 2 finalists changed place. {report.candidates[1].name}, now first, was number 2" in order
+    assert f"2 of the 2 finalists changed place. {report.result.candidates[1].name}, now first, was number 2" in order
     assert "0.7000" in order and "5 fresh runs is 0.8000" in order

@@ -10,114 +10,46 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtrit
 
-from fiesta_allennlp.core.records import History
-from fiesta_allennlp.documents.result import SystemResult
 from fiesta_allennlp.probability.student_t import correlated_t
-from fiesta_allennlp.reports.formats import INTERVAL_LEVEL, Interval
-from fiesta_allennlp.selection.result import CandidateResult
-from fiesta_allennlp.selection.summary import differences_on_shared_splits
-
-MIN_NUM_SCORES = 3
-"""With fewer scores or pairs, an interval or a rank correlation is meaningless."""
+from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.summary import (
+    INTERVAL_LEVEL,
+    MIN_NUM_SCORES,
+    Interval,
+    compute_mean_interval,
+    differences_on_shared_splits,
+)
 
 MIN_NUM_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
 
 
 @dataclass(frozen=True)
-class CandidateReport(SystemResult):
-    """One candidate and its scores.
-
-    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long.
-    `development_scores` is empty if no run reported one, and has None for each run that reported none. Evaluations with
-    equal split seed share a data split.
-
-    `interval` is the 95% credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
-    - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
-    splits, so two intervals may overlap although the paired comparison is clear.
-
-    In a selection by documents, the scores are those of single documents or of batches, and `interval` is the 95%
-    credible interval of the measure of all answers on all documents like these, by the selection's posterior. It is
-    None if the posterior is not about measures, or for a system that is out.
-    """
-
-    scores: Tuple[float, ...] = ()
-    split_seeds: Tuple[int, ...] = ()
-    replicates: Tuple[int, ...] = ()
-    development_scores: Tuple[Optional[float], ...] = ()
-    median: Optional[float] = None
-    min: Optional[float] = None
-    max: Optional[float] = None
-    interval: Optional[Interval] = None
-    num_parameters: Optional[int] = None
-
-    @classmethod
-    def from_result(
-        cls,
-        history: History,
-        result: CandidateResult,
-        *,
-        development_metric: Optional[str],
-        num_parameters: Optional[int] = None,
-        measure_interval: Optional[Interval] = None,
-    ) -> "CandidateReport":
-        """Build the report of one candidate. `measure_interval` is the interval of a system."""
-        evaluations = sorted(history.evaluations_of(result.name), key=lambda e: e.request.replicate)
-        scores = np.array([e.score for e in evaluations])
-        has_scores = len(scores) > 0
-        metric_values = [] if development_metric is None else [e.metrics.get(development_metric) for e in evaluations]
-        return cls(
-            **vars(result),
-            scores=tuple(scores.tolist()),
-            split_seeds=tuple(e.request.split_seed for e in evaluations),
-            replicates=tuple(e.request.replicate for e in evaluations),
-            development_scores=tuple(None if v is None or not np.isfinite(v) else v for v in metric_values),
-            median=float(np.median(scores)) if has_scores else None,
-            min=float(scores.min()) if has_scores else None,
-            max=float(scores.max()) if has_scores else None,
-            interval=measure_interval if isinstance(result, SystemResult) else compute_mean_interval(scores),
-            num_parameters=num_parameters,
-        )
-
-
-def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:
-    """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
-    if len(values) < MIN_NUM_SCORES:
-        return None
-    mean, standard_error = float(np.mean(values)), np.std(values, ddof=1) / np.sqrt(len(values))
-    half_width = float(stdtrit(len(values) - 1, (1 + INTERVAL_LEVEL) / 2) * standard_error)
-    return mean - half_width, mean + half_width
-
-
-@dataclass(frozen=True)
 class DevelopmentCorrelation:
     """Spearman's rank correlation of development and test scores.
 
-    `metric` names the development score. `overall` covers the evaluations of all candidates. `by_candidate` has one
-    entry for each candidate with three or more evaluations, unless its development or test scores are constant.
+    `overall` covers the runs of all candidates. `by_candidate` has one entry for each candidate with three or more
+    runs, unless its development or test scores are constant.
     """
 
-    metric: str
     overall: Optional[float]
     num_evaluations: int
     by_candidate: Mapping[str, float] = field(default_factory=dict)
 
 
-def correlate_development(
-    candidates: Sequence[CandidateReport], metric: Optional[str]
-) -> Optional[DevelopmentCorrelation]:
-    """Return None if there is no such metric, or no candidate has a score of it."""
+def correlate_development(candidates: Sequence[CandidateResult]) -> Optional[DevelopmentCorrelation]:
+    """Return None if no candidate has a development score."""
     pairs_by_candidate = {candidate.name: _pair_development_scores(candidate) for candidate in candidates}
     all_pairs = np.concatenate([*pairs_by_candidate.values(), np.empty((0, 2))])
-    if metric is None or not len(all_pairs):
+    if not len(all_pairs):
         return None
     rhos = {name: rho for name, pairs in pairs_by_candidate.items() if (rho := spearman_rho(pairs)) is not None}
-    return DevelopmentCorrelation(metric, spearman_rho(all_pairs), len(all_pairs), rhos)
+    return DevelopmentCorrelation(spearman_rho(all_pairs), len(all_pairs), rhos)
 
 
-def _pair_development_scores(candidate: CandidateReport) -> np.ndarray:
+def _pair_development_scores(candidate: CandidateResult) -> np.ndarray:
     """Development and test scores. Shape: `(num_evaluations, 2)`."""
-    score_pairs = zip(candidate.development_scores, candidate.scores, strict=bool(candidate.development_scores))
+    score_pairs = zip(candidate.development_scores, candidate.scores, strict=True)
     return np.array([row for row in score_pairs if row[0] is not None], dtype=float).reshape(-1, 2)
 
 
@@ -164,23 +96,21 @@ ScoreDistribution = Tuple[np.ndarray, np.ndarray]
 """Scores and their probabilities of being drawn, both of shape `(num_scores,)`."""
 
 
-def compute_single_score_risk(
-    candidates: Sequence[CandidateReport], best_name: Optional[str], *, minimise: bool = False
-) -> Optional[SingleScoreRisk]:
-    """Compute what comparisons of single runs would have named, among candidates that were not withdrawn. None where
-    fewer than two have scores, or `best_name` has none."""
-    contenders = [_negate_scores(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
-    rivals = [candidate for candidate in contenders if candidate.name != best_name]
-    if best_name is None or not rivals or len(rivals) == len(contenders):
+def compute_single_score_risk(result: Result) -> Optional[SingleScoreRisk]:
+    """Compute what comparisons of single runs would have named, among candidates that take part. None where fewer than
+    two have scores, or the leading one has none."""
+    contenders = [_negate_scores(c) if result.minimise else c for c in result.active if c.scores]
+    rivals = [candidate for candidate in contenders if candidate.name != result.leading]
+    if result.leading is None or not rivals or len(rivals) == len(contenders):
         return None
-    contenders = [next(candidate for candidate in contenders if candidate.name == best_name), *rivals]
+    contenders = [next(candidate for candidate in contenders if candidate.name == result.leading), *rivals]
     scores_by_split = [_group_by_split(candidate) for candidate in contenders]
     common_splits = sorted(set.intersection(*map(set, scores_by_split)))
     by_split = ([_spread_evenly(scores[split]) for scores in scores_by_split] for split in common_splits)
     prob_wrong = [1 - prob_first_wins(distributions) for distributions in by_split]
     has_development = all(c.development_scores and None not in c.development_scores for c in contenders)
     return SingleScoreRisk(
-        best=best_name,
+        best=result.leading,
         wrong_single=1 - prob_first_wins([_spread_evenly(candidate.scores) for candidate in contenders]),
         wrong_same_split=float(np.mean(prob_wrong)) if len(common_splits) >= MIN_NUM_SPLITS else None,
         num_common_splits=len(common_splits),
@@ -188,7 +118,7 @@ def compute_single_score_risk(
     )
 
 
-def _negate_scores(candidate: CandidateReport) -> CandidateReport:
+def _negate_scores(candidate: CandidateResult) -> CandidateResult:
     development_scores = tuple(None if score is None else -score for score in candidate.development_scores)
     return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development_scores)
 
@@ -219,14 +149,14 @@ def _spread_evenly(scores: Sequence[float]) -> ScoreDistribution:
     return np.array(scores), np.full(len(scores), 1 / len(scores))
 
 
-def _group_by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
+def _group_by_split(candidate: CandidateResult) -> Dict[int, List[float]]:
     scores_by_split: Dict[int, List[float]] = {}
     for split, score in zip(candidate.split_seeds, candidate.scores, strict=True):
         scores_by_split.setdefault(split, []).append(score)
     return scores_by_split
 
 
-def _weigh_best_runs(candidate: CandidateReport) -> ScoreDistribution:
+def _weigh_best_runs(candidate: CandidateResult) -> ScoreDistribution:
     """Return test scores with the probability that theirs is the best of `NUM_COMPARED_RUNS` development scores; equal
     ones share it."""
     development_scores = np.array(candidate.development_scores)
@@ -278,7 +208,7 @@ class Comparison:
 
 
 def compare_scores(
-    first: CandidateReport, second: CandidateReport, *, minimise: bool = False, test_share: Optional[float] = None
+    first: CandidateResult, second: CandidateResult, *, minimise: bool = False, test_share: Optional[float] = None
 ) -> Comparison:
     """Compare two candidates. `test_share` is the share of the data that a random split tests on."""
     first_scores, second_scores = np.array(first.scores), np.array(second.scores)

@@ -1,5 +1,5 @@
 import itertools
-from typing import Any, List, Sequence
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 import pytest
@@ -8,12 +8,11 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from fiesta_allennlp.probability.student_t import correlated_t
-from fiesta_allennlp.reports.candidates import (
-    CandidateReport,
+from fiesta_allennlp.reports.comparisons import (
     Comparison,
     DevelopmentCorrelation,
+    SingleScoreRisk,
     compare_scores,
-    compute_mean_interval,
     compute_single_score_risk,
     compute_welch_interval,
     correlate_development,
@@ -21,10 +20,15 @@ from fiesta_allennlp.reports.candidates import (
 )
 from fiesta_allennlp.reports.screening import compare_finalists
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.summary import compute_mean_interval
 from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
+
+
+def risk_of(*candidates: CandidateResult, leading: str = "a") -> Optional[SingleScoreRisk]:
+    return compute_single_score_risk(Result(leading, None, "f1", candidates))
 
 
 def share_of_first(draws: Sequence[Sequence[float]]) -> float:
@@ -52,9 +56,8 @@ def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     ],
 )
 def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: Any) -> None:
-    risk = compute_single_score_risk(
-        [candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a"
-    )
+    risk = risk_of(candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", []))
+    assert risk is not None
     assert risk.wrong_single == pytest.approx(expected[0])
     assert (risk.wrong_same_split, risk.num_common_splits) == (pytest.approx(expected[1]), expected[2])
     assert risk.wrong_best_of_3 is None
@@ -62,16 +65,16 @@ def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: 
 
 def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_them() -> None:
     a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
-    assert compute_single_score_risk([a, candidate("c", [])], "a") is None
-    assert compute_single_score_risk([a, b], "c") is None
+    assert risk_of(a, candidate("c", [])) is risk_of(a, b, leading="c") is None
     some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))
-    risk = compute_single_score_risk([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
+    risk = risk_of(candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing)
     assert risk is not None and risk.wrong_best_of_3 is None
 
 
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
-    risk = compute_single_score_risk([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
+    risk = risk_of(*(candidate(n, scores[n], development_scores=development[n]) for n in "ab"))
+    assert risk is not None
     chosen = {}
     for name in "ab":
         chosen[name] = []
@@ -85,17 +88,17 @@ def test_the_best_of_three_development_runs() -> None:
 
 
 def test_ranks_are_correlated_overall_and_within_candidates() -> None:
-    a = CandidateReport("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
-    b = CandidateReport("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
-    correlation = correlate_development([a, b], "best_validation_f1")
+    a = CandidateResult("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
+    b = CandidateResult("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
+    correlation = correlate_development([a, b])
     # ranks 1 2 3 4 and 1 3 2 4: rho = 1 - 6 (1 + 1) / (4 * 15)
     assert correlation.by_candidate == {"a": pytest.approx(0.8)}
     ranks = [stats.rankdata(x) for x in ([0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0.5, 0.7, 0.6, 0.9, 0.2, 0.4])]
     assert correlation.overall == pytest.approx(stats.pearsonr(*ranks).statistic)
-    assert (correlation.num_evaluations, correlation.metric) == (6, "best_validation_f1")
-    constant = CandidateReport("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
-    assert correlate_development([constant], "m") == DevelopmentCorrelation("m", None, 3)
-    assert correlate_development([CandidateReport("a", scores=(0.1, 0.2, 0.3))], "m") is None
+    assert correlation.num_evaluations == 6
+    constant = CandidateResult("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
+    assert correlate_development([constant]) == DevelopmentCorrelation(None, 3)
+    assert correlate_development([candidate("a", [0.1, 0.2, 0.3])]) is None
 
 
 def test_a_finalist_has_its_place_in_both_stages_and_none_without_a_fresh_score() -> None:

@@ -1,6 +1,6 @@
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict
 
@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports import stored_selection
-from fiesta_allennlp.reports.source_data import read_directory
+from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import analyse
@@ -33,20 +33,20 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     before = contents(tmp_path)
     source = read_directory(tmp_path / "run")
     assert contents(tmp_path) == before
-    assert (source.running, source.decision.stopped_by, source.is_selection) == (True, None, True)
+    assert (source.result.running, source.result.stopped_by, source.is_selection) == (True, None, True)
     assert [e.request.name for e in source.history.evaluations] == ["a-0", "b-0", "c-0", "a-1", "b-1", "c-1", "a-2"]
     assert len(source.history.pending) == 2
-    assert (
-        replace(source.decision, expected_loss=None) == analyse(store.history(max_failures=3), SplitPaired()).decision
-    )
+    decision = analyse(store.history(max_failures=3), SplitPaired()).decision
+    assert {candidate.name: candidate.prob_best for candidate in source.result.candidates} == decision.prob_best
     store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
     assert len(read_directory(tmp_path / "run").history.evaluations) == 8
     store.close()
 
 
 def written(**candidate: Any) -> Any:
-    """The `selection.json` of a selection that reached its limit of hours."""
-    return Result("a", "max_hours", METRIC, (CandidateResult("a", **candidate),)).content()
+    """What a selection writes that reached its limit of hours."""
+    made = Result("a", "max_hours", METRIC, (CandidateResult("a", **candidate),))
+    return json.loads(json.dumps(made.content(), default=asdict))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,10 @@ def written(**candidate: Any) -> Any:
         (None, "interrupted"),
         (written(num_evaluations=7), "max_hours"),
         (written(num_evaluations=5), "interrupted"),
-        (written(num_evaluations=5, failed_runs=2 * (FailedRun("a-3", "score", "0"),)), "max_hours"),
+        (
+            written(num_evaluations=5, failed_runs=(FailedRun("a-3", "score", "0"), FailedRun("a-4", "score", "0"))),
+            "max_hours",
+        ),
         ([], "interrupted"),
         ({"num_evaluations": "7"}, "interrupted"),
     ],
@@ -63,37 +66,41 @@ def written(**candidate: Any) -> Any:
 def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_by: str) -> None:
     write_selection(tmp_path, SCORES, meta=HERE).close()
     if summary is not None:
-        RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary, default=asdict))
+        RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary))
     before = contents(tmp_path)
     source = read_directory(tmp_path)
-    assert (source.running, source.decision.stopped_by) == (False, stopped_by)
+    assert (source.result.running, source.result.stopped_by) == (False, stopped_by)
     assert contents(tmp_path) == before
     assert not RunDirectory(tmp_path).store_log.exists()
 
 
 def test_another_least_score_than_that_of_the_selection_judges_its_runs(tmp_path: Path) -> None:
     write_selection(tmp_path, SCORES, meta=HERE).close()
-    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7), default=asdict))
+    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7)))
     source = read_directory(tmp_path, min_score=0.55)
     assert [failure.request.name for failure in source.history.failures] == ["c-0"]
-    assert (source.min_score, source.decision.stopped_by) == (0.55, "max_hours")
-    assert (read_directory(tmp_path).min_score, len(read_directory(tmp_path).history.evaluations)) == (None, 7)
+    assert (source.result.min_score, source.result.stopped_by) == (0.55, "max_hours")
+    assert (read_directory(tmp_path).result.min_score, len(read_directory(tmp_path).history.evaluations)) == (None, 7)
 
 
 def test_one_that_has_stopped_has_the_reason_of_its_strategy(tmp_path: Path) -> None:
     scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
     write_selection(tmp_path, scores, max_evaluations=12, belief="student_t", stop="bayesian").close()
     source = read_directory(tmp_path)
-    assert (source.belief_name, source.decision.stopped_by, source.running) == ("student_t", "max_evaluations", False)
+    assert (source.result.belief["type"], source.result.stopped_by, source.result.running) == (
+        "student_t",
+        "max_evaluations",
+        False,
+    )
 
 
 def test_from_another_machine_a_selection_that_writes_is_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
-    assert read_directory(tmp_path).running
+    assert read_directory(tmp_path).result.running
     monkeypatch.setattr(stored_selection, "MAX_SECONDS_OF_SILENCE", -1e9)
-    assert not read_directory(tmp_path).running
+    assert not read_directory(tmp_path).result.running
     store.close()
 
 

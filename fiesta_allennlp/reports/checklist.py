@@ -1,0 +1,94 @@
+"""The checklist of a report: what you need to repeat what was read."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.core.files import file_digest
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.reports.formats import join_pairs, render_rows
+from fiesta_allennlp.reports.stored_selection import StoredSelection
+from fiesta_allennlp.selection.database import translated_store_errors
+from fiesta_allennlp.selection.environment import describe_environment
+from fiesta_allennlp.selection.options import command_words
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.trainings.candidate_types import stored_type_of
+from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.starting_weights import describe_starting_weights
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.tables.table import ScoreTable
+
+Checklist = Tuple[Tuple[str, str], ...]
+
+
+def build_checklist(
+    *,
+    result: Result,
+    history: History,
+    strategy: Strategy,
+    selection: Optional[StoredSelection],
+    settings: Any,
+    table: "Optional[ScoreTable]",
+    table_files: Sequence[str],
+) -> Checklist:
+    """Return pairs of key and value."""
+    if selection is None:
+        files_text = "; ".join(f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files)
+        environments = [describe_environment()]
+        text_values = {"files_text": files_text or "rows from Python", "environments": environments}
+        return render_rows("checklist.j2", result=result, table=table, **text_values)
+    run_candidates = [] if result.by_documents else selection.candidates
+    program_names = [c.name for c in run_candidates if not stored_type_of(c.config).builds_model]
+    with translated_store_errors(selection.directory.store):
+        rows = render_rows(
+            "checklist.j2",
+            result=result,
+            history=history,
+            strategy=strategy,
+            table=None,
+            meta=selection.meta,
+            environments=selection.meta.environments,
+            candidates=selection.candidates,
+            settings=settings,
+            program_names=program_names,
+            starts=describe_starting_weights({n: p.starting_weights for n, p in selection.preparations.items()}),
+            work_noun="queries" if result.by_documents else "runs",
+            config_text=_describe_config,
+        )
+    repeat_all = ("command to repeat it all", build_repeat_command(settings, selection.meta))
+    commands = () if result.by_documents else _list_run_commands(selection, settings, program_names)
+    return (*rows, repeat_all, *commands)
+
+
+def build_repeat_command(settings: Any, meta: Any) -> str:
+    """Return the command that makes the same selection: options that are not defaults, and the seed. It has no
+    `--notify`, which can hold a secret and has no effect on a score."""
+    command_name, positional = ("documents", "systems") if meta.kind == "documents" else ("select", "candidates")
+    if isinstance(settings, Settings):
+        settings = replace(settings, notify=None)
+    arguments = command_words(settings, positional=positional, seed=meta.seed)
+    num_positional = len(getattr(settings, positional))
+    arguments[num_positional:num_positional] = ["-s", "NEW"]
+    return shlex.join(["python", "-m", "fiesta_allennlp", command_name, *arguments])
+
+
+def _describe_config(params: Mapping[str, Any], omitted_key: str = "") -> str:
+    """Describe a config with a `type`."""
+    options = {key: value for key, value in params.items() if key not in ("type", omitted_key)}
+    texts = {key: _describe_config(value) if isinstance(value, dict) else value for key, value in options.items()}
+    return f"{params['type']} ({join_pairs(texts) or 'defaults'})"
+
+
+def _list_run_commands(selection: StoredSelection, settings: Any, program_names: List[str]) -> Checklist:
+    """Return the commands that make one run again, AllenNLP's first."""
+    names_by_command: Dict[str, List[str]] = {}
+    for candidate in sorted(selection.candidates, key=lambda candidate: candidate.name in program_names):
+        command = stored_type_of(candidate.config).repeat_command(settings.include_package)
+        names_by_command.setdefault(command, []).append(candidate.name)
+    return tuple(
+        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in program_names else ""), command)
+        for command, names in names_by_command.items()
+    )

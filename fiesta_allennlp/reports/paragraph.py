@@ -1,0 +1,343 @@
+"""The paragraph to copy into a paper: a few slots, each filled with a sentence or two or empty, and what it cites."""
+
+import re
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
+from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
+from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.summary import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.strategies.stopping_rules import MIN_POWER, RuleOfThree, StoppingRule
+from fiesta_allennlp.version import __version__
+
+FIESTA_KEY, RUSSO_KEY, JOURDAN_KEY = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"
+NADEAU_KEY, CORANI_KEY = "nadeau-bengio-2003-inference", "corani-benavoli-2015-bayesian"
+KARNIN_KEY, HAFFARI_KEY, SOFTWARE_KEY = "karnin-etal-2013-almost", "haffari-etal-2017-efficient", "fiesta-allennlp"
+
+CITATION_TEXTS = {
+    FIESTA_KEY: "Moss et al., 2019",
+    RUSSO_KEY: "Russo, 2016",
+    JOURDAN_KEY: "Jourdan et al., 2022",
+    KARNIN_KEY: "Karnin et al., 2013",
+    HAFFARI_KEY: "Haffari et al., 2017",
+    NADEAU_KEY: "Nadeau and Bengio, 2003",
+    CORANI_KEY: "Corani and Benavoli, 2015",
+    SOFTWARE_KEY: f"fiesta-allennlp {__version__}",
+}
+"""How a text refers to each work of `works.bib`, by the key of its entry."""
+
+Slot = Tuple[str, Tuple[str, ...]]
+"""A text, empty if there is nothing to say, and the keys of the works that it cites."""
+
+EMPTY: Slot = ("", ())
+
+MethodTexts = Mapping[str, Slot]
+"""By registered name: how a text names a part of the method, and the works that it comes from."""
+
+RULE_TEXTS: MethodTexts = {
+    "top_two": ("top-two sampling", (RUSSO_KEY, JOURDAN_KEY)),
+    "ttts": ("top-two Thompson sampling", (RUSSO_KEY,)),
+    "thompson": ("Thompson sampling", ()),
+    "bts": ("batch Thompson sampling", ()),
+    "sequential_halving": ("sequential halving", (KARNIN_KEY, FIESTA_KEY)),
+    "non_adaptive_fc": ("equal allocation", ()),
+    "non_adaptive_fb": ("equal allocation", ()),
+}
+
+POSTERIOR_TEXTS: MethodTexts = {
+    "split_paired": ("split_paired, a Bayesian model that pairs scores on shared splits", (SOFTWARE_KEY,)),
+    "unpaired": ("unpaired, a Bayesian model that learns the noise from all scores", (SOFTWARE_KEY,)),
+    "student_t": ("independent normal models of the scores", (FIESTA_KEY,)),
+    "logit_split_paired": ("logit_split_paired, a Bayesian model that pairs logits on shared splits", (SOFTWARE_KEY,)),
+    "logit_unpaired": ("logit_unpaired, a Bayesian model that learns the noise of logits", (SOFTWARE_KEY,)),
+    "logit_student_t": ("independent normal models of the logits", (FIESTA_KEY,)),
+    "paired_measure": ("paired_measure, a Bayesian model that pairs systems on shared documents", (SOFTWARE_KEY,)),
+    "dirichlet_f_measure": ("a Dirichlet model of the counts behind the F-measure", (HAFFARI_KEY,)),
+}
+
+PAPER_METHOD = ("ttts", "student_t", "bayesian")
+"""Sampling rule, posterior and stopping rule of the FIESTA paper."""
+
+TARGET_RULE = "{p_best} of one {what} reaches {target:g}"
+RUNS_RULE = "the {what} and its nearest rival have {least} {runs} each"
+NO_ERROR_RATE = "P(best) is not an error rate."
+
+STOP_TEXTS: MethodTexts = {
+    "bayesian": (f"once {TARGET_RULE}", (FIESTA_KEY,)),
+    "early_looks": (
+        f"once {TARGET_RULE}, or more than that with fewer than {{least}} {{runs}}, or if the limit leaves a chance "
+        f"below {MIN_POWER:g} to decide",
+        (SOFTWARE_KEY,),
+    ),
+    "rule_of_three": (f"once {TARGET_RULE}, {RUNS_RULE}, and skewed scores do not explain the lead", (SOFTWARE_KEY,)),
+    "glr": (
+        "once anytime-valid likelihood ratio tests put one {what} above all others at error level {error:g}",
+        (SOFTWARE_KEY,),
+    ),
+    "enough_documents": (f"once {TARGET_RULE} and {RUNS_RULE}", (SOFTWARE_KEY,)),
+}
+
+INCONCLUSIVE_TEXTS = {
+    "max_evaluations": "when the limit left too few runs to decide",
+    "max_hours": "when the time limit was reached",
+    "interrupted": "when it was interrupted",
+}
+
+
+def compose_paragraph(report: Report) -> str:
+    """Return the paragraph to copy; empty while there is nothing to report."""
+    return " ".join(text for text, _ in fill_slots(report).values() if text)
+
+
+def collect_bibtex(report: Report) -> str:
+    """Return the BibTeX entries of the works that the paragraph cites."""
+    bibtex_text = (TEMPLATES_DIRECTORY / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
+    entries_by_key = {re.split(r"[{,]", entry)[1]: entry for entry in bibtex_text.strip().split("\n\n")}
+    work_keys = dict.fromkeys(key for _, keys in fill_slots(report).values() for key in keys)
+    return "\n\n".join(entries_by_key[key] for key in work_keys)
+
+
+def fill_slots(report: Report) -> Dict[str, Slot]:
+    """Return the slots of the paragraph in their order; none while there is nothing to report, and for two candidates
+    of a report."""
+    result = report.result
+    is_over = result.stopped_by not in (None, "failures") if report.is_selection else not report.is_pair
+    if result.leading is None or result.running or not is_over:
+        return {}
+    return {
+        "screening": _screening(report),
+        "candidates": _candidates(report),
+        "data": _data(report),
+        "sampling": _sampling(report),
+        "posterior": _posterior(report),
+        "stopping": _stopping(report),
+        "changes": _changes(report),
+        "outcome": _outcome(report),
+        "failed_runs": _failed_runs(report),
+        "runner_up": _runner_up(report),
+        "scope": _scope(report),
+    }
+
+
+def _screening(report: Report) -> Slot:
+    screening = report.screening
+    if screening is None:
+        return EMPTY
+    return (
+        f"A screening by one run each of {len(screening.scores)} of {screening.num_points} configs (searcher "
+        f"{screening.searcher}) gave {count_text(len(report.result.candidates), 'finalist')}, by the validation score.",
+        (),
+    )
+
+
+def _candidates(report: Report) -> Slot:
+    result = report.result
+    names = f" ({', '.join(c.name for c in result.ranked)})" if len(result.candidates) <= 8 else ""
+    data = ""
+    if result.by_documents:
+        data = " on randomly drawn labeled documents"
+    elif result.sets:
+        official = f" on the official {result.scored} set"
+        pooled = " of all the data, official test set included" if {result.scored} & {"test"} & {*result.sets} else ""
+        data = official if result.on_official_splits else f" on the {result.scored} sets of random splits{pooled}"
+    elif result.scored:
+        data = " on validation sets"
+    software = CITATION_TEXTS[SOFTWARE_KEY]
+    noun = _noun(report)
+    text = (
+        f"With {software}, we compared {len(result.candidates)} {noun}s{names} in terms of {result.metric_text}{data}."
+    )
+    return text, (SOFTWARE_KEY,)
+
+
+def _noun(report: Report) -> str:
+    return "system" if report.result.by_documents else "model"
+
+
+def _data(report: Report) -> Slot:
+    """How the runs came by their data and seeds."""
+    result, has_pairs = report.result, any(comparison.paired for comparison in report.comparisons)
+    if result.by_documents:
+        return EMPTY
+    if result.on_official_splits:
+        own = "" if result.sets or not report.is_selection else "Each program loaded its data itself. "
+        return f"{own}All runs of a model differed only in their random seeds.", ()
+    if not report.is_selection:
+        text = "All models ran on the same splits" if has_pairs else "Every run had its own split"
+        is_assumed = report.read_back is not None and report.read_back.are_splits_assumed
+        return f"[Check: {text}, as the table's order or seeds suggest.]" if is_assumed else f"{text}.", ()
+    split = "Run k of every model used the same split" if result.splits == "shared" else "Every run used its own split"
+    own = "" if result.sets else " of data that each program split itself"
+    return f"{split}{own}, and every run had a new random seed.", ()
+
+
+def _sampling(report: Report) -> Slot:
+    result, strategy = report.result, report.strategy
+    name = result.strategy.get("type", "")
+    rule, keys = RULE_TEXTS.get(name, (f"the sampling rule {name}", ()))
+    if not name:
+        return "[Add how the runs were chosen. A table does not record it.]", ()
+    if name == "non_adaptive_fc":
+        return f"Every {_noun(report)} ran equally often.", ()
+    cited = _cite(rule, keys)
+    if strategy.budget is not None:
+        text = f"A budget of {strategy.budget} {result.words.evaluations} was divided among them by {cited}"
+        return f"{text}, and the best {_quantity(report)} decides.", keys
+    paper_key, paper = (HAFFARI_KEY, "Haffari et al. (2017)") if result.by_documents else (FIESTA_KEY, "FIESTA")
+    relation = "as in" if (name, result.belief["type"], _stop_name(report)) == PAPER_METHOD else "in a variant of"
+    cited_paper = paper if result.by_documents else _cite(paper, (FIESTA_KEY,))
+    next_text = "system to query" if result.by_documents else "model to train"
+    starts = f"{strategy.num_starts} {result.words.evaluation_noun(strategy.num_starts)}"
+    return f"After {starts} of each, {cited} chose which {next_text} next, {relation} {cited_paper}.", (
+        *keys,
+        paper_key,
+    )
+
+
+def _quantity(report: Report) -> str:
+    return "metric" if report.result.by_documents else "mean"
+
+
+def _posterior(report: Report) -> Slot:
+    result = report.result
+    if result.leader.prob_best is None:
+        return EMPTY
+    name = result.belief["type"]
+    posterior, keys = POSTERIOR_TEXTS.get(name, (f"the posterior {name}", ()))
+    extreme = "lowest" if result.minimise else "highest"
+    text = (
+        f"P(best), the posterior probability of the {extreme} {_quantity(report)}, comes from {_cite(posterior, keys)}."
+    )
+    return text, keys
+
+
+def _stop_name(report: Report) -> str:
+    """The registered name of the stopping rule."""
+    return report.result.strategy.get("stop", {"type": str(StoppingRule.default)})["type"]
+
+
+def _stopping(report: Report) -> Slot:
+    target = report.strategy.confidence
+    if target is None:
+        return EMPTY
+    name, words = _stop_name(report), report.result.words
+    rule, keys = STOP_TEXTS.get(name, (f"once the stopping rule {name} is met at {{target:g}}", ()))
+    rule = rule.format(
+        p_best=_p_best(report),
+        target=target,
+        error=round(1 - target, 9),
+        least=RuleOfThree().least_runs(target),
+        what=words.candidate if report.result.by_documents else "model",
+        runs=words.evaluations,
+    )
+    verb = "The selection stops" if report.is_selection else "The target is reached"
+    return f"{verb} {_cite(rule, keys)}.{'' if name == 'glr' else f' {NO_ERROR_RATE}'}", keys
+
+
+def _p_best(report: Report) -> str:
+    return f"P(within {report.result.margin:g} of the best)" if report.result.margin else "P(best)"
+
+
+def _changes(report: Report) -> Slot:
+    """What was changed on the way, and who left."""
+    reasons = {"removed": "left before the end, removed by us", "failed": "dropped out after failed runs"}
+    sentences: List[str] = []
+    if report.selection is not None:
+        sentences += changes_in_words(report.selection.meta.changes, report.result.words)
+    for state, reason in reasons.items():
+        names = [candidate.name for candidate in report.result.candidates if candidate.state == state]
+        sentences += [f"{', '.join(names)} {reason}."] if names else []
+    return " ".join(sentences), ()
+
+
+def _outcome(report: Report) -> Slot:
+    result, best = report.result, report.result.leader
+    after = f"after {count_text(result.num_evaluations, result.words.evaluation)}"
+    if result.stopped_by == "documents":
+        text = f"The documents ran out {after}; {best.name} led"
+    elif not result.decided:
+        reason = "at the target" if not report.is_selection else INCONCLUSIVE_TEXTS.get(result.stopped_by or "", "")
+        target = f" {report.strategy.confidence:g}" if not report.is_selection else ""
+        text = f"The comparison was inconclusive {after}, {reason}{target}; {best.name} led"
+    elif report.strategy.budget is not None:
+        text = f"{after.capitalize()}, {best.name} had the best {_quantity(report)} and was selected"
+    else:
+        text = f"{after.capitalize()}, {best.name} was selected"
+    chance = best.prob_within_margin
+    equal = "" if probability_text(chance)[0] in "<>" else "= "
+    probability = "" if chance is None else f" with {_p_best(report)} {equal}{probability_text(chance)}"
+    return f"{text}{probability} ({_numbers(report, best)}).", ()
+
+
+def _numbers(report: Report, candidate: CandidateResult) -> str:
+    if report.result.by_documents:
+        measure, num_documents = (
+            number_text(getattr(candidate, "measure", None)),
+            getattr(candidate, "num_documents", 0),
+        )
+        return f"{measure} on {count_text(num_documents, 'document')}"
+    sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, report.decimals)}"
+    return (
+        f"mean {number_text(candidate.mean, report.decimals)}{sd} over {count_text(candidate.num_evaluations, 'run')}"
+    )
+
+
+def _failed_runs(report: Report) -> Slot:
+    """Runs far below their candidate's others, and those that missed `--min-score`."""
+    result, side = report.result, "above" if report.result.minimise else "below"
+    sentences = [
+        f"{len(entry['scores'])} of {count_text(entry['num_runs'], 'run')} of {entry['candidate']} collapsed, with a "
+        f"score far {side} its others."
+        for entry in result.collapsed
+    ]
+    missed = [f"{c.missed_text} of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
+    if missed:
+        limit = (
+            f"Runs with a score {side} {result.min_score:g} count as failed and are in no mean: {', '.join(missed)}."
+        )
+        sentences.append(limit)
+        if report.limit_is_late and report.is_selection:
+            sentences.append(f"We set this limit after the runs. {own_limit_in_words(report.own_result)}".strip())
+        elif report.limit_is_late:
+            sentences.append("[Say whether this limit was set before or after the runs.]")
+    return " ".join(sentences), ()
+
+
+def _runner_up(report: Report) -> Slot:
+    result, rival = report.result, report.result.rival
+    if rival is None:
+        return EMPTY
+    text = f"The runner-up was {rival.name} ({_numbers(report, rival)})"
+    comparison = next((c for c in report.comparisons if c.second == rival.name), None)
+    if comparison is not None and comparison.interval is not None:
+        splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else ""
+        interval = interval_text(comparison.interval, report.decimals)
+        is_chosen = report.is_selection and result.strategy["type"] != "non_adaptive_fb"
+        chosen = " and ignores how the scores chose it" if is_chosen else ""
+        text += f", with a mean difference of {number_text(comparison.mean_difference, report.decimals)}{splits}"
+        text += f" (95% interval {interval}, which takes the number of runs as fixed{chosen})"
+    if comparison is None or comparison.prob_new_data is None:
+        return f"{text}.", ()
+    keys = (NADEAU_KEY, CORANI_KEY)
+    new_data = (
+        f"On new data of the same kind and size, {result.leading} is better with probability "
+        f"{probability_text(comparison.prob_new_data)}, by the correlated t posterior, which assumes that two splits "
+        "correlate by the share of the data in a test set"
+    )
+    return f"{text}. {_cite(new_data, keys)}.", keys
+
+
+def _scope(report: Report) -> Slot:
+    result = report.result
+    if result.by_documents:
+        text = "P(best) refers to further documents of the same kind."
+    elif result.on_official_splits:
+        text = "P(best) refers to new seeds on this split, not to new data."
+    else:
+        text = "P(best) refers to new splits and seeds of the same data, not to new data."
+    return " ".join([text, *report.legend]), ()
+
+
+def _cite(text: str, work_keys: Sequence[str]) -> str:
+    return f"{text} ({'; '.join(CITATION_TEXTS[key] for key in work_keys)})" if work_keys else text
