@@ -50,9 +50,7 @@ class EffectsPosterior:
         if np.isfinite(split_precision):
             split_precision *= rng.chisquare(self.split_df) / self.split_df
         joint = JointNormal(self.scores, 1 / variance, np.asarray(split_precision))
-        means = rng.multivariate_normal(
-            joint.location, joint.covariance.rows(np.arange(len(variance))), check_valid="ignore", method="eigh"
-        )
+        means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
         weights = self.scores.counts / variance[:, None]
         total_precision = weights.sum(axis=0) + split_precision
         expected_effects = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total_precision

@@ -6,7 +6,7 @@ Several selections among equally many candidates are fitted together, because Nu
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, List, Sequence, Union
+from typing import List, Sequence
 
 import numpy as np
 
@@ -30,11 +30,6 @@ MIN_DF = 1e-2
 MIN_VARIANCE_SHARE = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
-
-
-MAX_DENSE_CANDIDATES = 100
-"""With more candidates than this, and than splits, their covariance is kept as a sum of two parts: a full matrix of
-10,000 candidates takes 0.8 GB and minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +108,7 @@ def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePoster
     df = np.maximum(df, 1.0)
     posteriors = []
     for index, location in enumerate(fit.location):
-        scale = np.sqrt(_independent_variances(location, _take(fit.covariance, index))) * scale_factors[:, index]
+        scale = np.sqrt(_independent_variances(location, fit.covariance[index])) * scale_factors[:, index]
         posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index]))
     return posteriors
 
@@ -139,7 +134,6 @@ class VariationalFit:
     the noise."""
 
     common_variance: CommonVariance
-    covariance: "Covariance"
 
     def __init__(self, scores: SplitScores) -> None:
         self.scores = scores
@@ -172,17 +166,16 @@ class VariationalFit:
     def take(self, selected: np.ndarray) -> "VariationalFit":
         fit = copy(self)
         arrays = {name: value[selected] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        parts = {name: _take(getattr(self, name), selected) for name in ("common_variance", "covariance")}
-        vars(fit).update(arrays, scores=self.scores.take(selected), **parts)
+        common = {name: value[selected] for name, value in vars(self.common_variance).items()}
+        vars(fit).update(arrays, scores=self.scores.take(selected), common_variance=CommonVariance(**common))
         return fit
 
     def update(self, indices: np.ndarray, fit: "VariationalFit") -> None:
         """Take over the results of these selections."""
-        for name in ("location", "used_precision", "squares", "df", "log_precision"):
+        for name in ("location", "covariance", "used_precision", "squares", "df", "log_precision"):
             getattr(self, name)[indices] = getattr(fit, name)
-        for record in ("common_variance", "covariance"):
-            for name, values in vars(getattr(fit, record)).items():
-                getattr(getattr(self, record), name)[indices] = values
+        for name, values in vars(fit.common_variance).items():
+            getattr(self.common_variance, name)[indices] = values
 
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
@@ -213,71 +206,12 @@ class VariationalFit:
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class DenseCovariance:
-    """The covariance of mu as a matrix. Shape: `(..., num_candidates, num_candidates)`."""
-
-    matrix: np.ndarray
-
-    @classmethod
-    def from_precision(cls, diagonal: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "DenseCovariance":
-        """Invert diag(diagonal) - shares weights^T. Shapes as for `JointNormal`."""
-        num_candidates = diagonal.shape[-1]
-        precision = -shares @ weights.swapaxes(-1, -2)
-        precision[..., range(num_candidates), range(num_candidates)] += diagonal
-        return cls(np.linalg.inv(precision))
-
-    def multiply(self, factor: np.ndarray) -> np.ndarray:
-        return self.matrix @ factor
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        return np.diagonal(self.matrix, axis1=-2, axis2=-1)
-
-    def rows(self, candidates: np.ndarray) -> np.ndarray:
-        return self.matrix[..., candidates, :]
-
-
-@dataclass(frozen=True, eq=False)
-class LowRankCovariance:
-    """The covariance of mu as diag(diagonal_part) + left_factor right_factor, for many candidates on few splits
-    (Woodbury, 1950).
-
-    Shapes: `(..., num_candidates)`, `(..., num_candidates, num_splits)` and `(..., num_splits, num_candidates)`.
-    """
-
-    diagonal_part: np.ndarray
-    left_factor: np.ndarray
-    right_factor: np.ndarray
-
-    @classmethod
-    def from_precision(cls, diagonal: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> "LowRankCovariance":
-        """Invert diag(diagonal) - shares weights^T. Shapes as for `JointNormal`."""
-        left, right = shares / diagonal[..., None], (weights / diagonal[..., None]).swapaxes(-1, -2)
-        return cls(1 / diagonal, left, np.linalg.solve(np.eye(left.shape[-1]) - right @ shares, right))
-
-    def multiply(self, factor: np.ndarray) -> np.ndarray:
-        return self.diagonal_part[..., None] * factor + self.left_factor @ (self.right_factor @ factor)
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        return self.diagonal_part + (self.left_factor * self.right_factor.swapaxes(-1, -2)).sum(axis=-1)
-
-    def rows(self, candidates: np.ndarray) -> np.ndarray:
-        rows = self.left_factor[..., candidates, :] @ self.right_factor
-        rows[..., range(len(candidates)), candidates] += self.diagonal_part[..., candidates]
-        return rows
-
-
-Covariance = Union[DenseCovariance, LowRankCovariance]
-
-
 class JointNormal:
     """mu and b, jointly normal given the precisions of noise and b. A precision of 0 leaves b free; mu is free.
 
-    `location` and `covariance` are of mu, `split_effects` and `split_variance` of b, `fitted_variance` of mu_i + b_k,
-    shape `(..., num_candidates, num_splits)`. `noise_precision` has the shape `(..., num_candidates)`,
-    `split_precision` `(...,)`.
+    `location` and `covariance`, shape `(..., num_candidates, num_candidates)`, are of mu, `split_effects` and
+    `split_variance` of b, `fitted_variance` of mu_i + b_k, shape `(..., num_candidates, num_splits)`. `noise_precision`
+    has the shape `(..., num_candidates)`, `split_precision` `(...,)`.
     """
 
     def __init__(self, scores: SplitScores, noise_precision: np.ndarray, split_precision: np.ndarray) -> None:
@@ -285,23 +219,19 @@ class JointNormal:
         weights = noise_precision[..., None] * scores.counts
         split_total = weights.sum(axis=-2) + split_precision[..., None] + scores.empty_split_precision
         shares = weights / split_total[..., None, :]
-        diagonal = weights.sum(axis=-1) * (1 + SHIFT_PRECISION_SHARE)
-        is_large = diagonal.shape[-1] > max(MAX_DENSE_CANDIDATES, weights.shape[-1])
-        covariance_class = LowRankCovariance if is_large else DenseCovariance
-        self.covariance: Covariance = covariance_class.from_precision(diagonal, shares, weights)
+        precision = -shares @ weights.swapaxes(-1, -2)
+        candidates = range(precision.shape[-1])
+        precision[..., candidates, candidates] += weights.sum(axis=-1) * (1 + SHIFT_PRECISION_SHARE)
+        self.covariance = np.linalg.inv(precision)
         sums = noise_precision[..., None] * scores.sums
         split_sums = sums.sum(axis=-2)
-        self.location = self.covariance.multiply((sums.sum(axis=-1) - _multiply(shares, split_sums))[..., None])[..., 0]
+        self.location = _multiply(self.covariance, sums.sum(axis=-1) - _multiply(shares, split_sums))
         # Shape: (..., num_splits)
         self.split_effects = (split_sums - _multiply(weights.swapaxes(-1, -2), self.location)) / split_total
-        cross = self.covariance.multiply(shares)
+        cross = self.covariance @ shares
         self.split_variance = 1 / split_total + (shares * cross).sum(axis=-2)
-        self.fitted_variance = self.covariance.diagonal[..., None] + self.split_variance[..., None, :] - 2 * cross
-
-
-def _take(record: Any, indices: Any) -> Any:
-    """The selections of a record of arrays at these indices of the first axis."""
-    return type(record)(**{name: value[indices] for name, value in vars(record).items()})
+        variance = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        self.fitted_variance = variance[..., None] + self.split_variance[..., None, :] - 2 * cross
 
 
 def _multiply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -313,7 +243,7 @@ def _squared_deviations(scores: SplitScores, expected: np.ndarray) -> np.ndarray
     return scores.within_squares + (scores.counts * (scores.means - expected) ** 2).sum(axis=-1)
 
 
-def _independent_variances(location: np.ndarray, covariance: Covariance) -> np.ndarray:
+def _independent_variances(location: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Variances v_i of independent variables whose differences to the leading candidate l have the right variances.
 
     V_ij = Var(mu_i - mu_j). v_l is the mean of Cov(mu_l - mu_i, mu_l - mu_j) over the three nearest rivals, and
@@ -321,14 +251,14 @@ def _independent_variances(location: np.ndarray, covariance: Covariance) -> np.n
     Shape: `(num_candidates,)`.
     """
     leader = int(np.argmax(location))
-    variance, lead_row = covariance.diagonal, covariance.rows(np.array([leader]))[0]
+    variance, lead_row = np.diagonal(covariance), covariance[leader]
     gap_variance = np.maximum(variance[leader] + variance - 2 * lead_row, 0)
     rivals = np.delete(np.arange(len(location)), leader)
     if len(rivals) == 1:
         return np.full(2, gap_variance[rivals[0]] / 2)
     distance = (location[leader] - location[rivals]) / np.sqrt(np.maximum(gap_variance[rivals], np.finfo(float).tiny))
     nearest = rivals[np.argsort(distance, kind="stable")[:3]]
-    lead_cov = variance[leader] - lead_row[nearest][:, None] - lead_row[nearest] + covariance.rows(nearest)[:, nearest]
+    lead_cov = variance[leader] - lead_row[nearest][:, None] - lead_row[nearest] + covariance[np.ix_(nearest, nearest)]
     pairs = lead_cov[np.triu_indices(len(nearest), 1)]
     leader_variance = np.clip(pairs.mean(), 0.05 * gap_variance[nearest].min(), 0.95 * gap_variance[rivals].min())
     variances = gap_variance - leader_variance

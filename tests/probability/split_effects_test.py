@@ -3,7 +3,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.probability.split_effects import (
-    DenseCovariance,
     MeanScorePosterior,
     SplitScores,
     _independent_variances,
@@ -109,25 +108,8 @@ def test_p_best_is_that_of_the_joint_normal() -> None:
         location = np.array([gap, 0.0, 0.05, -1.0, -1.5, -2.0, -2.0, -3.0])
         draws = rng.multivariate_normal(location, covariance, size=200000)
         joint = np.bincount(draws.argmax(axis=1), minlength=8) / len(draws)
-        scale = np.sqrt(_independent_variances(location, DenseCovariance(covariance)))
+        scale = np.sqrt(_independent_variances(location, covariance))
         assert_allclose(prob_best(location, scale=scale, df=np.full(8, 1e5)), joint, atol=0.005)
-
-
-@pytest.mark.parametrize("split_sd", [0.0, 1.0, 10.0])
-def test_the_covariance_of_many_candidates_is_the_inverse_in_two_parts(
-    monkeypatch: pytest.MonkeyPatch, split_sd: float
-) -> None:
-    values = drawn(17, num_candidates=30, num_splits=5, split_sd=split_sd)
-    present = np.random.default_rng(18).random(values.shape) < 0.8
-    present[:, :2] = True
-    # Together, so that one is found before the other.
-    tables = [table(values / 20, present), table(values[::-1] / 40)]
-    full = mean_score_posteriors(tables)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.MAX_DENSE_CANDIDATES", 29)
-    monkeypatch.setattr("fiesta_allennlp.probability.split_effects.DenseCovariance", None)
-    for one, other in zip(full, mean_score_posteriors(tables), strict=True):
-        for name, value in vars(one).items():
-            assert_allclose(getattr(other, name), value, rtol=1e-6, atol=1e-9)
 
 
 def test_constant_noise_free_tables_have_an_answer() -> None:
