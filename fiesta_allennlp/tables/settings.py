@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,17 +41,17 @@ def split_names(text: str) -> Tuple[str, ...]:
 
 
 def parse_columns(text: str) -> Dict[str, str]:
-    """Read `candidate=model,score=test_f1`: the names of columns in a file, which may contain commas."""
-    pairs = [pair.strip().strip('"') for pair in re.split(rf",(?=\s*\"?(?:{'|'.join(COLUMNS)})\s*=)", text)]
+    """Read `candidate=model,score=test_f1`. A pair with a comma in its name is in double quotes."""
     header_by_column: Dict[str, str] = {}
-    for pair in pairs:
-        name, equals, header = (text_part.strip() for text_part in pair.partition("="))
-        if name not in COLUMNS or not equals or name in header_by_column or re.search(r",\s*\w+\s*=", header):
+    for pair in split_names(text):
+        name, equals, header = (part.strip() for part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in header_by_column:
             raise argparse.ArgumentTypeError(
                 f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
-                f"{', '.join(COLUMNS)}, but got '{text}'.{did_you_mean(name, COLUMNS)}"
+                f"{', '.join(COLUMNS)}, but got '{text}'. Put a pair with a comma in double quotes."
+                f"{did_you_mean(name, COLUMNS)}"
             )
-        header_by_column[name] = header.strip('"')
+        header_by_column[name] = header
     return header_by_column
 
 
