@@ -98,13 +98,6 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
         next_runs(write(tmp_path / "s.csv", text), **settings)
 
 
-def test_rows_from_python_are_checked() -> None:
-    with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
-        next_runs([{"candidate": "a", "seed": 1, "score": None}, {"candidate": "b", "score": 1}])
-    with pytest.raises(FiestaError, match="row 1: a score must be a number .* 'nan'.*None"):
-        next_runs([{"candidate": name, "seed": 1, "score": float("nan")} for name in "ab"])
-
-
 def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
     """The stopping rule asks for no run that nobody can make, also of a candidate with the fewest scores."""
     rows = [{"candidate": "base", "seed": seed, "score": 0.7 + seed / 100} for seed in range(2)]

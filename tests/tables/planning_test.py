@@ -51,26 +51,6 @@ def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_g
     assert [row.count("-") for row in rows] == [2] * 4, "no winner can be wrong"
 
 
-def test_shares_of_winners_leave_inconclusive_ends_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four selections, two are inconclusive: one led by the best. One winner of the two is wrong."""
-    ends = [("max_evaluations", True), ("max_evaluations", False), ("confidence", True), ("confidence", False)]
-
-    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
-        return [
-            Repetition("a", *ends[number], num_evaluations=(6, 7, 8, 90)[number], num_rounds=6)
-            for number in repetitions
-        ]
-
-    monkeypatch.setattr(Simulator, "run_all", run_all)
-    estimate = plan(gap=0.01, sd=0.1, repetitions=4, seed=1)
-    outlook = estimate.default
-    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
-    assert outlook.picked_interval == outlook.wrong_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
-    row = repr(estimate).splitlines()[3].split()
-    assert row == ["top_two", "28", "7", "6", "to", "90", "25%", "25%", "50%"]
-    assert estimate.margins[0.01] and "-" in repr(estimate).splitlines()[4], "a margin of the gap: no winner is wrong"
-
-
 def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
     options = {"gap": 0, "sd": 0.01, "max_evaluations": 30, "repetitions": 4, "seed": 2}
     margins = plan(**options).margins

@@ -54,10 +54,6 @@ def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: 
         ("s.json", '{"a": [0.1], "b": [0.1], "a": [0.2]}', "the key 'a' appears twice"),
         ("s.json", '{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* 'nan'"),
         ("s.json", '{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* 'True'"),
-        ("s.csv", "candidates,split,seed,score\n", "'candidate' is missing. Did you mean 'candidates'"),
-        ("s.csv", HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
-        ("s.csv", HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields"),
-        ("s.csv", HEADER + "a,0,0,good\n", "line 2: .* .good."),
         ("s.csv", HEADER + "a,0,7,0.1\na,0,7,0.2\n", "line 3: candidate 'a', split 0, seed 7 .* in .*s.csv, line 2"),
     ],
 )
