@@ -64,9 +64,8 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
 
     parser.error = refuse
     command.add_arguments(parser)
-    positional_texts = (
-        f"[{action.metavar} ...]" if action.nargs else action.metavar for action in parser._get_positional_actions()
-    )
+    positionals = parser._get_positional_actions()
+    positional_texts = (f"[{action.metavar} ...]" if action.nargs else action.metavar for action in positionals)
     parser.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(func=partial(_run_command, program.removesuffix(name)), command=name)

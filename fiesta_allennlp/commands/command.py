@@ -114,18 +114,16 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
         try:
             _check_memory_limit()
             status = function(console)
-        except FiestaError as error:
+        except (FiestaError, OSError) as error:
+            message = str(error)
+            if isinstance(error, OSError) and not isinstance(error, FiestaError):
+                if error.errno not in REMEDY_BY_ERRNO:
+                    raise
+                file = f"{error.filename}: " if error.filename else ""
+                message = f"{file}{error.strerror}. {REMEDY_BY_ERRNO[error.errno]}"
             if debug:
                 traceback.print_exc()
-            PipeSafeConsole(stderr=True).print(f"error: {error}")
-            status = EXIT_USER_ERROR
-        except OSError as error:
-            if error.errno not in REMEDY_BY_ERRNO:
-                raise
-            if debug:
-                traceback.print_exc()
-            file = f"{error.filename}: " if error.filename else ""
-            PipeSafeConsole(stderr=True).print(f"error: {file}{error.strerror}. {REMEDY_BY_ERRNO[error.errno]}")
+            PipeSafeConsole(stderr=True).print(f"error: {message}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
             console.print(interrupt_text())
@@ -137,10 +135,8 @@ def _check_memory_limit() -> None:
     """Refuse a limit with which the libraries for matrices wait for memory without end, deaf to signals."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if 0 <= limit < MIN_ADDRESS_SPACE:
-        raise FiestaError(
-            f"only {limit // 2**20} MiB of memory are allowed here, which is too little. Allow at least "
-            f"{MIN_ADDRESS_SPACE // 2**20} MiB: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
-        )
+        remedy = f"Allow more: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
+        raise FiestaError(f"only {limit // 2**20} MiB of memory are allowed here, which is too little. {remedy}")
 
 
 @contextmanager

@@ -87,9 +87,8 @@ class SimulationCommand(ChoiceCommand):
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.options import RESOURCES_GROUP
 
-        groups[RESOURCES_GROUP].add_argument(
-            "--output", type=Path, metavar="FILE.json", help="write the result to this file"
-        )
+        help = "write the result to this file"
+        groups[RESOURCES_GROUP].add_argument("--output", type=Path, metavar="FILE.json", help=help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
@@ -184,9 +183,7 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
   %(prog)s --user"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
-        )
+        parser.add_argument("--user", action="store_true", help="add it to ~/.allennlp/plugins, for every directory")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
@@ -199,10 +196,6 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
                     temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot add the line {PLUGIN_MODULE} to {path}: {error.strerror}.") from error
-        text = (
-            f"Added {PLUGIN_MODULE} to {path}. `allennlp` now finds"
-            if is_new
-            else f"{path} is unchanged. `allennlp` finds"
-        )
-        console.print(f"{text} the fiesta- commands.")
+        text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
+        console.print(f"{text}. `allennlp` finds the fiesta- commands.")
         return 0

@@ -48,22 +48,13 @@ class SelectionCommand(FiestaCommand):
     dry_run_help: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
-        )
+        parser.add_argument("-s", "--serialization-dir", type=Path, help="directory of the selection")
         parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
         parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
         parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
-        parser.add_argument(
-            "--detach",
-            action="store_true",
-            help="continue in the background after the checks; the output goes to DIR/detached.log",
-        )
-        parser.add_argument(
-            "--config",
-            type=Path,
-            help="a Jsonnet file with any of the options below; the command line takes precedence",
-        )
+        help = "continue in the background after the checks; the output goes to DIR/detached.log"
+        parser.add_argument("--detach", action="store_true", help=help)
+        parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
@@ -165,11 +156,8 @@ selection with its original options."""
             help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
             "print its score, seconds and memory, and keep nothing. A program without data files makes a whole run",
         )
-        parser.add_argument(
-            "--allow-removed",
-            action="store_true",
-            help="with --recover: remove the candidates that are not listed again, and keep their runs",
-        )
+        help = "with --recover: remove the candidates that are not listed again, and keep their runs"
+        parser.add_argument("--allow-removed", action="store_true", help=help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""

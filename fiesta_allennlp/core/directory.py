@@ -31,9 +31,7 @@ class RunDirectory:
     root: Path
 
     store = _path_below_root("store.sqlite")  # every request and outcome
-    store_log = _path_below_root(
-        "store.sqlite-wal"
-    )  # SQLite's; there while the store is open, or after its process was killed
+    store_log = _path_below_root("store.sqlite-wal")  # SQLite's, while the store is open, or after a kill
     lock = _path_below_root("store.lock")  # held by the one process that may write
     log = _path_below_root("selection.log")
     notify_log = _path_below_root("notify.log")  # the output of the command of `--notify`
@@ -44,9 +42,7 @@ class RunDirectory:
     vectors = _path_below_root("vectors")
     slurm = _path_below_root("slurm")  # files that Slurm jobs share with the command, and their logs
     queue = _path_below_root("queue")  # files that workers share with the command
-    answers = _path_below_root(
-        "answers.sqlite"
-    )  # of systems; not among `contents`: they were paid for, and serve later selections
+    answers = _path_below_root("answers.sqlite")  # not among `contents`: they were paid for
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
@@ -103,14 +99,10 @@ class RunDirectory:
     def contents(self) -> List[Path]:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
-        names = (
-            "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log "
-        )
-        names += "vectors checks evaluations failures systems tensorboard report next screening slurm queue"
-        temporary_paths = self.root.glob(f".*{PART_SUFFIX}*")
-        return [
-            path for path in (*(self.root / name for name in names.split()), *temporary_paths) if os.path.lexists(path)
-        ]
+        names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log"
+        names += " vectors checks evaluations failures systems tensorboard report next screening slurm queue"
+        paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
+        return [path for path in paths if os.path.lexists(path)]
 
     @property
     def finished_runs(self) -> Set[str]:

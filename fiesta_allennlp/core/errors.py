@@ -1,7 +1,6 @@
 """The errors that this package raises on purpose, and plain words for what other libraries say of a wrong config. Each
 message names the rule, the value and the remedy."""
 
-import ast
 import difflib
 import re
 import sys
@@ -151,9 +150,8 @@ def unknown_keys_message(keys: Iterable[str], owner: str, valid_keys: Sequence[s
 
 
 PACKAGE_DIRECTORY = Path(__file__).parents[1]
-LIBRARY_DIRECTORIES = tuple(
-    {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), str(PACKAGE_DIRECTORY)}
-)
+PYTHON_DIRECTORIES = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
+LIBRARY_DIRECTORIES = tuple({*PYTHON_DIRECTORIES, str(PACKAGE_DIRECTORY)})
 """Directories of installed code."""
 
 
@@ -196,37 +194,7 @@ def join_limited(texts: Collection[str], separator: str = ", ") -> str:
     return separator.join([*islice(texts, MAX_SHOWN), *remainder])
 
 
-SPACY_MODELS_URL_PART = "/explosion/spacy-models/"
-"""In the address where spaCy looks for a model that is not installed."""
-
-SPACY_MODEL_MISSING_MESSAGE = (
-    "a tokenizer needs a spaCy model that is not installed and cannot be downloaded. Install it, for example with "
-    "`python -m spacy download en_core_web_sm`, or configure another tokenizer."
-)
-
-UNKNOWN_NAME_PATTERN = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
-UNKNOWN_KEY_PATTERN = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
-EXTRA_KEYS_PATTERN = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
-
-
 def describe_as_sentence(error: BaseException) -> str:
     """Describe an error in one line that ends with a full stop."""
-    if match := UNKNOWN_NAME_PATTERN.search(str(error)):
-        return unknown_name_message(match[1], match[2], ast.literal_eval(match[3]))
     text = describe(error)
-    if match := UNKNOWN_KEY_PATTERN.search(text):
-        return unknown_keys_message([match[2]], match[1], [])
-    if match := EXTRA_KEYS_PATTERN.search(str(error)):
-        return unknown_keys_message(ast.literal_eval(match[2]), match[1], [])
-    if SPACY_MODELS_URL_PART in text:
-        return SPACY_MODEL_MISSING_MESSAGE
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def unknown_name_message(value: str, key: str, names: Sequence[str]) -> str:
-    """Describe a value of `key` that is not among the registered `names`, with the near ones."""
-    hint = did_you_mean(value, names) or f" Valid names: {', '.join(sorted(names))}."
-    return (
-        f"'{key}' is '{value}', but no class is registered under that name.{hint} Use --include-package to import "
-        "classes of your own."
-    )

@@ -90,14 +90,9 @@ def open_private(path: Path, root: Path) -> int:
         return descriptor
     os.close(descriptor)
     if status.st_uid != os.getuid():
-        raise StoreError(
-            f"{path} belongs to user ID {status.st_uid}, whose code would run as yours. Copy the run directory and "
-            "continue in your copy."
-        )
-    raise StoreError(
-        f"others can write {path}, so their code could run as yours. Check what is there, then close it: "
-        f"chmod go-w {shlex.quote(str(path))}"
-    )
+        raise StoreError(f"{path} belongs to user ID {status.st_uid}. Copy the run directory and continue in the copy.")
+    remedy = f"Check what is there, then close it: chmod go-w {shlex.quote(str(path))}"
+    raise StoreError(f"others can write {path}, so their code could run as yours. {remedy}")
 
 
 def check_private(path: Path, root: Path) -> None:
@@ -120,6 +115,12 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except RecursionError as error:
         raise ValueError(f"{path} is nested too deeply") from error
+
+
+def write_json_file(path: Path, content: Any, **options: Any) -> None:
+    """Write plain data as JSON, in one step. `options` are those of `json.dumps`."""
+    with atomic_replacement(path) as temporary_path:
+        temporary_path.write_text(json.dumps(content, **options), encoding="utf-8")
 
 
 def shorten_log(path: Path) -> None:
@@ -159,9 +160,7 @@ def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not valid UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
-        ) from error
+        raise DataError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue

@@ -37,17 +37,13 @@ def check_names(named_sources: Iterable[Tuple[str, str]], *, noun: str, min_coun
     for name, source in named_sources:
         _check_name(name, f"{noun} '{escape_invisible(f'{name}={source}')}'")
         if name in source_by_name:
-            raise ConfigError(
-                f"two {noun}s are named '{name}': {source_by_name[name]} and {source}. Remove one, or rename it: "
-                f"NAME={source}."
-            )
+            sources = f"{source_by_name[name]} and {source}"
+            raise ConfigError(f"two {noun}s are named '{name}': {sources}. Rename one: NAME={source}.")
         source_by_name[name] = source
     check_no_similar_names(source_by_name, noun=noun)
     if len(source_by_name) < min_count:
-        raise ConfigError(
-            f"a selection needs at least 2 {noun}s but got {len(source_by_name)}: "
-            f"{', '.join(source_by_name) or 'none'}. {remedy}"
-        )
+        names = ", ".join(source_by_name) or "none"
+        raise ConfigError(f"a selection needs at least 2 {noun}s but got {len(source_by_name)}: {names}. {remedy}")
 
 
 def comparison_key(name: str) -> str:
@@ -59,30 +55,22 @@ def comparison_key(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def first_similar_pair(names: Iterable[str]) -> Optional[Tuple[str, str]]:
-    """Return the first two different names that look alike; None if there are none."""
-    name_by_key: Dict[str, str] = {}
-    return next(
-        ((earlier, name) for name in names if (earlier := name_by_key.setdefault(comparison_key(name), name)) != name),
-        None,
-    )
-
-
 def check_no_similar_names(names: Iterable[str], *, noun: str) -> None:
     """Refuse names that look alike, because some systems give them one directory."""
-    pair = first_similar_pair(names)
-    if pair is not None:
-        raise ConfigError(
-            f"the names of the {noun}s '{escape_invisible(pair[0])}' and '{escape_invisible(pair[1])}' differ only in "
-            "case, in blanks or in how accents are encoded, and some file systems cannot tell them apart. Rename one "
-            "of them."
-        )
+    name_by_key: Dict[str, str] = {}
+    for name in names:
+        earlier = name_by_key.setdefault(comparison_key(name), name)
+        if earlier != name:
+            raise ConfigError(
+                f"the names of the {noun}s '{escape_invisible(earlier)}' and '{escape_invisible(name)}' differ only in "
+                "case, blanks or the encoding of accents. Rename one of them."
+            )
 
 
 def _check_name(name: str, subject: str) -> None:
     has_visible_text = escape_invisible(name) == name.strip() == name and name not in ("", ".", "..")
     if not has_visible_text or not set(name).isdisjoint(FORBIDDEN_CHARACTERS):
         raise ConfigError(
-            f"{subject}: a name must not be empty, '.' or '..', contain any of {' '.join(FORBIDDEN_CHARACTERS)} or "
-            "invisible characters such as line breaks, or begin or end with a space. Rename it with NAME=PATH."
+            f"{subject}: a name must not be empty, '.' or '..', or contain {' '.join(FORBIDDEN_CHARACTERS)}, invisible "
+            "characters or outer spaces. Rename it with NAME=PATH."
         )

@@ -174,14 +174,11 @@ class History:
             return 0
         num_low_scores = sum(f.kind == "score" for f in candidate_failures)
         num_excess_low_scores = max(0, num_low_scores - LOW_SCORES_PER_FINISHED_RUN * self.num_finished(candidate))
-        candidate_failures = [f for f in candidate_failures if f.kind != "score"]
+        num_errors = sum(f.kind not in ("score", "killed") for f in candidate_failures)
         finished_requests = {e.request for e in self.evaluations_of(candidate)}
-        num_deaths_by_request = Counter(
-            f.request for f in candidate_failures if f.kind == "killed" and f.request not in finished_requests
-        )
-        return num_excess_low_scores + max(
-            sum(f.kind != "killed" for f in candidate_failures), *num_deaths_by_request.values(), 0
-        )
+        deaths = Counter(f.request for f in candidate_failures if f.kind == "killed")
+        num_deaths = max((number for request, number in deaths.items() if request not in finished_requests), default=0)
+        return num_excess_low_scores + max(num_errors, num_deaths)
 
     @property
     def candidates_without_metric(self) -> FrozenSet[str]:

@@ -22,8 +22,8 @@ from fiesta_allennlp.core.errors import (
     PackageError,
     code_line_of,
     describe,
+    did_you_mean,
     unknown_keys_message,
-    unknown_name_message,
 )
 from fiesta_allennlp.core.files import shorten
 
@@ -58,16 +58,12 @@ class Registrable(ABC):  # noqa: B024, each base names its own
                 registered_class.__module__,
                 registered_class.__qualname__,
             ):
-                raise ConfigError(
-                    f"'{name}' is already registered, by {earlier_class.__module__}.{earlier_class.__qualname__}. "
-                    "Choose another name."
-                )
+                owner = f"{earlier_class.__module__}.{earlier_class.__qualname__}"
+                raise ConfigError(f"'{name}' is already registered, by {owner}. Choose another name.")
             if not issubclass(registered_class, base):
                 raise ConfigError(f"'{name}': {registered_class.__name__} must be a subclass of {base.__name__}.")
             if missing := ", ".join(sorted(getattr(registered_class, "__abstractmethods__", ()))):
-                raise ConfigError(
-                    f"'{name}': {registered_class.__name__} must define {missing}, as its base class documents."
-                )
+                raise ConfigError(f"'{name}': {registered_class.__name__} must define {missing}.")
             Registrable._registered[base][name] = registered_class
             return registered_class
 
@@ -78,7 +74,9 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
         registered_class = Registrable._registered[cls].get(name) if isinstance(name, str) else None
         if registered_class is None:
-            raise ConfigError(unknown_name_message(shorten(name), "type", cls.available()))
+            text, names = shorten(name), cls.available()
+            hint = did_you_mean(text, names) or f" Valid names: {', '.join(names)}."
+            raise ConfigError(f"'type' is '{text}', not a registered name.{hint} Your own need --include-package.")
         return registered_class
 
     @classmethod
@@ -122,11 +120,8 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments:
     parameters, has_kwargs = _constructor_parameters(built_class)
     unknown = [] if has_kwargs else [key for key in values if key not in parameters]
     if unknown:
-        raise ConfigError(
-            unknown_keys_message(
-                unknown, built_class.__name__, [name for name in parameters if name not in ready_arguments]
-            )
-        )
+        valid_keys = [name for name in parameters if name not in ready_arguments]
+        raise ConfigError(unknown_keys_message(unknown, built_class.__name__, valid_keys))
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
     arguments = {key: convert_value(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in ready_arguments.items() if has_kwargs or key in parameters})
@@ -146,9 +141,8 @@ def import_package(name: str) -> None:
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
             importlib.import_module(module.name)
     except Exception as error:  # of the package's own code
-        raise PackageError(
-            f"--include-package {name} cannot be imported: {_import_failure_reason(name, error)}"
-        ) from error
+        reason = _import_failure_reason(name, error)
+        raise PackageError(f"--include-package {name} cannot be imported: {reason}") from error
     finally:
         sys.path.remove("")
 
@@ -211,9 +205,8 @@ def convert_value(value: Any, annotation: Any, key: str) -> Any:
     if dataclasses.is_dataclass(annotation) and not isinstance(value, annotation):  # type: ignore[arg-type]
         return build_record(annotation, _check_type(value, Mapping, "an object", key))  # type: ignore[arg-type]
     if annotation in SIMPLE_TYPE_NAMES:
-        return _check_type(
-            value, (int, float) if annotation is float else annotation, SIMPLE_TYPE_NAMES[annotation], key
-        )
+        expected_type = (int, float) if annotation is float else annotation
+        return _check_type(value, expected_type, SIMPLE_TYPE_NAMES[annotation], key)
     if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
         items = _check_type(value, Mapping, "an object", key).items()
         return {name: convert_value(item, type_arguments[1], f"{key}.{name}") for name, item in items}
@@ -227,15 +220,12 @@ def build_record(record_class: Type[Record], values: Mapping[str, Any]) -> Recor
     """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
     have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
     hints = _cached_type_hints(record_class)
-    return record_class(
-        **{name: convert_value(values[name], hint, name) for name, hint in hints.items() if name in values}
-    )
+    known = {name: hint for name, hint in hints.items() if name in values}
+    return record_class(**{name: convert_value(values[name], hint, name) for name, hint in known.items()})
 
 
 def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any:
-    is_lookalike = (isinstance(value, bool) and expected_type is not bool) or (
-        isinstance(value, str) and expected_type is not str
-    )
+    is_lookalike = any(isinstance(value, kind) and expected_type is not kind for kind in (bool, str))
     is_number = isinstance(value, (int, float)) and expected_type == (int, float)
     if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
         raise ConfigError(f"{key} must be {type_name} but got {shorten(json.dumps(value, default=str))}.")

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Hashable, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Hashable, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError
 
@@ -47,10 +47,8 @@ def check_ratios(ratios: Sequence[float], set_names: Sequence[str]) -> None:
     total = sum(ratios)
     if len(ratios) != len(set_names) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
         ratios_text = ",".join(f"{ratio:g}" for ratio in ratios)
-        raise DataError(
-            f"split ratios must be {len(set_names)} positive numbers ({', '.join(set_names)}) that sum to 1 but got "
-            f"{ratios_text}, which sum to {total:g}."
-        )
+        names = f"{len(set_names)} positive numbers ({', '.join(set_names)})"
+        raise DataError(f"split ratios must be {names} that sum to 1 but {ratios_text} sum to {total:g}.")
 
 
 @dataclass(frozen=True)
@@ -84,10 +82,7 @@ def target_sizes(
         targets = {set_name: round(ratio * total) for set_name, ratio in zip(set_names, ratios, strict=True)}
         targets["train"] += total - sum(targets.values())  # the rest is for training
         if empty_sets := [set_name for set_name, size in targets.items() if size < 1]:
-            raise DataError(
-                f"{total} instances are too few for the split ratios {','.join(f'{ratio:g}' for ratio in ratios)}: the "
-                f"{empty_sets[0]} set would be empty. Increase its ratio, or add data."
-            )
+            raise DataError(f"the {empty_sets[0]} set of {total} instances would be empty. Increase its ratio.")
         return targets
     substitute_sets = (("validation", "test"), ("test", "validation"))
     held_out_sizes = {
@@ -98,8 +93,8 @@ def target_sizes(
     train_size = total - sum(held_out_sizes.values())
     if not all(held_out_sizes.values()) or train_size < 1:
         raise DataError(
-            "random splits take their ratios from the official sets, which must include a training set and a smaller "
-            f"validation or test set, but the sizes are {dict(sizes)}. Add a set, or use --split-ratios."
+            "random splits need the sizes of an official training set and of a smaller validation or test set, but the "
+            f"sizes are {dict(sizes)}. Add a set, or use --split-ratios."
         )
     return {"train": train_size, **held_out_sizes}
 
@@ -120,21 +115,12 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     group_codes = np.array([code_by_group.setdefault(group, len(code_by_group)) for group in groups], dtype=int)
     set_names = [set_name for set_name in SET_NAMES if set_name in targets or set_name == "train"]
     if len(code_by_group) < len(set_names):
-        raise DataError(
-            f"a split into {', '.join(set_names)} needs at least {len(set_names)} groups, but the {len(groups)} "
-            f"instances of the pool form only {len(code_by_group)}."
-        )
+        names, num_groups = ", ".join(set_names), len(code_by_group)
+        raise DataError(f"a split into {names} needs {len(set_names)} groups, but there are only {num_groups}.")
     order = np.random.RandomState(seed).permutation(len(code_by_group))
     group_sizes = np.bincount(group_codes, minlength=len(code_by_group))[order]
-    num_test = (
-        _num_leading_groups(group_sizes, targets["test"], min_groups_left=len(set_names) - 1)
-        if "test" in targets
-        else 0
-    )
-    remaining_sizes = group_sizes[num_test:]
-    num_validation = (
-        _num_leading_groups(remaining_sizes, targets["validation"], min_groups_left=1) if "validation" in targets else 0
-    )
+    num_test = _num_leading_groups(group_sizes, targets.get("test"), min_groups_left=len(set_names) - 1)
+    num_validation = _num_leading_groups(group_sizes[num_test:], targets.get("validation"), min_groups_left=1)
     set_index_by_group = np.zeros(len(code_by_group), dtype=int)
     set_index_by_group[order[num_test : num_test + num_validation]] = 1
     set_index_by_group[order[:num_test]] = 2
@@ -142,10 +128,13 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     return Split(*(np.flatnonzero(set_index_by_instance == index) for index in range(len(SET_NAMES))))
 
 
-def _num_leading_groups(group_sizes: "np.ndarray", target: int, *, min_groups_left: int) -> int:
+def _num_leading_groups(group_sizes: "np.ndarray", target: Optional[int], *, min_groups_left: int) -> int:
     """Return the number of leading groups nearest to `target` instances: at least 1, leaving `min_groups_left`
-    groups."""
+    groups; 0 without a target."""
     import numpy as np
+
+    if target is None:
+        return 0
 
     cumulative_sizes = np.cumsum(group_sizes)[: len(group_sizes) - min_groups_left]
     return int(np.argmin(np.abs(cumulative_sizes - target))) + 1

@@ -99,10 +99,7 @@ class AnswerStore:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
         if version != VERSION and (version or tables):
-            raise StoreError(
-                f"{self._path} is not an answers file, or is from another version of this package. Pass another file "
-                "with --answers."
-            )
+            raise StoreError(f"{self._path} is not an answers file of this version. Pass another with --answers.")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         self._database.executescript(SCHEMA)
@@ -117,10 +114,7 @@ class AnswerStore:
                 raise self._store_error(error) from error
 
     def _store_error(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"cannot use the answers file {self._path}: {error}. Free disk space or fix its permissions, then "
-            "continue with --recover; or pass another file with --answers."
-        )
+        return StoreError(f"cannot use the answers file {self._path}: {error}. Fix it, or pass another with --answers.")
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:

@@ -54,10 +54,8 @@ class LimitedDocuments(Strategy):
         self.strategy.check(candidates)
         min_batches = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
         if self.num_batches < min_batches:
-            raise ConfigError(
-                f"the first queries need at least {min_batches} documents, or batches of documents, but the file has "
-                f"only {self.num_batches}. Add documents or use a smaller --batch-size."
-            )
+            counts = f"at least {min_batches} documents or batches, but the file has only {self.num_batches}"
+            raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
 
     def check_room(self, history: History) -> None:
         self.strategy.check_room(history)

@@ -83,10 +83,8 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
     id_field = aliases.get("id", "id")
     id_ = fields.pop(id_field, None)
     if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
-        raise DataError(
-            f"{where}: '{id_field}' must be a string or a whole number but is {shorten(id_)}. Add it, or set the name "
-            "of its field with --fields id=FIELD."
-        )
+        rule = "must be a string or a whole number but is"
+        raise DataError(f"{where}: '{id_field}' {rule} {shorten(id_)}. Add it, or use --fields id=FIELD.")
     items_field = aliases.get("items", "items")
     if items_field not in fields:
         item = _parse_item(fields, task, aliases, where)
@@ -94,9 +92,8 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
     records = fields.pop(items_field)
     if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
         raise DataError(f"{where}: '{items_field}' must be a list of one or more objects but is {shorten(records)}.")
-    items = tuple(
-        _parse_item(item, task, aliases, f"{where}, item {number}") for number, item in enumerate(records, start=1)
-    )
+    numbered = enumerate(records, start=1)
+    items = tuple(_parse_item(item, task, aliases, f"{where}, item {number}") for number, item in numbered)
     for gold_field in task.gold_fields:
         fields.pop(aliases.get(gold_field, gold_field), None)
     fields["items"] = [dict(item.fields) for item in items]
@@ -105,19 +102,16 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
 
 def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str], where: str) -> Item:
     fields = dict(record)
-    golds = {
-        name: fields.pop(aliases.get(name, name)) for name in task.gold_fields if aliases.get(name, name) in fields
-    }
+    field_by_name = {name: aliases.get(name, name) for name in task.gold_fields}
+    golds = {name: fields.pop(field) for name, field in field_by_name.items() if field in fields}
     if len(golds) != 1:
-        choices = " or ".join(f"'{aliases.get(name, name)}'" for name in task.gold_fields)
-        number = "more than one" if golds else "no"
-        raise DataError(
-            f"{where} has {number} gold annotation ({choices}); its fields are {', '.join(record) or 'none'}. Set the "
-            f"name of the right field with --fields {task.gold_fields[0]}=FIELD."
-        )
+        choices = " or ".join(f"'{field}'" for field in field_by_name.values())
+        number, names = "more than one" if golds else "no", ", ".join(record) or "none"
+        remedy = f"Use --fields {task.gold_fields[0]}=FIELD."
+        raise DataError(f"{where} has {number} gold annotation ({choices}); its fields are {names}. {remedy}")
     ((name, value),) = golds.items()
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
         value_text = shorten(value) or '""'
-        raise DataError(f"{where}: '{aliases.get(name, name)}': {error} but is {value_text}.") from error
+        raise DataError(f"{where}: '{field_by_name[name]}': {error} but is {value_text}.") from error

@@ -54,10 +54,7 @@ def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, 
             identity = systems[name].fingerprint()
         duplicate = next((earlier_name for earlier_name in identities if identities[earlier_name] == identity), None)
         if duplicate is not None:
-            raise ConfigError(
-                f"the systems '{duplicate}' and '{name}' are the same. Remove one of them, or set 'version' to a "
-                "different string for each."
-            )
+            raise ConfigError(f"the systems '{duplicate}' and '{name}' are the same. Remove one, or set 'version'.")
         identities[name] = identity
     return systems
 
@@ -224,23 +221,16 @@ def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, selection.document_file.fingerprint):
-        raise ConfigError(
-            f"{selection.document_file.path} has changed since the selection in {root} began. Undo the change, or "
-            "start over in another directory and reuse the answers so far with --answers."
-        )
+        changed = f"{selection.document_file.path} has changed since the selection in {root} began"
+        raise ConfigError(f"{changed}. Undo the change, or start over elsewhere with --answers.")
     for candidate in stored.candidates:
         name = candidate.name
         if name not in selection.systems:
-            raise ConfigError(
-                f"system '{name}' ({candidate.source}) belongs to the selection in {root} but is missing. Pass all of "
-                "its systems, or none to take them from the store."
-            )
+            missing = f"system '{name}' ({candidate.source}) of the selection in {root} is missing"
+            raise ConfigError(f"{missing}. Pass all of its systems, or none to take them from the store.")
         if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
-            raise ConfigError(
-                f"system '{name}' ({selection.candidate_by_name[name].source}) has changed since the selection in "
-                f"{root} began. Undo the change, rename it to add it as another system, or start over in another "
-                "directory."
-            )
+            changed = f"system '{name}' ({selection.candidate_by_name[name].source}) has changed"
+            raise ConfigError(f"{changed} since the selection in {root} began. Undo the change, or rename it.")
 
 
 select_system = partial(run_selection, DocumentSelection)
@@ -267,8 +257,7 @@ def plan_documents(settings: DocumentSettings, console: Console, directory: RunD
     num_kept: Dict[str, int] = {}
     if path.exists():
         with closing(AnswerStore(path, run="")) as answers:
-            num_kept = {
-                name: answers.count_answers(sha256_key(system.identity())) for name, system in prepared.systems.items()
-            }
+            keys = {name: sha256_key(system.identity()) for name, system in prepared.systems.items()}
+            num_kept = {name: answers.count_answers(key) for name, key in keys.items()}
     least, most = prepared.setup.strategy.bounds(len(prepared.systems))
     return DocumentPlan(prepared, num_kept, least, most)

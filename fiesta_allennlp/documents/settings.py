@@ -63,9 +63,7 @@ class DocumentSettings(SelectionSettings):
     budget: Optional[int] = selection_option(
         None, "make this number of queries in total and name the best, instead of stopping at --confidence"
     )
-    margin: Optional[float] = selection_option(
-        None, "accept a system whose metric is within MARGIN of the best (default 0)"
-    )
+    margin: Optional[float] = selection_option(None, "accept a system within MARGIN of the best (default 0)")
     max_evaluations: Optional[int] = selection_option(
         None, "stop as inconclusive after this number of queries in total (default: when the documents run out)"
     )
@@ -84,12 +82,8 @@ class DocumentSettings(SelectionSettings):
     positive_label: Optional[str] = document_option(
         None, "score by the F-measure of this label (default: macro-F1 over all labels)", metavar="L"
     )
-    metric: Optional[str] = document_option(
-        None, "accuracy: score a classification by accuracy instead of the F-measure"
-    )
-    fields: str = document_option(
-        "", "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment"
-    )
+    metric: Optional[str] = document_option(None, "accuracy: score a classification by it, not by the F-measure")
+    fields: str = document_option("", "the file's names for id, items, label, tags, spans, such as label=sentiment")
     documents_order: str = document_option(
         "shared",
         "shared: all systems get the documents in one random order; independent: each in its own order, as in the "
@@ -142,9 +136,7 @@ def _belief_config(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
     """Return the config of a belief about this metric. Refuse one that cannot model it."""
     average = AVERAGE_BY_METRIC[metric]
     if belief["type"] == PAPER_BELIEF and average != "binary":
-        raise ConfigError(
-            f"--belief {PAPER_BELIEF} models the F-measure of one label. Add --positive-label, or use {DEFAULT_BELIEF}."
-        )
+        raise ConfigError(f"--belief {PAPER_BELIEF} needs --positive-label, whose F-measure it models.")
     if belief["type"] == DEFAULT_BELIEF:
         fill_options(belief, {"average": average}, "--belief")
     return belief

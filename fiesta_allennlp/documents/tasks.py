@@ -109,19 +109,15 @@ class Classification(Task):
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
         reserved_label = next((label for label in self._labels if ">" in label or label == UNKNOWN), None)
         if self._positive is None and reserved_label is not None:
-            raise DataError(
-                f"the label '{reserved_label}' is reserved: labels must not contain '>' or be '{UNKNOWN}'. Rename it "
-                "in the documents, and map it with 'labels' in the systems."
-            )
+            raise DataError(f"the label '{reserved_label}' must not contain '>' or be '{UNKNOWN}'. Rename it.")
 
     def unknown_labels(self, answers: Sequence[str]) -> Sequence[str]:
         return [answer for answer in answers if answer not in self._labels]
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
+        pairs = list(zip(golds, answers, strict=True))
         if self._positive is not None:
-            pair_counts = Counter(
-                (gold == self._positive, answer == self._positive) for gold, answer in zip(golds, answers, strict=True)
-            )
+            pair_counts = Counter((gold == self._positive, answer == self._positive) for gold, answer in pairs)
             cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
             return {COUNT + name: float(pair_counts[pair]) for name, pair in cells}
         labels = set(self._labels)

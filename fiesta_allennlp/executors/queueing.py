@@ -119,13 +119,9 @@ class QueueingExecutor(Executor, ABC):
                 yield self._with_log(outcome)
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        unwanted_requests = set(requests)
-        self._queue = deque(
-            (evaluator, request) for evaluator, request in self._queue if request not in unwanted_requests
-        )
-        stopped_runs = {
-            handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted_requests
-        }
+        unwanted = set(requests)
+        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
+        stopped_runs = {handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted}
         for handle in stopped_runs:
             del self.active_runs[handle]
         self.stop_runs(stopped_runs)
@@ -145,10 +141,8 @@ class QueueingExecutor(Executor, ABC):
                 delete(directory)
                 handle = self.start_run(evaluator, request)
             except OSError as error:
-                raise StoreError(
-                    f"{directory} cannot be made: {describe(error)}. Finished runs are safe. Fix this, then continue "
-                    "with --recover."
-                ) from error
+                reason = f"{directory} cannot be made: {describe(error)}"
+                raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
             self.adopt_run(handle, evaluator, request)
 
     def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
@@ -206,6 +200,4 @@ def import_library(executor: str, library: str) -> Any:
     try:
         return import_module(library)
     except ImportError as error:
-        raise ConfigError(
-            f"--executor {executor} requires {library}, which is not installed. Install it with: pip install {library}"
-        ) from error
+        raise ConfigError(f"--executor {executor} requires {library}. Install it: pip install {library}") from error

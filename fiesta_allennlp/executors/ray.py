@@ -57,10 +57,7 @@ def evaluate_on_node(node_task: NodeTask) -> NodeResult:
     """Make one run in a fresh process, in a directory of this node that is deleted afterwards."""
     for path in node_task.required_files:
         if not os.path.exists(path):  # which is not the candidate's fault
-            raise DataError(
-                f"{path} does not exist on node {socket.gethostname()}. Copy it there, to the same path, or send the "
-                "data with --ship-data."
-            )
+            raise DataError(f"{path} does not exist on node {socket.gethostname()}. Copy it there, or use --ship-data.")
     if os.path.isdir(node_task.current_directory):
         os.chdir(node_task.current_directory)
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
@@ -129,9 +126,7 @@ def check_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[s
     """Return what each run takes, by Ray's names, with memory in bytes."""
     check_positive(cpus_per_evaluation=cpus, memory_per_evaluation=memory)
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
-        raise ConfigError(
-            f"--gpus-per-evaluation must be between 0 and 1, or an integer greater than 1, but got {gpus}."
-        )
+        raise ConfigError(f"--gpus-per-evaluation must be a whole number, or between 0 and 1, but got {gpus}.")
     return {"CPU": cpus, "GPU": float(gpus), "memory": float(int((memory or 0.0) * GIB))}
 
 
@@ -145,10 +140,8 @@ def connect(ray: Any, address: str) -> None:
         with _keeping_sigterm_handler():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **local_options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise ConfigError(
-            f"--ray-address {address}: cannot connect to a Ray cluster: {describe(error)}. Start one with "
-            "`ray start --head`, or use --ray-address local to run on this machine only."
-        ) from error
+        reason = f"--ray-address {address}: cannot connect to a Ray cluster: {describe(error)}"
+        raise ConfigError(f"{reason}. Start one with `ray start --head`, or use --ray-address local.") from error
 
 
 def _set_auth_token() -> None:
@@ -229,9 +222,8 @@ class RayExecutor(QueueingExecutor):
             self._task = self._make_task()
             if not self._num_fitting():
                 raise ConfigError(
-                    f"no node of the Ray cluster has room for a run, which needs {self._resources_text()}. Add a "
-                    "larger node, or request less with --cpus-per-evaluation, --gpus-per-evaluation or "
-                    "--memory-per-evaluation."
+                    f"no node of the Ray cluster has room for a run, which needs {self._resources_text()}. Reduce "
+                    "--cpus-per-evaluation, --gpus-per-evaluation or --memory-per-evaluation."
                 )
             self._count_slots()
         except BaseException:
@@ -239,10 +231,8 @@ class RayExecutor(QueueingExecutor):
             raise
 
     def describe(self) -> str:
-        num_nodes = len(self._nodes())
-        return (
-            f"up to {self.slots} at a time on a Ray cluster of {num_nodes} node(s), each with {self._resources_text()}"
-        )
+        cluster = f"a Ray cluster of {len(self._nodes())} node(s)"
+        return f"up to {self.slots} at a time on {cluster}, each with {self._resources_text()}"
 
     def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
         self.stop_runs(runs)
@@ -255,12 +245,9 @@ class RayExecutor(QueueingExecutor):
 
     def _num_fitting(self) -> int:
         """Return how many runs the whole cluster has room for while nothing else runs on it."""
-        needed_resources = {name: amount for name, amount in self._resources.items() if amount}
-        node_resources = [node["Resources"] for node in self._nodes()]
-        return sum(
-            min(int(node.get(name, 0.0) / needed_resources[name] + 1e-9) for name in needed_resources)
-            for node in node_resources
-        )
+        needed = {name: amount for name, amount in self._resources.items() if amount}
+        nodes = [node["Resources"] for node in self._nodes()]
+        return sum(min(int(node.get(name, 0.0) / needed[name] + 1e-9) for name in needed) for node in nodes)
 
     def _resources_text(self) -> str:
         amounts = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
@@ -300,19 +287,16 @@ class RayExecutor(QueueingExecutor):
         """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
         self.slots = self.workers if isinstance(self.workers, int) else max(1, self._num_fitting())
 
-    def _should_ship(self, path: str) -> bool:
-        return self._ship_data and os.path.isfile(path)
-
     def _describe_task(self, evaluator: Evaluator, request: Request) -> NodeTask:
         """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
         too."""
-        paths_to_send = [*filter(self._should_ship, evaluator.files(request)), *evaluator.made_files(request)]
+        shipped = filter(os.path.isfile, evaluator.files(request)) if self._ship_data else ()
+        paths_to_send = [*shipped, *evaluator.made_files(request)]
         for path in paths_to_send:
             if path not in self._references:
                 self._references[path] = self._ray.put(Path(path).read_bytes())
-        required_files = tuple(
-            path for path in evaluator.files(request) if os.path.exists(path) and path not in paths_to_send
-        )
+        files_here = filter(os.path.exists, evaluator.files(request))
+        required_files = tuple(path for path in files_here if path not in paths_to_send)
         return NodeTask(
             self.task_for(evaluator, request, self.directory.evaluation(request.name)),
             current_directory=os.getcwd(),
@@ -330,10 +314,8 @@ class RayExecutor(QueueingExecutor):
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
             return self.retry_lost(run, f"its node or Ray worker ended: {describe(error)}")
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
-            raise FiestaError(
-                f"lost the connection to the Ray cluster: {describe(error)}. Finished runs are safe. Restart the "
-                "cluster, then continue with --recover."
-            ) from error
+            reason = f"lost the connection to the Ray cluster: {describe(error)}. Finished runs are safe"
+            raise FiestaError(f"{reason}. Restart the cluster, then continue with --recover.") from error
         except errors.RayTaskError as error:
             if isinstance(error.cause, FiestaError):  # raised on the node on purpose
                 raise error.cause from error

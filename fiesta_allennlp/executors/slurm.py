@@ -94,14 +94,12 @@ class SlurmJobs:
         """
         if not self._update_statuses():
             return {}
-        lost_claims = self._queue.find_lost(
-            tickets, claims, lambda claim: self._status(claim.job).has_lost(claim.restart_count)
-        )
-        unknown = JobStatus("")
-        return {
-            ticket: LostRun(claim, unknown if claim is None else self._status(claim.job))
-            for ticket, claim in lost_claims.items()
-        }
+
+        def is_gone(claim: Claim) -> bool:
+            return self._status(claim.job).has_lost(claim.restart_count)
+
+        lost = self._queue.find_lost(tickets, claims, is_gone).items()
+        return {ticket: LostRun(claim, self._status(claim.job) if claim else JobStatus("")) for ticket, claim in lost}
 
     def last_line(self, job: str) -> str:
         """Return the last line that a job, or Slurm in its name, wrote."""
@@ -115,13 +113,10 @@ class SlurmJobs:
 
     def submit_missing(self) -> None:
         """Submit jobs until every waiting run has a job that has no other run."""
-        busy_jobs = {
-            claim.job for claim in self._queue.taken_claims().values()
-        }  # what is taken from now on is counted twice
+        busy_jobs = {claim.job for claim in self._queue.taken_claims().values()}  # later claims are counted twice
         num_waiting = len(self._queue.waiting_tickets())
-        num_missing = num_waiting - sum(
-            job not in busy_jobs and self._has_room(job, self._statuses[job]) for job in self._statuses
-        )
+        free_jobs = [job for job in self._statuses if job not in busy_jobs and self._has_room(job, self._statuses[job])]
+        num_missing = num_waiting - len(free_jobs)
         if not self._has_statuses or time.monotonic() - self._last_refusal_time < QUERY_INTERVAL_SECONDS:
             return
         while num_missing > 0:
@@ -160,10 +155,9 @@ class SlurmJobs:
         if len(self._failed_early) >= MAX_EARLY_FAILURES:
             job = max(self._failed_early, key=_job_numbers)
             raise FiestaError(
-                f"the last {len(self._failed_early)} Slurm jobs exited before starting a run. The latest, {job}, ended "
-                f"with state {self._status(job).state}: {self.last_line(job)}. See its log {self._log(job)}. The "
-                "nodes need the same Python environment and file system as this machine. Finished runs are safe. Fix "
-                "this, then continue with --recover."
+                f"{len(self._failed_early)} Slurm jobs exited before starting a run, {job} with state "
+                f"{self._status(job).state}: {self.last_line(job)}. See its log {self._log(job)}: nodes need the "
+                "Python environment and the file system of this machine. Then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:
@@ -203,10 +197,7 @@ class SlurmJobs:
 def check_slurm_programs() -> None:
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
-            raise ConfigError(
-                f"--executor slurm requires the command {program}, which is not available on this machine. Start the "
-                "selection on a login node of the cluster."
-            )
+            raise ConfigError(f"--executor slurm requires the command {program}. Use a login node of the cluster.")
 
 
 def _job_numbers(job: str) -> List[int]:
@@ -288,10 +279,8 @@ class SlurmExecutor(SharedQueueExecutor):
         self._num_timeouts: Counter[Request] = Counter()
 
     def describe(self) -> str:
-        return (
-            f"up to {self.slots} at a time in Slurm jobs of {self._runs_per_job} run(s) each, submitted with "
-            f"{' '.join(sbatch_flags(self._options))}"
-        )
+        jobs = f"Slurm jobs of {self._runs_per_job} run(s) each"
+        return f"up to {self.slots} at a time in {jobs}, submitted with {' '.join(sbatch_flags(self._options))}"
 
     def queue_terms(self) -> Dict[str, Any]:
         return {"options": self._options, "runs_per_job": self._runs_per_job}
@@ -311,9 +300,7 @@ class SlurmExecutor(SharedQueueExecutor):
         self._jobs.record_claims([*taken, *done])
         lost_runs = self._jobs.find_lost(self.active_runs, taken)
         self._jobs.submit_missing()
-        return {
-            ticket: self._explain_loss(self.active_runs[ticket], lost_run) for ticket, lost_run in lost_runs.items()
-        }
+        return {ticket: self._explain_loss(self.active_runs[ticket], lost) for ticket, lost in lost_runs.items()}
 
     def _explain_loss(self, run: ActiveRun, lost_run: LostRun) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is. Raise a `FiestaError` if the time limit of a job is too
@@ -332,7 +319,6 @@ class SlurmExecutor(SharedQueueExecutor):
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
-                f"{request.name} does not finish within the time limit of a Slurm job; {MAX_TIMEOUTS} jobs timed "
-                "out with no other run in them. Finished runs are safe. Continue with --recover and a longer "
-                "--job-time, or with a shorter --time-limit, so that a run this long counts as a failure."
+                f"{request.name} reached the time limit of {MAX_TIMEOUTS} Slurm jobs. Continue with --recover and a "
+                "longer --job-time, or a shorter --time-limit, so that it counts as a failure."
             )

@@ -78,22 +78,17 @@ def run_slurm_command(*command: str) -> str:
 
 def query_statuses(name: str) -> Dict[str, JobStatus]:
     """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
-    output = run_slurm_command(
-        "squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={SQUEUE_FORMAT}"
-    )
+    options = ("--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={SQUEUE_FORMAT}")
+    output = run_slurm_command("squeue", *options)
     rows = [line.split() for line in output.splitlines() if line.strip()]
-    return {
-        job: JobStatus(state, int(restart_count) if restart_count.isdigit() else 0)
-        for job, state, restart_count in rows
-    }
+    return {job: JobStatus(state, int(number) if number.isdigit() else 0) for job, state, number in rows}
 
 
 def query_past_status(job: str) -> JobStatus:
     """Return the status of a job that the scheduler has forgotten; on a cluster without accounting, it has no state."""
     with suppress(SlurmUnavailable):
-        output = run_slurm_command(
-            "sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}"
-        )
+        options = ("--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
+        output = run_slurm_command("sacct", *options)
         return JobStatus((output.split() or [""])[0])
     return JobStatus("")
 
@@ -152,18 +147,13 @@ def _parse_extra_options(extra_options: Any) -> Dict[str, Any]:
     if isinstance(extra_options, Mapping):
         pairs = {str(key): value for key, value in extra_options.items()}
     else:
-        parts = [
-            str(text).lstrip("-").partition("=")
-            for text in ([extra_options] if isinstance(extra_options, str) else extra_options)
-        ]
+        texts = [extra_options] if isinstance(extra_options, str) else extra_options
+        parts = [str(text).lstrip("-").partition("=") for text in texts]
         pairs = {key: value if equals else True for key, equals, value in parts}
     options = {key.strip().replace("_", "-"): value for key, value in pairs.items()}
     for key in options:
         if not key or key in RESERVED_OPTIONS:
-            raise ConfigError(
-                f"--slurm expects an sbatch option, such as --slurm qos=long, but got {json.dumps(key)}. The name, "
-                "array, logs and signal of a job cannot be changed."
-            )
+            raise ConfigError(f"--slurm takes an option of sbatch, such as qos=long, but got {json.dumps(key)}.")
     return options
 
 
@@ -180,7 +170,5 @@ def check_sbatch_options(options: Mapping[str, Any]) -> None:
     try:
         run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
     except SlurmUnavailable as error:
-        raise ConfigError(
-            f"Slurm rejects jobs with {' '.join(sbatch_flags(options))}: {error}. Correct these options, or add "
-            "options that the cluster requires, such as --partition or --account."
-        ) from error
+        flags = " ".join(sbatch_flags(options))
+        raise ConfigError(f"Slurm rejects jobs with {flags}: {error}. Correct these options, or add others.") from error

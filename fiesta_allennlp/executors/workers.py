@@ -47,10 +47,8 @@ class WorkersExecutor(SharedQueueExecutor):
         self._heartbeat_seconds = min(HEARTBEAT_SECONDS, seconds_of_silence / 10)
 
     def describe(self) -> str:
-        num_runs_text = (
-            "as many at a time as there are workers" if self.workers == "auto" else f"up to {self.slots} at a time"
-        )
-        return f"{num_runs_text}, by workers of `{full_command('worker')}`"
+        number = "as many at a time as there are" if self.workers == "auto" else f"up to {self.slots} at a time, by"
+        return f"{number} workers of `{full_command('worker')}`"
 
     def queue_terms(self) -> Dict[str, Any]:
         return {"seconds_between_signs": self._heartbeat_seconds}
@@ -74,9 +72,7 @@ class WorkersExecutor(SharedQueueExecutor):
         """Return the workers that live, with the seconds since their heartbeat. Return None if the file system cannot
         tell."""
         if not self.queue.is_open:
-            raise FiestaError(
-                f"{self.queue.root} was moved or deleted. Finished runs are safe: continue with --recover."
-            )
+            raise FiestaError(f"{self.queue.root} was moved or deleted. Continue with --recover.")
         try:
             silence = self.queue.seconds_since_heartbeat()
         except OSError:

@@ -20,6 +20,7 @@ from multiprocessing import util
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
+import psutil
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
@@ -47,17 +48,10 @@ def check_main_guard() -> None:
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = (
-    "FIESTA_PARENT",
-    "FIESTA_SOCKETS",
-    "FIESTA_PRELOAD",
-)  # the fork server's variables
+PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
 MIN_OPEN_FILES = 64  # to be open at once, for the pipes of a few workers
 TORCH_CACHE_VARIABLE, ALLENNLP_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
-OWNER_FILE, PID_NAMESPACE = (
-    "fiesta-owner",
-    "/proc/self/ns/pid",
-)  # the mark of a temporary directory; whose pids it means
+OWNER_FILE, PID_NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a directory; whose pids it means
 STOP_TIMEOUT_SECONDS = 10.0
 POLL_SECONDS = 0.5
 MAX_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
@@ -84,23 +78,14 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
         raise ConfigError(f"only {most_files} files may be open at once. Allow more first: ulimit -n {MIN_OPEN_FILES}")
     preloads = [package for package in packages if package.startswith(PACKAGE_PREFIX)]
     _server_variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
-    _server_variables.update(
-        {
-            PARENT_VARIABLE: str(os.getpid()),
-            SOCKETS_VARIABLE: mark_temporary_directory(),
-            PRELOAD_VARIABLE: " ".join(preloads),
-        }
-    )
-    _server_variables[SESSION] = name_session()
+    _server_variables.update({PARENT_VARIABLE: str(os.getpid()), PRELOAD_VARIABLE: " ".join(preloads)})
+    _server_variables.update({SOCKETS_VARIABLE: mark_temporary_directory(), SESSION: name_session()})
     _server_variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
     warnings = os.environ.get("PYTHONWARNINGS", "")
     _server_variables["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, TRACKER_WARNING_FILTER]))
-    if any(
-        package.startswith(ALLENNLP_PACKAGE) for package in preloads
-    ):  # torch makes this directory when it is imported
-        _server_variables.setdefault(
-            TORCH_CACHE_VARIABLE, os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
-        )
+    if any(package.startswith(ALLENNLP_PACKAGE) for package in preloads):  # torch makes this directory on its import
+        cache = os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
+        _server_variables.setdefault(TORCH_CACHE_VARIABLE, cache)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
     return context
@@ -114,20 +99,10 @@ def mark_temporary_directory() -> str:
     for mark in directory.parent.glob(f"pymp-*/{OWNER_FILE}"):
         with suppress(OSError, ValueError):
             pid, _, machine = mark.read_text().partition(" ")
-            if machine == own_machine and not is_alive(int(pid)):
+            if machine == own_machine and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(mark.parent, ignore_errors=True)
     (directory / OWNER_FILE).write_text(f"{os.getpid()} {own_machine}")
     return str(directory)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 @contextmanager
@@ -170,17 +145,14 @@ def as_process_call(
     def start_with_retries(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MAX_STARTS):
             try:
-                with environment_variables(
-                    {SAFE_PATH_VARIABLE: os.environ.get(SAFE_PATH_VARIABLE, SAFE_PATH_VALUE), **_server_variables}
-                ):
+                safe_path = os.environ.get(SAFE_PATH_VARIABLE, SAFE_PATH_VALUE)
+                with environment_variables({SAFE_PATH_VARIABLE: safe_path, **_server_variables}):
                     return start_process(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 last_error = error
                 time.sleep(RESTART_PAUSE_SECONDS)
-        raise FiestaError(
-            f"cannot start a process: the server that forks them died {MAX_STARTS} times ({describe(last_error)}), "
-            "usually for lack of memory. Finished runs are safe: free some memory, then continue with --recover."
-        ) from last_error
+        reason = f"the server that starts processes died {MAX_STARTS} times ({describe(last_error)})"
+        raise FiestaError(f"{reason}. Free some memory, then continue with --recover.") from last_error
 
     return start_with_retries
 
@@ -199,9 +171,8 @@ class RunStart:
 
     def failure(self, kind: str, error: str) -> Failure:
         """Return the failure of a run that ends at this moment."""
-        return Failure(
-            self.request, kind, error, seconds=time.monotonic() - self.monotonic_start, started_at=self.started_at
-        )
+        seconds = time.monotonic() - self.monotonic_start
+        return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at)
 
 
 def outcome_of_future(future: Any, start: RunStart, *, time_limit: Optional[float]) -> Outcome:

@@ -46,11 +46,8 @@ def make_queued_runs(
         os.environ.pop(name, None)
     num_runs, context = 0, start_fork_server(terms.num_threads, terms.packages)
     while num_runs < max_runs:
-        claim = _wait_for_claim(
-            queue,
-            partial(queue.take, worker, restart_count, num_runs),
-            min(deadline, time.monotonic() + seconds_idle),
-        )
+        take = partial(queue.take, worker, restart_count, num_runs)
+        claim = _wait_for_claim(queue, take, min(deadline, time.monotonic() + seconds_idle))
         if claim is None:
             break
         num_runs += 1

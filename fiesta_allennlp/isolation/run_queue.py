@@ -4,7 +4,6 @@ Every step of the queue is one `rename`, so two jobs never take the same run, an
 attempt at a run has its own directory: a job that was given up but goes on, as on a node that lost its network, writes
 where nobody looks. A worker is a job that Slurm does not know. It gives signs of life instead."""
 
-import json
 import os
 import platform
 import re
@@ -18,7 +17,7 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Set
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, atomic_replacement, check_private, delete, read_private
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete, read_private, write_json_file
 from fiesta_allennlp.core.records import Outcome, Request, outcome_from_data
 from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 from fiesta_allennlp.version import __version__
@@ -145,7 +144,7 @@ class RunQueue:
         for directory in (self.root.parent, self.root):
             directory.mkdir(mode=0o700, exist_ok=True)
         check_private(self.root, self.directory)
-        _write_json(self.root / TERMS_FILE, asdict(terms))
+        write_json_file(self.root / TERMS_FILE, asdict(terms))
         for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(mode=0o700, exist_ok=True)
 
@@ -173,11 +172,7 @@ class RunQueue:
         """The terms on which workers make the runs. Raise a `ConfigError` if another version wrote them."""
         content = read_private(self.root / TERMS_FILE, self.directory)
         if (content["version"], content["format"]) != (__version__, QUEUE_FORMAT):
-            raise ConfigError(
-                f"{self.root} is of version {content['version']} of fiesta-allennlp, with queue format "
-                f"{content['format']}, but this is version {__version__}, with queue format {QUEUE_FORMAT}. Install "
-                "the same version."
-            )
+            raise ConfigError(f"{self.root} is of version {content['version']}, not {__version__}. Install that.")
         return Terms(**{**content, "packages": tuple(content["packages"])})
 
     def seconds_since_heartbeat(self) -> Dict[str, float]:
@@ -201,7 +196,8 @@ class RunQueue:
 
     def put(self, ticket: str, task: RunTask) -> None:
         """Let a job or a worker take a task. Everything about it that is not in the terms is written down."""
-        _write_json(self.root / WAITING / ticket, {"evaluator": task.evaluator, "request": asdict(task.request)})
+        content = {"evaluator": task.evaluator, "request": asdict(task.request)}
+        write_json_file(self.root / WAITING / ticket, content, default=float)
 
     def waiting_tickets(self) -> List[str]:
         """Return the tickets that no job has taken."""
@@ -302,7 +298,7 @@ class RunQueue:
         """Leave the outcome, and return whether the run was still wanted: in one step, so that nobody reads the outcome
         of an attempt that was given up."""
         with suppress(FileNotFoundError):
-            _write_json(self._outcome_path(claim.ticket), asdict(outcome))
+            write_json_file(self._outcome_path(claim.ticket), asdict(outcome), default=float)  # scalars of numpy
             if _move_file(self.root / TAKEN / claim.file_name, self.root / DONE / claim.file_name):
                 return True
             self._outcome_path(claim.ticket).unlink(missing_ok=True)
@@ -315,11 +311,6 @@ class RunQueue:
 
     def remove_worker(self, worker: str) -> None:
         (self.root / WORKERS / worker).unlink(missing_ok=True)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with atomic_replacement(path) as temporary_path:
-        temporary_path.write_text(json.dumps(content, default=float))  # scalars of numpy
 
 
 def _file_names(directory: Path, pattern: "re.Pattern[str]") -> List[str]:

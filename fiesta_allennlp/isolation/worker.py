@@ -105,9 +105,8 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
         return "killed"
     is_in_the_way = isinstance(error, (FileExistsError, IsADirectoryError, NotADirectoryError))
     lacks_resource = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-    is_gpu_busy = isinstance(error, (RuntimeError, ProgramError)) and any(
-        words in str(error) for words in GPU_BUSY_MESSAGES
-    )
+    may_lack_gpu = isinstance(error, (RuntimeError, ProgramError))
+    is_gpu_busy = may_lack_gpu and any(words in str(error) for words in GPU_BUSY_MESSAGES)
     is_lack = (lacks_resource and not is_in_the_way) or is_gpu_busy
     return "machine" if is_lack else "metric" if isinstance(error, MetricError) else "error"
 

@@ -35,16 +35,8 @@ BUSY_TIMEOUT_SECONDS = 1.0
 MAX_BYTES = 2**30
 """The size of the largest store to read, which may be somebody else's."""
 
-INVALID_STORE_ERRORS = (
-    sqlite3.Error,
-    ConfigError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+PYTHON_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+INVALID_STORE_ERRORS = (sqlite3.Error, ConfigError, *PYTHON_ERRORS)
 """The errors of reading a database whose content this package did not write."""
 
 MAX_RUN_NUMBER = 2**53
@@ -86,9 +78,7 @@ def create_database(path: Path) -> sqlite3.Connection:
         with atomic_replacement(path) as file, closing(sqlite3.connect(file)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
     except (sqlite3.OperationalError, OSError) as error:
-        raise StoreError(
-            f"{path} cannot be created: {error}. Free some disk space, or choose another directory with -s."
-        ) from error
+        raise StoreError(f"{path} cannot be created: {error}. Choose another directory with -s.") from error
     return open_database(path)
 
 
@@ -155,9 +145,8 @@ def _is_locked(error: sqlite3.Error) -> bool:
 
 def _unavailable_error(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
     return StoreError(
-        f"{path}: the store is unavailable: {error}. Nothing recorded so far is lost. Free some disk space, make the "
-        "file readable and writable, or close the program that holds its lock, such as a database viewer or a backup. "
-        "Then continue with --recover."
+        f"{path}: the store is unavailable: {error}. Nothing is lost. Free some disk space, or close the program that "
+        "holds its lock, such as a database viewer. Then continue with --recover."
     )
 
 

@@ -57,10 +57,8 @@ def check_current_directory(environments: Sequence[Mapping[str, Any]]) -> None:
     directory that does not exist any more, or on another machine, has been moved."""
     first_directory = next((environment["directory"] for environment in environments if "directory" in environment), "")
     if os.path.isdir(first_directory) and not os.path.samefile(first_directory, os.getcwd()):
-        raise StoreError(
-            f"the selection began in {first_directory}, where its relative paths start, but the current directory is "
-            f"{os.getcwd()}. Continue there: cd {shlex.quote(first_directory)}"
-        )
+        here, there = os.getcwd(), shlex.quote(first_directory)
+        raise StoreError(f"the selection began in another directory than {here}. Continue there: cd {there}")
 
 
 def _source_digests(modules: Iterable[str]) -> Dict[str, str]:

@@ -50,9 +50,9 @@ def read_jsonnet(
         content = json.loads(_evaluate(source, variables or {}))
         changes = json.loads(_evaluate(overrides, variables or {})) if overrides else {}
         if isinstance(changes, dict) and "+" in overrides:
-            changes = json.loads(
-                _evaluate(f"{_overridden_containers(content, changes)} + ({overrides})", variables or {})
-            )
+            values = {path: _value_at(content, path) for path in changes}
+            containers = {path: value for path, value in values.items() if isinstance(value, (dict, list))}
+            changes = json.loads(_evaluate(f"{json.dumps(containers)} + ({overrides})", variables or {}))  # for `+:`
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{label} is not valid Jsonnet: {str(error).strip()}") from error
     if not isinstance(changes, dict):
@@ -114,9 +114,8 @@ def _evaluate_all(
         for _point in {json.dumps(points, ensure_ascii=False)}
     ]"""
     point_keys = {key for point in points for key in point}
-    ext_vars = {
-        key: value for key, value in {**VARIABLE_DEFAULTS, **_environment_variables()}.items() if key not in point_keys
-    }
+    variables = {**VARIABLE_DEFAULTS, **_environment_variables()}
+    ext_vars = {key: value for key, value in variables.items() if key not in point_keys}
     contents = json.loads(evaluate_snippet(name, snippet, ext_vars=ext_vars))
     return zip(points, map(json.dumps, contents), strict=True)
 
@@ -128,12 +127,6 @@ def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     for path, value in overrides.items():
         _set_value(result, path, copy.deepcopy(value), path)
     return result
-
-
-def _overridden_containers(content: Any, overrides: Mapping[str, Any]) -> str:
-    """Return the objects and lists of a config that overrides name, by their paths, so that `+:` adds to them."""
-    values = {path: _value_at(content, path) for path in overrides}
-    return json.dumps({path: value for path, value in values.items() if isinstance(value, (dict, list))})
 
 
 def _value_at(container: Any, path: str) -> Any:
@@ -153,15 +146,11 @@ def _set_value(container: Any, path: str, value: Any, override: str) -> None:
     prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
     if not isinstance(container, (dict, list)):
         parent_path = override[: -len(path) - 1]
-        type_entry = {"type": container} if isinstance(container, str) else {}
-        raise ValueError(
-            f"cannot apply the override '{override}', because '{parent_path}' is {json.dumps(container)}, not an "
-            f"object. Override '{parent_path}' as a whole, with {json.dumps({**type_entry, path: value})}."
-        )
+        reason = f"'{parent_path}' is {json.dumps(container)}, not an object. Override it as a whole"
+        raise ValueError(f"cannot apply the override '{override}': {reason}.")
     if prefix is None:
         key = path.partition(".")[0]
-        hint = did_you_mean(key, keys)
-        raise ValueError(f"cannot apply the override '{override}', because the config has no key '{key}'.{hint}")
+        raise ValueError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
     _set_value(container[keys[prefix]], path[len(prefix) + 1 :], value, override)
 
 

@@ -30,15 +30,11 @@ class DirectoryLock:
             directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
             self._file: Optional[int] = _acquire(directory.lock)
         except BlockingIOError:
-            raise StoreError(
-                f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or choose "
-                "another directory with -s."
-            ) from None
+            message = f"{directory.root}: another selection is running here. Wait for it, or use another -s."
+            raise StoreError(message) from None
         except OSError as error:
             reason = "it is a file" if directory.root.is_file() else error
-            raise StoreError(
-                f"{directory.root} is not writable: {reason}. Choose another directory with -s."
-            ) from error
+            raise StoreError(f"{directory.root} is not writable: {reason}. Choose another with -s.") from error
         self._identities: Dict[Path, Optional[Tuple[int, int]]] = {}
         self.watch_files(directory.lock)
 
@@ -56,9 +52,8 @@ class DirectoryLock:
         selection may use the path by now."""
         if self.replaced_path is not None:
             raise StoreError(
-                f"{self._root}: '{self.replaced_path.name}' was deleted, moved or replaced while this selection was "
-                "running, so it has stopped and writes nothing more. If you moved the directory, continue there with "
-                "--recover."
+                f"{self._root}: '{self.replaced_path.name}' was deleted, moved or replaced, so this selection has "
+                "stopped. If you moved the directory, continue there with --recover."
             )
 
     def record_start(self) -> None:
@@ -122,7 +117,5 @@ def _file_identity(path: Path) -> Optional[Tuple[int, int]]:
     except OSError as error:
         if error.errno in MISSING_FILE_ERRNOS:
             return None
-        raise StoreError(
-            f"{path} is unavailable: {error}. Nothing recorded so far is lost. Continue with --recover."
-        ) from error
+        raise StoreError(f"{path} is unavailable: {error}. Nothing is lost: continue with --recover.") from error
     return status.st_dev, status.st_ino

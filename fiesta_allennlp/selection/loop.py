@@ -153,10 +153,7 @@ class SelectionLoop:
             if requests:
                 self._notify_state(self._read_history(), decision)
             if not active_requests and not self.retries.waiting_requests:
-                raise RuntimeError(
-                    f"{self.strategy} is stuck: it proposes no runs and does not stop. Fix its `propose` or its "
-                    "stopping rule."
-                )
+                raise RuntimeError(f"{self.strategy} proposes no runs and does not stop. Fix its `propose`.")
             outcome = self._wait_for_outcome(active_requests, timeout=working_time.seconds_to_wait)
             working_time.save()
             if outcome is None:
@@ -277,8 +274,8 @@ class SelectionLoop:
         if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *active_requests]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
-                f"{outcome.error}. Fix this, then continue with --recover; the finished runs in {self.directory.root} "
-                f"are safe. If only '{request.candidate}' is affected, continue without it: {self.removal_advice}."
+                f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
+                f"candidate: {self.removal_advice}."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
 

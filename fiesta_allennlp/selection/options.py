@@ -121,13 +121,10 @@ def _check_value(name: str, value: Any, declaration: Option, annotation: Any) ->
 def check_setting_names(names: Iterable[str], settings: Any) -> None:
     """Refuse a name that is not a field of the settings."""
     valid_names = [f.name for f in fields(settings)]
-    hint = f" Valid settings: {', '.join(valid_names)}."
-    unknown_names = [name for name in names if name not in valid_names]
-    if unknown_names:
-        messages = (
-            f"'{name}' is an unknown setting.{did_you_mean(name, valid_names) or hint}" for name in unknown_names
-        )
-        raise ConfigError(" ".join(messages))
+    for name in names:
+        if name not in valid_names:
+            hint = did_you_mean(name, valid_names) or f" Valid settings: {', '.join(valid_names)}."
+            raise ConfigError(f"'{name}' is an unknown setting.{hint}")
 
 
 # The parser.

@@ -20,15 +20,10 @@ def raise_if_fatal(failure: Failure, root: Path) -> None:
     """Raise an error if a failure ends the selection. A full disk fails all runs, and runs on other data cannot be
     pooled."""
     if failure.kind == "data":
-        raise DataError(
-            f"{failure.error}. The runs in {root} used the old data. Restore the data, then continue with --recover; "
-            "or start over with another directory or --force."
-        )
+        raise DataError(f"{failure.error}. Restore the data of {root}, then continue with --recover, or start over.")
     if failure.kind == "disk":
-        raise StoreError(
-            f"the disk is full: {failure.request.name} ended with {failure.error}. No finished run in {root} is lost. "
-            "Free some disk space, then continue with --recover."
-        )
+        reason = f"the disk is full: {failure.request.name} ended with {failure.error}"
+        raise StoreError(f"{reason}. No run in {root} is lost. Free some space, then continue with --recover.")
 
 
 def should_retry_run(failure: Failure, history: History, *, max_failures: int) -> bool:
@@ -90,18 +85,12 @@ class Retries:
         if history.num_finished(request.candidate):
             is_unfit = num_tries >= max_tries and self._has_finished_since(self._num_finished_at_failure, [request])
         else:
-            started_requests = [
-                started_requests
-                for started_requests in self._num_finished_at_start
-                if started_requests.candidate == request.candidate
-            ]
+            own = [started for started in self._num_finished_at_start if started.candidate == request.candidate]
             is_known = any((f.request.candidate, f.kind) == (request.candidate, "unfit") for f in history.failures)
-            is_unfit = num_tries >= max(max_failures, 2) and self._has_finished_since(
-                self._num_finished_at_failure, started_requests
-            )
-            is_unfit = is_unfit or (
-                (is_known or num_tries >= max_tries)
-                and self._has_finished_since(self._num_finished_at_start, started_requests)
+            since_failure = self._has_finished_since(self._num_finished_at_failure, own)
+            since_start = self._has_finished_since(self._num_finished_at_start, own)
+            is_unfit = (num_tries >= max(max_failures, 2) and since_failure) or (
+                (is_known or num_tries >= max_tries) and since_start
             )
         return replace(failure, kind="unfit") if is_unfit else failure
 
@@ -111,12 +100,10 @@ class Retries:
 
     def take_due(self, max_requests: int) -> List[Request]:
         now = time.monotonic()
-        due_requests = [request for request, due_time in self._due_times.items() if due_time <= now][
-            : max(0, max_requests)
-        ]
-        for request in due_requests:
+        due_requests = [request for request, due_time in self._due_times.items() if due_time <= now]
+        for request in due_requests[: max(0, max_requests)]:
             del self._due_times[request]
-        return due_requests
+        return due_requests[: max(0, max_requests)]
 
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:

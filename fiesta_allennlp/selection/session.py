@@ -211,10 +211,8 @@ class _Session(Generic[Family]):
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
         current_environment = describe_environment(settings.include_package, selection.code_files)
         for name in changed_code(meta.environments, current_environment):
-            self.console.print(
-                f"Note: the code of {name} has changed since this selection last ran. New runs use the new code. If it "
-                "changes scores, start over in another directory."
-            )
+            remedy = "If that changes scores, start over in another directory."
+            self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
         with selection.open_loop(store, self.console, seed=int(seed)) as loop:
             store.put_candidates(
                 selection.candidates,
@@ -240,10 +238,8 @@ class _Session(Generic[Family]):
             store.check_ownership()
             result.write()
         except OSError as error:
-            raise StoreError(
-                f"{self.directory.root}: the results cannot be written: {error}. They are safe in "
-                f"{self.directory.store.name}. Free some disk space, then write them with --recover."
-            ) from error
+            reason = f"{self.directory.root}: the results cannot be written: {error}"
+            raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error
         return result
 
     def _open_store(self, *, create: bool) -> RunStore:
@@ -259,10 +255,7 @@ class _Session(Generic[Family]):
             self._check_can_resume(new_settings)
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
-            raise StoreError(
-                f"{root}: the selection was started with {full_command(COMMAND_BY_KIND[meta.kind])}. Resume it with "
-                "that command."
-            )
+            raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}.")
         replaced: Dict[str, Any] = {}
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
@@ -275,10 +268,8 @@ class _Session(Generic[Family]):
             replaced["metric"] = getattr(settings, "metric", None)
         forbidden_changes = changed_options({**stored_settings, **replaced}, settings) if stored_settings else []
         if forbidden_changes:
-            raise ConfigError(
-                f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden_changes)}. "
-                "Remove the option, or start over in another directory."
-            )
+            changes = " and ".join(forbidden_changes)
+            raise ConfigError(f"scores must stay comparable, but {changes}. Undo it, or start over elsewhere.")
         return settings
 
     def _check_can_resume(self, new_settings: Mapping[str, Any]) -> None:
@@ -286,10 +277,8 @@ class _Session(Generic[Family]):
         directory, family = self.directory, self.family
         check_store_not_lost(directory)
         if not new_settings.get(family.candidates_option):
-            raise StoreError(
-                f"{directory.root}: nothing to recover: the selection was stopped before its first {family.run_noun}. "
-                f"Repeat its {family.candidates_option} and options, without --recover."
-            )
+            reason = f"the selection was stopped before its first {family.run_noun}. Repeat it without --recover"
+            raise StoreError(f"{directory.root}: nothing to recover: {reason}.")
 
     def _list_changes(self, meta: Meta, settings: SelectionSettings, num_finished: int) -> List[Dict[str, Any]]:
         """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""

@@ -92,9 +92,7 @@ class ChoiceSettings:
         "paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = selection_option(
-        None, "spend this many runs in total and pick the best, instead of stopping at --confidence"
-    )
+    budget: Optional[int] = selection_option(None, "pick the best of this many runs in total, whatever the confidence")
     margin: Any = selection_option(
         None,
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
@@ -222,9 +220,7 @@ def fill_options(params: Dict[str, Any], options: Mapping[str, Any], option_name
     for name, value in options.items():
         if value is not None:
             if name in params and params[name] != value:
-                raise ConfigError(
-                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {option_name}. Use one or the other."
-                )
+                raise ConfigError(f"{flag(name)} {value} contradicts '{name}': {params[name]} in {option_name}.")
             params[name] = value
 
 

@@ -82,10 +82,8 @@ class Meta:
         """Return the settings as a record, with `new_settings` above those in the store, some of them `replaced`."""
         unknown_names = (self.settings or {}).keys() - {f.name for f in fields(settings_class)}
         if unknown_names:
-            raise StoreError(
-                f"the store has the unknown setting '{min(unknown_names)}'. Use fiesta_allennlp {self.version}, which "
-                f"wrote it; this is {__version__}."
-            )
+            name = min(unknown_names)
+            raise StoreError(f"the store has the unknown setting '{name}'. Use fiesta_allennlp {self.version}.")
         return settings_class.from_layers({**(self.settings or {}), **replaced}, new_settings)
 
 
@@ -125,11 +123,8 @@ class StoreReader:
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A run that missed `score_threshold`, by default that of the settings, is a failure and not stored as
         one."""
-        return (
-            (score_threshold or self.score_threshold)
-            .apply_to(self._read_history())
-            .with_withdrawn(max_failures=max_failures)
-        )
+        threshold = score_threshold or self.score_threshold
+        return threshold.apply_to(self._read_history()).with_withdrawn(max_failures=max_failures)
 
     @property
     def score_threshold(self) -> ScoreThreshold:
@@ -164,10 +159,8 @@ def check_store_not_lost(directory: RunDirectory) -> None:
     """Raise a `StoreError` if finished runs are here that the store has lost, or if they have lost the store."""
     if runs := directory.finished_runs:
         store, log = directory.store.name, directory.store_log.name
-        raise StoreError(
-            f"{directory.root}: the store has lost its content: {len(runs)} runs in 'evaluations' are missing from "
-            f"'{store}'. Restore '{store}' and '{log}' from a copy, or start over with --force."
-        )
+        remedy = f"Restore '{store}' and '{log}' from a copy, or start over with --force."
+        raise StoreError(f"{directory.root}: {len(runs)} runs in 'evaluations' are missing from '{store}'. {remedy}")
 
 
 @contextmanager
@@ -195,10 +188,7 @@ class RunStore(StoreReader):
         self._path = directory.store
         if not create and not self._path.is_file():
             check_store_not_lost(directory)
-            raise StoreError(
-                f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s, or omit --recover to "
-                "start a new selection."
-            )
+            raise StoreError(f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s.")
         self._history: Optional[History] = None
         self._lock = DirectoryLock(directory)
         try:
@@ -300,9 +290,8 @@ class RunStore(StoreReader):
             (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
         )
         if not will_retry:
-            self._database.execute(
-                "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?", failure.request.key
-            )
+            update = "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?"
+            self._database.execute(update, failure.request.key)
 
     def release_pending(self, requests: Sequence[Request]) -> None:
         """Forget pending requests that will not be worked on, as when the decision came first. A request that has
@@ -319,12 +308,10 @@ class RunStore(StoreReader):
 
     def reopen_failures(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
-        failed_runs_query = "SELECT candidate, replicate FROM failures WHERE kind = ?"
+        failed_runs = "(SELECT candidate, replicate FROM failures WHERE kind = ?)"
+        update = f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN {failed_runs}"
         with self._change_transaction():
-            self._database.execute(
-                f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed_runs_query})",
-                (kind,),
-            )
+            self._database.execute(update, (kind,))
             self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
 
     @contextmanager
@@ -344,7 +331,5 @@ class RunStore(StoreReader):
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:
-        row = self._database.execute(
-            "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
-        ).fetchone()
-        return int(row[0])
+        query = "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?"
+        return int(self._database.execute(query, (candidate,)).fetchone()[0])

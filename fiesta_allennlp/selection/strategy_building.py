@@ -27,15 +27,11 @@ def build_strategy(
     with translated_option_errors(choice):
         strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
-        raise ConfigError(
-            f"--belief {params['belief']['type']} compares candidates on shared random splits, but with --splits "
-            f"official only the seeds vary. Use --belief {choice.default_belief} (the default) or student_t."
-        )
+        reason = "compares candidates on shared random splits, not on official ones"
+        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {choice.default_belief}.")
     if strategy.belief.needs_counts and (minimise or not has_counts):
-        raise ConfigError(
-            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, which these "
-            f"runs do not report. Use another belief, such as {choice.default_belief}."
-        )
+        reason = "needs counts of right and wrong answers, which these runs do not report"
+        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {choice.default_belief}.")
     return Minimising(strategy) if minimise else strategy
 
 
@@ -49,10 +45,7 @@ def translated_option_errors(choice: ChoiceSettings) -> Iterator[None]:
         remedy = ""
         if error.option == "max_evaluations":
             limit = choice.strategy_params()["max_evaluations"]
-            remedy = (
-                f" Raise it; or pick the best of {limit} runs with --budget {limit}; or use --stop bayesian, which "
-                "names a winner after fewer runs."
-            )
+            remedy = f" Raise it, or use --budget {limit}, or --stop bayesian, which needs fewer runs."
         raise ConfigError(f"{flag(error.option)} {error.rule}{remedy}") from error
 
 
@@ -77,10 +70,8 @@ def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
     except ConfigError as error:
         if not packages:
             raise
-        options_text = " ".join(f"--include-package {package}" for package in packages)
-        raise ConfigError(
-            f"{error} The selection uses code of its author: if you trust it, add {options_text}."
-        ) from error
+        options = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {options}.") from error
 
 
 def _check_strategy_options(params: Dict[str, Any]) -> None:

@@ -34,10 +34,7 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
     in any case, beside files that it would overwrite."""
     for path in (directory.selection_json, directory.evaluations_csv):
         if os.path.lexists(path):
-            raise StoreError(
-                f"{path} belongs to no selection here, and a new one would overwrite it. Move it, or choose another "
-                "directory with -s."
-            )
+            raise StoreError(f"{path} would be overwritten. Move it, or choose another directory with -s.")
     if force:
         return
     own_names = {path.name for path in directory.contents()}
@@ -46,18 +43,15 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
     foreign = [name for name in names if name not in own_names and not name.startswith((".", directory.answers.name))]
     if foreign:
         raise StoreError(
-            f"{directory.root} contains other files, such as {', '.join(foreign[:3])}. Choose a new or empty directory "
-            f"with -s, such as {directory.root / 'selection'}, or add --force, which does not touch those files."
+            f"{directory.root} contains other files, such as {', '.join(foreign[:3])}. Choose an empty directory, such "
+            f"as {directory.root / 'selection'}, or add --force, which does not touch those files."
         )
 
 
 def already_exists_error(directory: RunDirectory) -> StoreError:
     if not directory.store.exists():
         check_store_not_lost(directory)
-    return StoreError(
-        f"{directory.root} already contains a selection. Continue it with --recover, delete it with --force, or choose "
-        "another directory with -s."
-    )
+    return StoreError(f"{directory.root} already contains a selection. Use --recover, --force, or another directory.")
 
 
 def clear_directory(
@@ -76,9 +70,7 @@ def clear_directory(
             if path not in (keep, staging and staging.root):
                 delete(path)
                 if os.path.lexists(path):
-                    raise StoreError(
-                        f"{path} cannot be deleted. Delete it yourself, or choose another directory with -s."
-                    )
+                    raise StoreError(f"{path} cannot be deleted. Choose another directory with -s.")
         for path in staging.preparation_paths if staging is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)

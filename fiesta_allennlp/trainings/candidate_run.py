@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
-from fiesta_allennlp.core.files import atomic_replacement, read_json
+from fiesta_allennlp.core.files import read_json, write_json_file
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
@@ -65,20 +65,13 @@ class CandidateRun(Evaluator):
 
     def write_description(self, request: Request, directory: Path, **further_facts: Any) -> None:
         """Write down everything that repeats a run, before it is made."""
-        facts = {"run": self._identity(request), "metric": self.metric, **further_facts}
-        with atomic_replacement(directory / self.description_file) as temporary_path:
-            text = json.dumps({**facts, "working_directory": self.working_directory}, indent=2)
-            temporary_path.write_text(text, encoding="utf-8")
+        facts = {"run": self._identity(request), "metric": self.metric, "working_directory": self.working_directory}
+        write_json_file(directory / self.description_file, {**facts, **further_facts}, indent=2)
 
     def _identity(self, request: Request) -> Dict[str, Any]:
         """Return everything that decides the score, as plain data."""
-        facts = {
-            "config": self.config,
-            "seeds": asdict(request),
-            "group_by": self.group_by,
-            "division": asdict(self.division),
-        }
-        return json.loads(json.dumps(facts))
+        facts = {"config": self.config, "group_by": self.group_by, "division": asdict(self.division)}
+        return json.loads(json.dumps({**facts, "seeds": asdict(request)}))
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
@@ -103,8 +96,7 @@ class CandidateRun(Evaluator):
             score = reported.score(self.metric_names)
         except MetricError:  # the right name may be given later
             run_record = {"reported": asdict(reported), "seconds": seconds, "started_at": started_at}
-            with atomic_replacement(directory / UNSCORED_METRICS_FILE) as temporary_path:
-                temporary_path.write_text(json.dumps(run_record), encoding="utf-8")
+            write_json_file(directory / UNSCORED_METRICS_FILE, run_record)
             raise
         return Evaluation(request, score, self.metric, metrics=reported.numbers, seconds=seconds, started_at=started_at)
 
@@ -146,8 +138,7 @@ class MemoryMeasuringEvaluator(Evaluator):
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
     outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
-    with atomic_replacement(directory / OUTCOME_FILE) as temporary_path:
-        temporary_path.write_text(json.dumps(outcome), encoding="utf-8")
+    write_json_file(directory / OUTCOME_FILE, outcome)
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:

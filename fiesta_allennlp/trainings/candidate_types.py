@@ -207,9 +207,7 @@ class AllenNLPCandidate(AnyCandidate):
 
     def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
         if not division.has_validation:
-            raise ConfigError(
-                "AllenNLP configs need a validation set. Use three numbers, such as --split-ratios 0.64,0.16,0.2."
-            )
+            raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
         check_sets(self.data_paths, division, self.data_key)
         check_test_loader(self.config)
         self.check_metric(metric)
@@ -229,18 +227,15 @@ class AllenNLPCandidate(AnyCandidate):
         wrong = f"'trainer.cuda_device' is {json.dumps(device)}, but"
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or a "
-                "fraction such as 0.25 with Ray; or train on the CPU with --overrides '{\"trainer.cuda_device\": -1}'."
+                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or "
+                "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
             )
         is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
         is_here = device is None or is_own
         if isinstance(device, int):
             is_here = device < 0 or device < len(visible_gpus())
         if not executor.gives_devices and not is_here:
-            raise ConfigError(
-                f"{wrong} this machine has {len(visible_gpus())} GPUs, numbered from 0. Correct it, use -1 for the "
-                "CPU, or remove the key to let AllenNLP choose."
-            )
+            raise ConfigError(f"{wrong} this machine has {len(visible_gpus())} GPUs. Use -1 for the CPU, or remove it.")
 
     @property
     def data_paths(self) -> Dict[str, Any]:

@@ -177,15 +177,13 @@ def _find_template(candidates: Sequence[str]) -> str:
     configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
     if len(configs_without_values) != 1:
         raise ConfigError(
-            f"--points needs exactly one config, the template, but got {len(configs_without_values)}: "
-            f"{', '.join(configs_without_values) or 'none'}. To include a config unchanged, put a question mark after "
-            "its path, as in 'CONFIG.jsonnet?'."
+            f"--points needs exactly one config, the template, but got {', '.join(configs_without_values) or 'none'}. "
+            "To include a config unchanged, put a question mark after its path: 'CONFIG.jsonnet?'."
         )
-    if "=" in configs_without_values[0] and not Path(configs_without_values[0]).is_file():
-        raise ConfigError(
-            f"--points names the candidates after their values: remove the name from '{configs_without_values[0]}'."
-        )
-    return configs_without_values[0]
+    (template,) = configs_without_values
+    if "=" in template and not Path(template).is_file():
+        raise ConfigError(f"--points names the candidates after their values: remove the name from '{template}'.")
+    return template
 
 
 # Keys and values.
@@ -193,9 +191,7 @@ def _find_template(candidates: Sequence[str]) -> str:
 
 def _check_key(key: Any) -> None:
     if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
-        raise ConfigError(
-            f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or spaces around it."
-        )
+        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or outer spaces.")
     if key.startswith(".") and (key == "." or "." in key[1:]):
         raise ConfigError(f"'{key}': a leading dot is only for top-level keys. Write '{key.strip('.')}'.")
 
@@ -209,9 +205,7 @@ def _to_json_value(value: Any, key: str) -> Any:
         return [_to_json_value(item, key) for item in value]
     if value is None or isinstance(value, (bool, int)):
         return value
-    if (
-        isinstance(value, str) and "\0" not in value and not SURROGATE_PATTERN.search(value)
-    ):  # which Jsonnet would cut off
+    if isinstance(value, str) and "\0" not in value and not SURROGATE_PATTERN.search(value):  # which Jsonnet cuts off
         return value
     if isinstance(value, float) and math.isfinite(value):
         return int(value) if value.is_integer() and abs(value) < 2**53 else value

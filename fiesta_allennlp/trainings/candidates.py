@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, near_names
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import convert_value
@@ -55,9 +54,6 @@ class CandidateSet:
         return {name: dict(candidates[name].config) for name in self.names}
 
 
-UNDEFINED_VARIABLE_PATTERN = re.compile(r"undefined external variable: (.+)")  # of Jsonnet
-
-
 def load_config(
     spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
 ) -> Config:
@@ -80,17 +76,9 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
     except ConfigError as error:
         if overrides:  # which may be innocent
             _evaluate_config(spec, "", data)
-        match = UNDEFINED_VARIABLE_PATTERN.search(str(error))
-        if not match:
+        if "undefined external variable" not in str(error):
             raise
-        name = match[1]
-        near_name = "".join(
-            f" Is '{near_name}' a misspelling of it?" for near_name in near_names(name, spec.point.variables)
-        )
-        raise ConfigError(
-            f"{label} reads the external variable '{name}', which has no value.{near_name} Set it with "
-            f"'{spec.path}?{name}=VALUE', with --points, or in the environment."
-        ) from error
+        raise ConfigError(f"{error}. Set it with '{spec.path}?NAME=VALUE', --points, or the environment.") from error
     if not isinstance(config, dict):
         raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
     try:
@@ -114,10 +102,7 @@ def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Cand
     if refusals:
         raise combined_error(refusals, noun="invalid candidates")
     if settings.data and not any(spec.command for spec in specs):
-        raise ConfigError(
-            "--data is only for candidates that are commands, such as NAME='python train.py {train} {test}'. Configs "
-            "specify their own data."
-        )
+        raise ConfigError("--data is only for candidates that are commands. Configs name their own data: remove it.")
     check_variables_are_read(specs, settings.overrides)
     return candidates
 
@@ -129,9 +114,8 @@ def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> 
         for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
             if not any(name in spec.point.variables and _reads_variable(spec, name, overrides) for spec in path_specs):
                 raise ConfigError(
-                    f"{path}: neither the config nor its imports read the variable '{name}'. Correct the name, read "
-                    f"it with std.extVar('{name}'), or remove it. To override a key of the config, write its full "
-                    f"path, such as model.{name}, or .{name} for a top-level key."
+                    f"{path}: the config does not read the variable '{name}' with std.extVar. Correct the name, or "
+                    f"write the full path of a key, such as model.{name}, or .{name} for a top-level key."
                 )
 
 
@@ -183,22 +167,17 @@ def compare_with_store(
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
         elif name not in removed_names and not allow_removed:
             raise ConfigError(
-                f"candidate '{name}' ({candidate.source}) is missing, but belongs to the selection in "
-                f"{stored.directory.root}. Pass all of its candidates, {_sources_text(stored_candidates)}, and any new "
-                "ones; or drop this one with --allow-removed."
+                f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}. Pass "
+                f"all of its candidates, {_sources_text(stored_candidates)}, or drop this one with --allow-removed."
             )
     check_no_similar_names({**stored_candidates, **active}, noun="candidate")
-    joining = (
-        tuple(name for name in active if name not in stored_candidates or name in removed_names)
-        if stored_candidates
-        else ()
-    )
+    is_new = {name: name not in stored_candidates or name in removed_names for name in active}
+    joining = tuple(name for name in active if is_new[name] and stored_candidates)
     candidates = {**stored_candidates, **active}.values()
     needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
     division = replace(division, has_validation=needs_validation)
-    return CandidateSet(
-        active, stored_candidates, frozenset(stored_candidates) - frozenset(active), joining, snapshots, division
-    )
+    removed = frozenset(stored_candidates) - frozenset(active)
+    return CandidateSet(active, stored_candidates, removed, joining, snapshots, division)
 
 
 def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:
@@ -216,24 +195,19 @@ def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> 
 
 def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSnapshot:
     """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
-    candidate_type = type_of(candidate.config)
+    kind = type_of(candidate.config)
     try:
-        snapshot = take_snapshot(division.used_paths(candidate_type.data_paths))
-        check_distinct_sets(
-            candidate_type.data_paths, candidate_type.own_division(division), snapshot, candidate_type.data_key
-        )
+        snapshot = take_snapshot(division.used_paths(kind.data_paths))
+        check_distinct_sets(kind.data_paths, kind.own_division(division), snapshot, kind.data_key)
     except (OSError, ConfigError) as error:
-        raise ConfigError(
-            f"candidate '{candidate.name}' ({candidate.source}): {describe_as_sentence(error)}"
-        ) from error
+        label = f"candidate '{candidate.name}' ({candidate.source})"
+        raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
     return snapshot
 
 
 def _sources_text(stored_candidates: Mapping[str, Candidate]) -> str:
-    text_by_name = {name: candidate.source for name, candidate in stored_candidates.items()}
-    return shlex.join(
-        text if parse_candidate(text).name == name else f"{name}={text}" for name, text in text_by_name.items()
-    )
+    sources = [(name, candidate.source) for name, candidate in stored_candidates.items()]
+    return shlex.join(text if parse_candidate(text).name == name else f"{name}={text}" for name, text in sources)
 
 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
@@ -245,9 +219,7 @@ def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate:
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
         changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
-        difference = (
-            f"the content of {', '.join(changed_files) or 'its data files'}, so new scores would not be comparable"
-        )
+        difference = f"the content of {', '.join(changed_files) or 'its data files'}"
         remedy = "Restore the original data"
     if difference is not None:
         raise ConfigError(

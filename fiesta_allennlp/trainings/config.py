@@ -29,8 +29,8 @@ def check_allennlp_keys(config: Config) -> None:
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(value)}.")
         if value is not None and value.get("type") == "resplit":
             raise ConfigError(
-                f"'{key}' is a resplit reader, but the selection draws the splits itself. Replace it with its "
-                "'reader', write its 'paths' as 'train_data_path' and so on, and pass any 'group_by' as --group-by."
+                f"'{key}' is a resplit reader, but the selection draws the splits itself. Use its 'reader', its "
+                "'paths' as 'train_data_path' and so on, and --group-by."
             )
     if config.get("train_data_path") is None:
         raise ConfigError("'train_data_path' is missing.")
@@ -38,8 +38,7 @@ def check_allennlp_keys(config: Config) -> None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
             "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. Remove "
-            "it, and multiply 'trainer.num_gradient_accumulation_steps' by its number of processes to keep the "
-            "effective batch size. --cuda-devices trains several models in parallel, each on one device."
+            "it, and use --cuda-devices to train several models in parallel."
         )
 
 
@@ -55,11 +54,7 @@ def official_paths(config: Config) -> Dict[str, Any]:
 
 def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the paths of the sets that are not None, with absolute files."""
-    return {
-        set_name: _map_strings(data[set_name], _absolute_if_exists)
-        for set_name in SET_NAMES
-        if data.get(set_name) is not None
-    }
+    return {name: _map_strings(data[name], _absolute_if_exists) for name in SET_NAMES if data.get(name) is not None}
 
 
 def with_absolute_paths(config: Config) -> Config:

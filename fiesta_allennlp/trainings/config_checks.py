@@ -17,36 +17,24 @@ INSTANCE_SKIPPING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last
 def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
     """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
     random split open. `key_of` returns the key of the config for a set."""
-    missing_sets = (
-        [set_name for set_name in division.set_names if set_name not in paths] if division.is_official else []
-    )
+    missing_sets = [name for name in division.set_names if name not in paths and division.is_official]
     if missing_sets:
-        hidden = "; or use --score validation if the test labels are hidden" * (missing_sets[0] == "test")
-        raise ConfigError(
-            f"--splits official needs '{key_of(missing_sets[0])}', which is missing. Add the file{hidden}; or use "
-            "--splits shared for random splits."
-        )
+        hidden = ", --score validation if the test labels are hidden" * (missing_sets[0] == "test")
+        key = key_of(missing_sets[0])
+        raise ConfigError(f"--splits official needs '{key}', which is missing. Add it{hidden}, or use --splits shared.")
     if not division.is_official and not division.ratios and len(division.used_paths(paths)) < 2:
         keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.set_names[1:])
         ratios = "0.64,0.16,0.2" if len(division.set_names) == len(SET_NAMES) else "0.8,0.2"
-        raise ConfigError(
-            f"without {keys}, the sizes of random splits are unknown. Add a file, or set the sizes, for example with "
-            f"--split-ratios {ratios}."
-        )
+        raise ConfigError(f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}.")
 
 
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
     """Refuse a group key of a program's own that is not the key of the option."""
     key = config["data"].get("group_by")
     if key is not None and (not isinstance(key, str) or key == "none"):
-        raise ConfigError(
-            f"'data.group_by' must be a metadata key but is {json.dumps(key)}. Remove it, and use --group-by none for "
-            "splits without groups."
-        )
+        raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none.")
     if key is not None and group_by not in (None, key):
-        raise ConfigError(
-            f"'data.group_by' is '{key}' but --group-by is '{group_by}'. All splits use the same groups, so remove one."
-        )
+        raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
 
 
 def check_distinct_sets(
@@ -62,18 +50,16 @@ def check_distinct_sets(
             {file.resolve(): digests[str(file)] for file in files_behind(paths[set_name])}
             for set_name in (first_set, second_set)
         )
-        first_contents, second_contents = set(first_files.values()), set(second_files.values())
-        is_copy = bool(first_files and second_files) and (
-            first_contents <= second_contents or second_contents <= first_contents
-        )
+        contents, others = set(first_files.values()), set(second_files.values())
+        is_copy = bool(contents and others) and (contents <= others or others <= contents)
         if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
             keys = [key_of(set_name) for set_name in (first_set, second_set)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
                 remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
             raise ConfigError(
-                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data, so "
-                f"runs would be scored on data that they were fitted to. Use a different file{remedy}."
+                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data. Use a "
+                f"different file{remedy}."
             )
 
 
@@ -85,7 +71,7 @@ def check_test_loader(config: Config) -> None:
         if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
             raise ConfigError(
                 f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
-                "'validation_data_loader' that does not set it, such as {\"batch_size\": 64}."
+                "'validation_data_loader' without it."
             )
 
 
@@ -94,9 +80,7 @@ def check_direction(config: Config, metric: Metric) -> None:
     tracked_metric = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
     if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
-        better, extreme = ("higher", "lowest") if metric.minimise else ("lower", "highest")
         raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, so the trainer prefers a {better} "
-            f"'{metric.name}', but --metric={metric.option_text} selects the candidate with the {extreme} mean. Use "
-            f"--metric={opposite}, or fix 'trainer.validation_metric'."
+            f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, which contradicts --metric="
+            f"{metric.option_text}. Use --metric={opposite}, or correct 'trainer.validation_metric'."
         )

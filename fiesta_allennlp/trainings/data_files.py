@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest
-from fiesta_allennlp.trainings.config import leaves_of, replace_paths
+from fiesta_allennlp.trainings.config import replace_paths
 
 logger = logging.getLogger(__name__)
 
@@ -101,9 +101,7 @@ def take_snapshot(paths: Mapping[str, Any]) -> DataSnapshot:
     for set_name, path in sorted(paths.items()):
         fingerprint.update(set_name.encode("utf-8"))
         sources = [(text, source) for text in _path_strings(path) for source in _sources_of(text)]
-        local_sources = [
-            (text, source, file) for text, source in sources if (file := _find_local_file(source)) is not None
-        ]
+        local_sources = [(text, source, file) for text, source in sources if (file := _find_local_file(source))]
         if not local_sources:
             fingerprint.update(repr(path).encode("utf-8"))
         for text, source, file in local_sources:
@@ -167,14 +165,3 @@ def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
 def _stamp(file: Path) -> Tuple[int, int, int]:
     status = file.stat()
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def missing_file(config: Mapping[str, Any], message: str) -> Optional[str]:
-    """Describe the file of a config that an error calls missing, with its key; return None for any other error."""
-    paths = {value: key for key, value in leaves_of(config) if isinstance(value, str) and re.search(r"/|\.\w+$", value)}
-    mentioned_paths = [path for path in paths if re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", message)]
-    missing_paths = [path for path in mentioned_paths if not Path(path).exists()]
-    if not missing_paths or not re.search("not found|No such file", message):
-        return None
-    path = max(missing_paths, key=len)
-    return f"'{paths[path]}' is '{path}', but no such file exists. The current directory is {Path.cwd()}."

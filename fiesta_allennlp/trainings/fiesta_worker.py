@@ -23,9 +23,7 @@ class QueueWorkerSettings:
 
     GROUPS: ClassVar[Tuple[str, ...]] = (WORKER_GROUP,)
 
-    directory: Path = option(
-        Path(), "the directory of a selection or a search with --executor workers", metavar="DIR", parse=Path
-    )
+    directory: Path = option(Path(), "the directory of a selection with --executor workers", metavar="DIR", parse=Path)
     cuda_device: Optional[str] = option(
         None,
         "the GPU of the runs, such as 0, or several, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names "
@@ -61,9 +59,7 @@ def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> 
     try:
         _run_worker(settings, settings.directory.absolute(), report)
     except OSError as error:
-        raise FiestaError(
-            f"{settings.directory}: {error}. The worker has ended, and another one takes its run."
-        ) from error
+        raise FiestaError(f"{settings.directory}: {error}. Another worker takes its run.") from error
 
 
 def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str], None]) -> None:
@@ -89,17 +85,15 @@ def find_queue(root: Path) -> RunQueue:
     """Return the queue of the selection in a directory. Raise a `ConfigError` if this user can work for none."""
     directory = RunDirectory(root)
     if not any(store.exists() for store in directory.stores):
-        raise ConfigError(
-            f"{root} contains no selection. Start it first: {full_command('select')} ... -s {root} --executor workers"
-        )
+        raise ConfigError(f"{root} contains no selection. Start one with {full_command('select')} --executor workers.")
     for queue_directory in (directory.queue, directory.screening.queue):
         if queue_directory.exists():
             check_private(queue_directory, root)
         if queues := RunQueue.open_queues(queue_directory):
             return queues[0]
     raise ConfigError(
-        f"no selection in {root} waits for workers: it has ended, or began without --executor workers. Continue it "
-        f"with: {full_command('select')} -s {root} --recover --executor workers"
+        f"no selection in {root} waits for workers. Continue it with: {full_command('select')} -s {root} --recover "
+        "--executor workers"
     )
 
 
@@ -118,14 +112,12 @@ def _check_terms(queue: RunQueue) -> Terms:
     path = queue.root.parent
     if not (os.path.exists(terms.place) and os.path.samefile(terms.place, path)):
         raise ConfigError(
-            f"the selection's own machine has {terms.place}, but this machine has it at {path}. Use the same path "
-            f"on all machines. If it was moved here, continue it first: {full_command('select')} -s {path.parent} "
-            "--recover"
+            f"the selection's own machine has {terms.place}, but this machine has it at {path}. Use the same path on "
+            "all machines. If you moved it, continue it first with --recover."
         )
     try:
         os.chdir(terms.current_directory)
     except OSError as error:
-        raise ConfigError(
-            f"{terms.current_directory}, where the selection was started, is unavailable here: {error.strerror}."
-        ) from error
+        place = terms.current_directory
+        raise ConfigError(f"{place}, where the selection began, is unavailable here: {error.strerror}.") from error
     return terms

@@ -45,11 +45,8 @@ class BestModelKeeper(Listener):
             runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
             missed_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            runs_to_clear: List[Outcome] = [
-                *missed_runs,
-                *(run for run in runs_with_models if run is not best or name not in candidates),
-            ]
-            for run in runs_to_clear:
+            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
+            for run in [*missed_runs, *other_runs]:
                 for path in self._models(run):
                     delete(path)
 
@@ -148,10 +145,8 @@ class NotifyCommand:
     def on_state(self, history: History, decision: Decision) -> None:
         if decision.stopped_by is not None and not self._is_over:
             self._is_over = True
-            best = decision.best or "no candidate"
-            self._start_command(
-                "decision", f"{best} after {len(history.evaluations)} runs, stopped by {decision.stopped_by}"
-            )
+            text = f"{decision.best or 'no candidate'} after {len(history.evaluations)} runs"
+            self._start_command("decision", f"{text}, stopped by {decision.stopped_by}")
 
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
+from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_limited
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
@@ -100,6 +100,11 @@ def vectors_exist(preparation: Preparation) -> bool:
     return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
 
+def _sides_of(groups: Sequence[Hashable], sizes: Mapping[str, int], division: Division) -> Sequence[Hashable]:
+    """Return what a run never has on both sides: the group of each item, or whether it is in the training set."""
+    return [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
+
+
 def untrained_labels(
     groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]], sizes: Mapping[str, int], division: Division
 ) -> List[str]:
@@ -110,7 +115,7 @@ def untrained_labels(
     `(num_items,)`.
     """
     labels: List[str] = []
-    item_sides = [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
+    item_sides = _sides_of(groups, sizes, division)
     for values in fields.values():
         sides: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
         for side, value in zip(item_sides, values, strict=True):
@@ -126,21 +131,14 @@ def untrained_labels(
     return labels
 
 
-MAX_LABELS_SHOWN = 5
-
-
 def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: Division) -> str:
     """Name the labels that no run can learn for its test; empty if there are none."""
     if not untrained:
         return ""
-    rest_text = f" and {len(untrained) - MAX_LABELS_SHOWN} more" if len(untrained) > MAX_LABELS_SHOWN else ""
-    label_text = ", ".join(map(repr, untrained[:MAX_LABELS_SHOWN])) + rest_text
+    label_text = join_limited(list(map(repr, untrained)))
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
-    return (
-        f"some labels occur in a single {group_by or 'record'}, so a run can train or test on them but never do both: "
-        f"{label_text}."
-    )
+    return f"some labels occur in a single {group_by or 'record'}, so no run can train and test on them: {label_text}."
 
 
 def note_on_copies(
@@ -153,24 +151,18 @@ def note_on_copies(
 ) -> str:
     """Count the items that have a copy that a run may see on the other side of its split; empty if there are none.
     `contents` are equal for copies. Shapes: `(num_items,)`."""
-    item_sides: Sequence[Hashable] = groups
-    if division.is_official:
-        item_sides = [index < sizes["train"] for index in range(len(contents))]
+    item_sides = _sides_of(groups, sizes, division)
     sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
     for side, content in zip(item_sides, contents, strict=True):
         sides_by_content[content].add(side)
     indices_of_copies = [index for index, content in enumerate(contents) if len(sides_by_content[content]) > 1]
     if not indices_of_copies:
         return ""
-    index = (
-        sum(not item_sides[index] for index in indices_of_copies) if division.is_official else len(indices_of_copies)
-    )
-    where = "in the training set" if division.is_official else "that a split may put into another set"
-    ending = f", or {remedy}." if remedy and not division.is_official else "."
-    return (
-        f"{index} of {len(contents)} records have an exact copy {where}, so runs may be scored on records that they "
-        f"were trained on. Remove the copies{ending}"
-    )
+    where, ending = "that a split may put into another set", f", or {remedy}." if remedy else "."
+    if division.is_official:
+        where, ending = "in the training set", "."
+        indices_of_copies = [index for index in indices_of_copies if not item_sides[index]]
+    return f"{len(indices_of_copies)} of {len(contents)} records have an exact copy {where}. Remove the copies{ending}"
 
 
 def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
@@ -210,7 +202,7 @@ def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_
     if group_by is not None and size > targets[smallest]:
         raise DataError(
             f"the group {group_by} = {group!r} has {size} instances, but the {smallest} set holds only "
-            f"{targets[smallest]}. Use more data, a different --group-by, or --group-by none."
+            f"{targets[smallest]}. Use a different --group-by, or none."
         )
 
 
@@ -220,10 +212,7 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
     for name, pool in further:
         difference = _first_difference(first, pool)
         if difference is not None:
-            raise ConfigError(
-                f"candidates '{first_name}' and '{name}' do not read the same data, so their scores cannot be "
-                f"compared: {difference}"
-            )
+            raise ConfigError(f"candidates '{first_name}' and '{name}' do not read the same data: {difference}")
 
 
 COMPARED_FIELDS = {
@@ -244,10 +233,7 @@ def _first_difference(first: Pool, second: Pool) -> Optional[str]:
     if bool(first.official) != bool(second.official):
         return "one of them is a program that splits its data itself. Add 'data' to its config."
     if set(first.targets) != set(second.targets):
-        return (
-            f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other. A "
-            "selection keeps its sets: to change them, start a new one in another directory."
-        )
+        return f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other."
     for name, description in COMPARED_FIELDS.items():
         first_value, second_value = getattr(first, name), getattr(second, name)
         if name == "fingerprint" and first.is_of_program != second.is_of_program:
@@ -265,9 +251,8 @@ def _text(value: Any) -> str:
 
 _SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
 _UNPAIRED_MESSAGE = (
-    "instance i of the config's reader is not item i of the program's file, because their groups or labels differ. "
-    "Make the reader yield one instance for each item, in the order of the file, with a label that is a field of the "
-    "item."
+    "groups or labels of the config's instances and the program's records differ. Make the reader yield one instance "
+    "for each record, in the order of the file, with a label that is a field of the record."
 )
 
 

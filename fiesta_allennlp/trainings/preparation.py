@@ -19,7 +19,6 @@ from fiesta_allennlp.core.errors import (
     PackageError,
     ReaderError,
     combined_error,
-    describe,
     describe_as_sentence,
     did_you_mean,
 )
@@ -37,7 +36,6 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 from fiesta_allennlp.trainings.settings import TrainingSettings, executor_options
 
@@ -89,10 +87,8 @@ def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
             names[device] = device
         if device not in names:
             within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
-            raise ConfigError(
-                f"{option_name}: no GPU '{device}' found; there are {len(visible_devices)}{within}, numbered from 0. "
-                "Correct it, or remove the option to let AllenNLP choose."
-            )
+            num_devices = len(visible_devices)
+            raise ConfigError(f"{option_name}: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
     return [names[device] for device in devices]
 
 
@@ -153,22 +149,22 @@ def prepare_candidates(
         )
     errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if errors:
-        for error in errors.values():
-            if isinstance(error, PackageError):  # which all of them import
-                raise error
+        if package_error := next((error for error in errors.values() if isinstance(error, PackageError)), None):
+            raise package_error  # which all of them import
         refusals = {
-            f"candidate '{name}' ({candidates[name].source})": _refusal_reason(candidates[name], error, directory)
+            f"candidate '{name}' ({candidates[name].source})": _refusal_reason(
+                error, directory, directory.check_log(name)
+            )
             for name, error in errors.items()
         }
         raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
     return results
 
 
-def _refusal_reason(candidate: Candidate, error: BaseException, directory: RunDirectory) -> str:
-    log = directory.check_log(candidate.name)
+def _refusal_reason(error: BaseException, directory: RunDirectory, log: Path) -> str:
     needs_no_log = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
     log_hint = "" if needs_no_log or not directory.store.exists() or not log.exists() else f" Full log: {log}"
-    return missing_file(candidate.config, describe(error)) or f"{describe_as_sentence(error)}{log_hint}"
+    return f"{describe_as_sentence(error)}{log_hint}"
 
 
 def _prepare_candidate(
@@ -178,6 +174,7 @@ def _prepare_candidate(
 
 
 LOSS_METRIC = "loss"  # which AllenNLP's trainer reports for every model
+METRIC_ADVICE = "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
 
 
 def resolve_metric(
@@ -197,8 +194,7 @@ def resolve_metric(
         if reported_metrics is not None and metric.name not in reported_metrics:
             refusals[f"candidate '{name}'"] = (
                 f"its model does not report the metric '{metric.name}'. It reports: {', '.join(reported_metrics)}."
-                f"{did_you_mean(metric.name, reported_metrics)} Choose one of these with --metric NAME, or with "
-                "--metric=-NAME if lower is better."
+                f"{did_you_mean(metric.name, reported_metrics)} {METRIC_ADVICE}"
             )
     if refusals:
         raise combined_error(refusals, noun="invalid candidates")
@@ -208,23 +204,16 @@ def resolve_metric(
 def _choose_metric(
     candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
 ) -> str:
-    reported_metrics = [
-        set(preparation.metrics) for preparation in preparations.values() if preparation.metrics is not None
-    ]
+    metric_lists = [preparation.metrics for preparation in preparations.values()]
+    reported_metrics = [set(metrics) for metrics in metric_lists if metrics is not None]
     if len(reported_metrics) < len(preparations):
-        raise ConfigError(
-            "--metric is missing. The metrics of a program are unknown before its first run, so set it: --metric NAME, "
-            "or --metric=-NAME if lower is better."
-        )
+        raise ConfigError(f"--metric is missing, and a program's metrics are unknown before a run. {METRIC_ADVICE}")
     common_metrics = set.intersection(*reported_metrics)
     if METRIC in common_metrics:
         return METRIC
     if len(common_metrics) != 1:
-        raise ConfigError(
-            "--metric is missing. The metrics that all candidates report: "
-            f"{', '.join(sorted({*common_metrics, LOSS_METRIC}))}. Choose one with --metric NAME, or with "
-            "--metric=-NAME if lower is better."
-        )
+        names = ", ".join(sorted({*common_metrics, LOSS_METRIC}))
+        raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
     (metric,) = common_metrics
     check_metric_sign(metric)
     for candidate in candidates.values():

@@ -49,9 +49,8 @@ class ReportedMetrics:
         valid_names = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
         hint = did_you_mean(names[0], list(self.values))
         reported_names = shorten(", ".join(sorted(self.values)) or "nothing")
-        raise MetricError(
-            f"the run did not report a metric named {valid_names}. In {', '.join(self.places)}: {reported_names}.{hint}"
-        )
+        found = f"In {', '.join(self.places)}: {reported_names}.{hint}"
+        raise MetricError(f"the run did not report a metric named {valid_names}. {found}")
 
     def score(self, names: Sequence[str]) -> float:
         """Return the score, which has the first of these names. Raise a `FiestaError` if it is missing or not a finite
@@ -59,15 +58,14 @@ class ReportedMetrics:
         name = self.name_of(names)
         value = self.values[name]
         if not is_number(value):
-            shown_value = shorten(json.dumps(value, default=str))
-            raise MetricError(f"the run did not report a number: in {', '.join(self.places)}, {name} is {shown_value}.")
+            where = ", ".join(self.places)
+            raise MetricError(f"the run did not report a number: in {where}, {name} is {shorten(value)}.")
         return checked_score(value, f"the run reported {name}")
 
     @property
     def numbers(self) -> Dict[str, float]:
-        return {
-            name: value for name, value in self.values.items() if is_number(value) and abs(value) <= sys.float_info.max
-        }
+        numbers = {name: value for name, value in self.values.items() if is_number(value)}
+        return {name: value for name, value in numbers.items() if abs(value) <= sys.float_info.max}
 
 
 def is_number(value: Any) -> bool:

@@ -9,13 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import (
-    INCONCLUSIVE_REASONS,
-    Candidate,
-    Decision,
-    History,
-    Outcome,
-)
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
@@ -78,18 +72,14 @@ class TrainingSelection(SelectionFamily):
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
-        candidates = build_with_packages(
-            settings.include_package, lambda: load_candidates(settings, min_count=min_count)
-        )
+        packages, minimise = settings.include_package, settings.scored_by.minimise
+        candidates = build_with_packages(packages, lambda: load_candidates(settings, min_count=min_count))
         candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
-        strategy = build_with_packages(
-            settings.include_package,
-            lambda: build_strategy(settings, list(candidate_set.active), minimise=settings.scored_by.minimise),
-        )
+        active = list(candidate_set.active)
+        strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
-            joined_history = replace(
-                stored.history, candidates=tuple(candidate_set.names), removed=candidate_set.removed
-            )
+            names, removed = tuple(candidate_set.names), candidate_set.removed
+            joined_history = replace(stored.history, candidates=names, removed=removed)
             with translated_option_errors(settings):
                 strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
         return cls(settings, stored.directory, candidate_set, strategy)
@@ -106,19 +96,14 @@ class TrainingSelection(SelectionFamily):
         with closing(executor) as self.executor:
             check_gpus(active, self.executor)
             preparations = stored_preparations(self.candidate_set)
-            missing = {
-                name: active[name]
-                for name in active
-                if name not in preparations or not vectors_exist(preparations[name])
-            }
+            complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
+            missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 weights = self.find_starting_weights(missing, console)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
-                new_preparations = self.prepare(missing, directory, console)
-                preparations.update(
-                    (name, replace(preparation.with_vectors_in(vectors), starting_weights=weights[name]))
-                    for name, preparation in new_preparations.items()
-                )
+                for name, preparation in self.prepare(missing, directory, console).items():
+                    located = preparation.with_vectors_in(vectors)
+                    preparations[name] = replace(located, starting_weights=weights[name])
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
@@ -224,16 +209,14 @@ class TrainingSelection(SelectionFamily):
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        metric, seconds_before = settings.scored_by, store.meta().working_seconds
-        describe_remaining = remaining_estimator(
-            strategy, executor, seed=seed, seconds_before=seconds_before, max_hours=settings.max_hours
-        )
+        metric, seconds, max_hours = settings.scored_by, store.meta().working_seconds, settings.max_hours
+        estimate = partial(remaining_estimator, strategy, executor, seed=seed)
         find_collapsed = partial(collapsed_notes, minimise=metric.minimise)
         progress = ProgressDisplay(
             console,
             metric.name,
             title=metric.display_name,
-            describe_remaining=describe_remaining,
+            describe_remaining=estimate(seconds_before=seconds, max_hours=max_hours),
             find_collapsed=find_collapsed,
         )
         console.print(f"Training {executor.describe()}.")

@@ -37,17 +37,12 @@ SCORING_GROUP = "Data and scoring"
 CLUSTER_GROUP = "Cluster (with --executor ray or slurm)"
 RAY_GROUP = "Ray (with --executor ray)"
 SLURM_GROUP = "Slurm (with --executor slurm)"
+CLUSTER_GROUPS = (CLUSTER_GROUP, RAY_GROUP, SLURM_GROUP)
 
 COMMON_EXECUTOR_ARGUMENTS = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
 
-FORMAT_BY_SUFFIX = {
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".conll": "conll",
-    ".txt": "lines",
-}
+FORMAT_BY_SUFFIX = {f".{name}": name for name in ("jsonl", "csv", "tsv", "conll")}
+FORMAT_BY_SUFFIX.update({".json": "jsonl", ".txt": "lines"})
 
 
 def _parse_option(convert: Callable[[str], Any], description: str, text: str) -> Any:
@@ -60,9 +55,7 @@ def _parse_option(convert: Callable[[str], Any], description: str, text: str) ->
 _workers = partial(_parse_option, lambda text: text if text == "auto" else int(text), "a whole number or auto")
 _numbers = partial(_parse_option, lambda text: tuple(map(float, text.split(","))), "numbers such as 0.64,0.16,0.2")
 _list = partial(json.loads, object_pairs_hook=refuse_repeated_keys)
-_points = partial(
-    _parse_option, lambda text: _list(text) if text.lstrip()[:1] == "[" else text, "a file or a JSON list"
-)
+_points = partial(_parse_option, lambda text: _list(text) if text.strip()[:1] == "[" else text, "a file or a JSON list")
 
 _scoring_option = partial(option, group=SCORING_GROUP)
 
@@ -70,6 +63,10 @@ _scoring_option = partial(option, group=SCORING_GROUP)
 def _executor_option(help: str, group: str, **declared: Any) -> Any:
     """Declare an option that belongs to one executor or another."""
     return option(None, help, group=group, is_of_executor=True, **declared)
+
+
+_cluster_option = partial(_executor_option, group=CLUSTER_GROUP)
+_slurm_option = partial(_executor_option, group=SLURM_GROUP)
 
 
 @dataclass(frozen=True)
@@ -80,27 +77,16 @@ class TrainingSettings(SelectionSettings):
     number or `auto`. The options of a single executor are named after the arguments of its constructor.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (
-        SCORING_GROUP,
-        SELECTION_GROUP,
-        RESOURCES_GROUP,
-        CLUSTER_GROUP,
-        RAY_GROUP,
-        SLURM_GROUP,
-    )
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING_GROUP, SELECTION_GROUP, RESOURCES_GROUP, *CLUSTER_GROUPS)
 
-    workers: Any = resource_option(
-        1, "number of parallel runs; auto: as many as the machine has room for", metavar="N|auto", parse=_workers
-    )
+    workers: Any = resource_option(1, "parallel runs; auto: as many as fit", metavar="N|auto", parse=_workers)
     executor: Any = resource_option(
         "processes",
         "processes on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
         "JSON object with a `type`",
         metavar=CONFIG_METAVAR,
     )
-    threads_per_worker: int = resource_option(
-        1, "CPU threads per run, also as OMP_NUM_THREADS and the like for programs"
-    )
+    threads_per_worker: int = resource_option(1, "CPU threads per run, also as OMP_NUM_THREADS for programs")
     cuda_devices: Optional[str] = _executor_option(
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names",
         RESOURCES_GROUP,
@@ -108,42 +94,25 @@ class TrainingSettings(SelectionSettings):
     runs_per_gpu: Optional[int] = _executor_option(
         "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES_GROUP, least=1
     )
-    time_limit: Optional[float] = resource_option(
-        None, "kill a run after this number of seconds and count it as failed"
-    )
-    cpus_per_evaluation: Optional[float] = _executor_option(
-        "CPUs to reserve per run (default: --threads-per-worker)", CLUSTER_GROUP
-    )
-    gpus_per_evaluation: Optional[float] = _executor_option(
-        "GPUs to reserve per run (default 0); with Ray, 0.25 puts four runs on one GPU", CLUSTER_GROUP
-    )
-    memory_per_evaluation: Optional[float] = _executor_option(
-        "GiB of memory to reserve per run (default none)", CLUSTER_GROUP
-    )
+    time_limit: Optional[float] = resource_option(None, "kill a run after these seconds and count it as failed")
+    cpus_per_evaluation: Optional[float] = _cluster_option("CPUs to reserve per run (default: --threads-per-worker)")
+    gpus_per_evaluation: Optional[float] = _cluster_option("GPUs to reserve per run (default 0), such as 0.25 with Ray")
+    memory_per_evaluation: Optional[float] = _cluster_option("GiB of memory to reserve per run (default none)")
     ray_address: Optional[str] = _executor_option(
         "auto (default): the cluster that this machine belongs to; local: start a cluster on this machine alone; or "
         "HOST:PORT",
         RAY_GROUP,
     )
     ship_data: Optional[bool] = _executor_option("send the data files to nodes that do not have them", RAY_GROUP)
-    runs_per_job: Optional[int] = _executor_option(
-        "runs per job, one after the other (default 1)", SLURM_GROUP, least=1
+    runs_per_job: Optional[int] = _slurm_option("runs per job, one after the other (default 1)", least=1)
+    array_size: Optional[int] = _slurm_option("maximum number of jobs in a job array (default 1)", least=1)
+    partition: Optional[str] = _slurm_option("partition of the jobs (default: the cluster's)")
+    account: Optional[str] = _slurm_option("account that the jobs are charged to (default: yours)")
+    job_time: Optional[str] = _slurm_option(
+        "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)", metavar="MINUTES|H:M:S|D-H"
     )
-    array_size: Optional[int] = _executor_option(
-        "maximum number of jobs in a job array (default 1)", SLURM_GROUP, least=1
-    )
-    partition: Optional[str] = _executor_option("partition of the jobs (default: the cluster's)", SLURM_GROUP)
-    account: Optional[str] = _executor_option("account that the jobs are charged to (default: yours)", SLURM_GROUP)
-    job_time: Optional[str] = _executor_option(
-        "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)",
-        SLURM_GROUP,
-        metavar="MINUTES|H:M:S|D-H",
-    )
-    slurm: Optional[Tuple[str, ...]] = _executor_option(
-        "any other option of sbatch, such as --slurm qos=long; repeatable",
-        SLURM_GROUP,
-        metavar="KEY=VALUE",
-        is_repeated=True,
+    slurm: Optional[Tuple[str, ...]] = _slurm_option(
+        "any other option of sbatch, such as --slurm qos=long; repeatable", metavar="KEY=VALUE", is_repeated=True
     )
     metric: Optional[str] = _scoring_option(
         None,
@@ -200,9 +169,7 @@ class TrainingSettings(SelectionSettings):
         "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    overrides: str = _scoring_option(
-        "", "a JSON or Jsonnet object that overrides keys of every config", short="-o", is_fixed=True
-    )
+    overrides: str = _scoring_option("", "a Jsonnet object with values for every config", short="-o", is_fixed=True)
     seed: Optional[int] = seed_option(SCORING_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
@@ -247,9 +214,8 @@ class TrainingSettings(SelectionSettings):
     @property
     def division(self) -> Division:
         has_validation = self.score == "validation" or len(self.split_ratios) != len(SET_NAMES) - 1
-        return Division(
-            self.on_official_splits, tuple(map(float, self.split_ratios)), self.score, has_validation=has_validation
-        )
+        ratios = tuple(map(float, self.split_ratios))
+        return Division(self.on_official_splits, ratios, self.score, has_validation=has_validation)
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
@@ -289,9 +255,7 @@ class Settings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.data) > len(SET_NAMES):
-            raise ConfigError(
-                f"--data takes at most {len(SET_NAMES)} files ({', '.join(SET_NAMES)}) but got {len(self.data)}."
-            )
+            raise ConfigError(f"--data takes at most 3 files ({', '.join(SET_NAMES)}) but got {len(self.data)}.")
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
@@ -299,10 +263,8 @@ class Settings(TrainingSettings):
             return None
         suffix = Path(self.data[0]).suffix.lower()
         if suffix not in FORMAT_BY_SUFFIX:
-            raise ConfigError(
-                f"--data {self.data[0]}: unknown extension. Known extensions: {', '.join(FORMAT_BY_SUFFIX)}. Rename "
-                "the file, or write a config for the program with 'data.format'."
-            )
+            suffixes = ", ".join(FORMAT_BY_SUFFIX)
+            raise ConfigError(f"--data {self.data[0]}: use one of {suffixes}, or a config with 'data.format'.")
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
         return {**dict(zip(set_names, self.data, strict=True)), "format": FORMAT_BY_SUFFIX[suffix]}
 

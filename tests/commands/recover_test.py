@@ -90,7 +90,7 @@ def test_a_selection_keeps_others_out_until_two_signals_in_one_moment_end_it(sel
     process = start(*candidates, "-s", run, *EQUALLY, "--budget", "400")
     until(lambda: num_finished(run) >= 1 or process.poll() is not None)
     for options in ([], ["--recover"], ["--force"]):
-        said = "another selection is running in this directory"
+        said = "another selection is running here"
         selections.refused(*candidates, "--metric", "accuracy", *options, said=said)
     workers = children_of(process)
     assert workers

@@ -17,15 +17,6 @@ from fiesta_allennlp.core.errors import (
 )
 
 
-def test_of_many_names_only_the_near_one_is_told() -> None:
-    checks = pytest.importorskip("allennlp.common.checks")
-    names = [f"name_{number}" for number in range(40)]
-    told = describe_as_sentence(
-        checks.ConfigurationError(f"nmae_7 not in acceptable choices for model.type: {names}. You should ...")
-    )
-    assert "'model.type' is 'nmae_7'" in told and "'name_7'" in told and "name_8" not in told
-
-
 def test_candidates_of_one_reason_share_a_line() -> None:
     one = combined_error({"a.json": "no: data"}, noun="invalid")
     assert isinstance(one, CandidateError) and str(pickle.loads(pickle.dumps(one))) == "a.json: no: data"
@@ -35,20 +26,6 @@ def test_candidates_of_one_reason_share_a_line() -> None:
     header, *lines, last = str(combined_error(many, noun="invalid")).split("\n  ")
     assert (header, last, len(lines)) == ("200 invalid:", "and 2 more", 8)
     assert lines[0] == "c0, c1, c2, c3, c4, c5, c6, c7, and 12 more: 0"
-
-
-def test_unknown_keys_are_told_with_their_owner() -> None:
-    class Owner:
-        def __init__(self, size: int) -> None:
-            pass
-
-    with pytest.raises(TypeError) as raised:
-        Owner(colour="red")  # type: ignore[call-arg]
-    assert "'colour' is not a key of Owner" in describe_as_sentence(raised.value)
-    common = pytest.importorskip("allennlp.common")
-    with pytest.raises(common.checks.ConfigurationError) as extra:
-        common.Params({"colour": "red"}).assert_empty("Owner")
-    assert "'colour' is not a key of Owner" in describe_as_sentence(extra.value)
 
 
 def test_any_other_error_keeps_its_words() -> None:
@@ -61,11 +38,6 @@ def test_a_traceback_in_the_message_of_another_package_is_left_out() -> None:
     assert describe(RuntimeError(said)) == "RuntimeError: worker raised ValueError('no')"
     output = "Last output: Traceback (most recent call last): / ValueError: no"
     assert describe(DataError(output)) == output
-
-
-def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:
-    error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
-    assert "`python -m spacy download en_core_web_sm`" in describe_as_sentence(error)
 
 
 def test_invisible_characters_are_written_as_escapes() -> None:

@@ -25,5 +25,5 @@ def test_a_directory_with_other_files_is_refused_and_ours_are_not(tmp_path: Path
 def test_results_of_somebody_else_are_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     for force in (False, True):
-        with pytest.raises(StoreError, match=f"{name} belongs to no selection here"):
+        with pytest.raises(StoreError, match=f"{name} would be overwritten"):
             check_no_foreign_files(RunDirectory(tmp_path), force=force)

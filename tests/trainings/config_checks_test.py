@@ -9,7 +9,7 @@ from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config_checks import check_distinct_sets
-from fiesta_allennlp.trainings.data_files import missing_file, take_snapshot
+from fiesta_allennlp.trainings.data_files import take_snapshot
 from tests.conftest import classifier_config
 
 OFFICIAL = Division(is_official=True)
@@ -55,14 +55,6 @@ def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:
     compared(config, None)
     (reviews / "train" / "b.jsonl").symlink_to(reviews / "test" / "a.jsonl")
     compared(config, "'train_data_path' .* and 'test_data_path'")
-
-
-def test_only_what_looks_like_a_path_is_a_missing_file() -> None:
-    config = {"model": {"type": "accuracy"}, "train_data_path": "nowhere.txt"}
-    assert missing_file(config, "the metric accuracy was not found") is None
-    assert missing_file(config, "cannot parse nowhere.txt") is None
-    described = missing_file(config, "file nowhere.txt not found")
-    assert described is not None and described.startswith("'train_data_path' is 'nowhere.txt'")
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}

@@ -108,10 +108,8 @@ class LineProcess:
             raise EOFError
         if self._unread:
             self.kill()
-            raise Unanswered(
-                f"it printed an unexpected line: {shorten(self._unread.decode(errors='replace').strip())}. "
-                "It must answer each line with one line of JSON, and print anything else to standard error"
-            )
+            text = shorten(self._unread.decode(errors="replace").strip())
+            raise Unanswered(f"it printed an unexpected line: {text}. It must print one line of JSON for each line")
         unsent = memoryview(line.encode("utf-8") + b"\n")
         while unsent:
             unsent = unsent[self._input.write(unsent) or 0 :]
@@ -234,9 +232,7 @@ class Command(ProcessSystem):
         if self.directory is not None and not Path(self.directory).is_dir():
             raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
-            raise ConfigError(
-                f"'command' must start with an executable file or a program on the PATH but is {command}."
-            )
+            raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
 
     def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
         return self.command, self.directory

@@ -219,9 +219,7 @@ def _read_key(variable: Optional[str]) -> str:
         return ""
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(
-            f"'key_variable' is {variable}, but this environment variable is not set. Set it: export {variable}=..."
-        )
+        raise ConfigError(f"'key_variable': {variable} is not set. Set it: export {variable}=...")
     if not key.isprintable() or not key.isascii():
         raise ConfigError(f"the key in {variable} must be a single line of ASCII characters.")
     return key
@@ -230,10 +228,7 @@ def _read_key(variable: Optional[str]) -> str:
 def _host_and_port(url: str) -> Tuple[str, int]:
     parsed = urlsplit(url)
     if parsed.username or parsed.password:
-        raise ConfigError(
-            f"'url' must not contain a user name or password (host {parsed.hostname}), because it is recorded. Put the "
-            "key in an environment variable and set 'key_variable' to its name."
-        )
+        raise ConfigError(f"'url' must not contain a user name or password ({parsed.hostname}). Use 'key_variable'.")
     try:
         port = parsed.port or {"http": 80, "https": 443}[parsed.scheme]
     except (KeyError, ValueError) as error:

@@ -46,18 +46,14 @@ class Predictions(System):
     def check(self, documents: DocumentFile, task: Task) -> None:
         missing = [document.id for document in documents.documents if document.id not in self._answers]
         if missing:
-            raise DataError(
-                f"{self.path} has no prediction for {len(missing)} of {len(documents.documents)} documents in "
-                f"{documents.path}, such as '{missing[0]}'. Add the predictions or delete the documents."
-            )
+            number = f"{len(missing)} of {len(documents.documents)} documents in {documents.path}"
+            raise DataError(f"{self.path} has no prediction for {number}, such as '{missing[0]}'. Add the predictions.")
         for document in documents.documents:
             try:
                 self.unknown.update(task.unknown_labels(self.answers([self.ask(document.id)], document, task)))
             except Unanswered as error:
-                raise DataError(
-                    f"{self.path}, document '{document.id}': {error}. If the answer has another key, use a config: "
-                    '{"type": "predictions", "path": "...", "answer": "KEY"}.'
-                ) from error
+                remedy = 'For another key, use {"type": "predictions", "path": "...", "answer": "KEY"}.'
+                raise DataError(f"{self.path}, document '{document.id}': {error}. {remedy}") from error
 
     def notes(self) -> Iterator[str]:
         if self.unknown:

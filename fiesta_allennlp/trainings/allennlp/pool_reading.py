@@ -23,10 +23,7 @@ from fiesta_allennlp.trainings.pool import FileContent, Pool, build_pool, first_
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, or its position without groups, and its labels."""
 
-MATCH_ADVICE = (
-    "Use --group-by with an id that both readers take from the files, not a sequence number; or use --splits official, "
-    "where each set has its own reader."
-)
+MATCH_ADVICE = "A random split cannot match them: use --group-by with an id in the files, or --splits official."
 
 
 def check_readers_match(
@@ -43,25 +40,17 @@ def check_readers_match(
     if not training_identities:
         raise ConfigError("'dataset_reader' reads no instances, so no run could learn.")
     if group_by is None and len(training_identities) != len(validation_identities):
-        raise ConfigError(
-            f"'dataset_reader' reads {len(training_identities)} instances and 'validation_dataset_reader' reads "
-            f"{len(validation_identities)}, so a random split cannot match them. {MATCH_ADVICE}"
-        )
+        num_training, num_validation = len(training_identities), len(validation_identities)
+        raise ConfigError(f"the two readers read {num_training} and {num_validation} instances. {MATCH_ADVICE}")
     key = "instance" if group_by is None else group_by
     evaluated_labels = _labels_by_group(validation_identities)
     for group, labels in _labels_by_group(training_identities).items():
-        their_labels = evaluated_labels.get(group)
-        if their_labels is None:
-            raise ConfigError(
-                f"'dataset_reader' reads instances with {key} = {group!r}, but 'validation_dataset_reader' does not. "
-                f"Make it read all of them. {MATCH_ADVICE}"
-            )
-        if labels != their_labels if group_by is None else labels and their_labels and labels.isdisjoint(their_labels):
-            raise ConfigError(
-                f"{key} = {group!r} has the label {_labels_text(labels)} in 'dataset_reader' but "
-                f"{_labels_text(their_labels)} in 'validation_dataset_reader', so a random split cannot match them. "
-                f"{MATCH_ADVICE}"
-            )
+        theirs = evaluated_labels.get(group)
+        if theirs is None:
+            raise ConfigError(f"'validation_dataset_reader' reads no instances with {key} = {group!r}. {MATCH_ADVICE}")
+        if labels != theirs if group_by is None else labels and theirs and labels.isdisjoint(theirs):
+            one, other = (" or ".join(sorted(", ".join(map(repr, x)) for x in s)) or "none" for s in (labels, theirs))
+            raise ConfigError(f"{key} = {group!r} is {one} for one reader, {other} for the other. {MATCH_ADVICE}")
 
 
 def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
@@ -71,26 +60,18 @@ def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple
     return by_group
 
 
-def _labels_text(labels: Set[Tuple[Any, ...]]) -> str:
-    return " or ".join(sorted(", ".join(map(repr, values)) for values in labels)) or "none"
-
-
 def check_same_fields(
     instances_by_set: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str
 ) -> None:
     """Refuse instances with different fields: splits mix them, and no batch can hold both."""
-    numbered = [
-        (set_name, number, item)
-        for set_name, instances in instances_by_set.items()
-        for number, item in enumerate(instances, 1)
-    ]
+    numbered = [(name, index, item) for name, items in instances_by_set.items() for index, item in enumerate(items, 1)]
     for entry in numbered[1:]:
         for has, lacks in ((numbered[0], entry), (entry, numbered[0])):
             missing = sorted(set(has[2].fields) - set(lacks[2].fields))
             if missing:
                 raise DataError(
                     f"'{key}': instance {lacks[1]} of {paths[lacks[0]]} has no field '{missing[0]}', but instance "
-                    f"{has[1]} of {paths[has[0]]} does. Every record needs the keys that the reader looks for."
+                    f"{has[1]} of {paths[has[0]]} does."
                 )
 
 
@@ -109,10 +90,8 @@ def check_reader_is_deterministic(
     """Read the first instances again with a fresh reader, and refuse other labels and spans, or other texts without
     them. A reader that only varies its texts, as for augmentation, passes. `reader` must be new, so that its own random
     generator starts as before."""
-    if (
-        not inspect.isgeneratorfunction(reader._read)
-        and sum(map(len, instances_by_set.values())) > MAX_UNLAZY_INSTANCES
-    ):
+    num_instances = sum(map(len, instances_by_set.values()))
+    if num_instances > MAX_UNLAZY_INSTANCES and not inspect.isgeneratorfunction(reader._read):
         return
     num_left = MAX_REREAD_INSTANCES
     for set_name in (set_name for set_name in SET_NAMES if set_name in instances_by_set):
@@ -123,8 +102,7 @@ def check_reader_is_deterministic(
             if first is None or second is None or _labels_or_texts(first) != _labels_or_texts(second):
                 raise ConfigError(
                     f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[set_name]} "
-                    "differs when read again, so every run would be tested on different data. Fix the reader, or use "
-                    "a generator with a fixed seed, such as random.Random(0)."
+                    "differs when read again. Use a generator with a fixed seed, such as random.Random(0)."
                 )
         num_left -= len(instances)
 
@@ -169,10 +147,8 @@ def split_by_task(
                 f"'{set_name}_data_path' must be an object with a path for each task of '{key}', "
                 f"{', '.join(reader.readers)}, but is {json.dumps(path)}."
             )
-    return [
-        (shim.inner, {set_name: path[task] for set_name, path in paths.items()})
-        for task, shim in reader.readers.items()
-    ]
+    shims = reader.readers.items()
+    return [(shim.inner, {set_name: path[task] for set_name, path in paths.items()}) for task, shim in shims]
 
 
 def first_batches(loader: DataLoader) -> Iterator[Any]:
@@ -181,9 +157,7 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
     batches = iter(loader)
     first = next(batches, None)
     if first is None:
-        raise ConfigError(
-            "'data_loader' makes no batches from the training set. Set a smaller 'batch_size', or remove 'drop_last'."
-        )
+        raise ConfigError("'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'.")
     unseen = set(loader.readers) if isinstance(loader, MultiTaskDataLoader) else set()
     for batch in itertools.chain([first], batches):
         yield batch
@@ -243,10 +217,8 @@ def _check_labels(view: "_PoolView", paths: Dict[str, Any]) -> None:
     """Refuse data with a single label: all candidates would be equally right."""
     labels = [labels for _, labels in view.identities]
     if labels[0] and all(values == labels[0] for values in labels):
-        raise DataError(
-            f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
-            f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Use data with at least two labels."
-        )
+        files, label = ", ".join(map(str, paths.values())), ", ".join(map(repr, labels[0]))
+        raise DataError(f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn.")
 
 
 def _random_view(
@@ -254,10 +226,7 @@ def _random_view(
 ) -> "_PoolView":
     """Read all parts with one reader of the config, and check that random splits can mix them."""
     if isinstance(reader, MultiTaskDatasetReader):
-        raise ConfigError(
-            f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
-            "from the data of one task. Use --splits official, or the reader of one task."
-        )
+        raise ConfigError(f"'{key}' reads several tasks, which random splits cannot mix. Use --splits official.")
     view = _PoolView([(reader, paths)])
     if config.get("data_loader", {}).get("batch_size") != 1:
         check_same_fields(view.instances_by_set, paths, key=key)

@@ -66,10 +66,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not matching_rows:
-        raise DataError(
-            f"{uri}: none of its {num_rows} rows matches a word of the data. Check that each line contains a word and "
-            "its numbers, and that the words have the same case as the data."
-        )
+        raise DataError(f"{uri}: none of its {num_rows} rows has a word of the data. Check its format and its case.")
     with atomic_replacement(target) as temporary_path:
         temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
@@ -115,10 +112,7 @@ def prepare_candidate(
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
         width = width_of(rows)
         if holder.get("embedding_dim", width) != width:  # of which AllenNLP would skip every row
-            raise ConfigError(
-                f"'embedding_dim' is {holder['embedding_dim']} but the rows of {uri} have {width} numbers. Set it to "
-                f"{width}, or use a different file."
-            )
+            raise ConfigError(f"'embedding_dim' is {holder['embedding_dim']}. Set it to {width}, as the rows of {uri}.")
         vectors[uri] = str(vectors_file.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
@@ -146,8 +140,8 @@ def build_and_try(
                 loss = _model_output(loop.model, batch).get("loss")
                 if loss is not None and not math.isfinite(loss):
                     raise ConfigError(
-                        f"the loss of the first batch is {float(loss):g} before training. Look for an infinite or "
-                        "NaN value in the initial weights, the word vectors, the features or the loss."
+                        f"the loss of the first batch is {float(loss):g} before training. Look for it in the initial "
+                        "weights, the word vectors, the features and the loss."
                     )
         metrics = _numeric_metrics(loop.model)
         if division.scored == "test":
@@ -169,10 +163,9 @@ def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> Non
     if starts_over or repr(_numeric_metrics(model)) != repr(metrics):
         code = inspect.unwrap(type(model).get_metrics).__code__
         raise ConfigError(
-            f"the metrics of {type(model).__name__} start over in each call of get_metrics(), which AllenNLP's "
-            "evaluation makes after each batch, so every test score would be that of no data. Write `def "
-            f"get_metrics(self, reset: bool = False)` in {code.co_filename}, line {code.co_firstlineno}; or use "
-            "--score validation."
+            f"the metrics of {type(model).__name__} start over in each call of get_metrics(), so test scores would "
+            f"be of no data. Write `reset: bool = False` in {code.co_filename}, line {code.co_firstlineno}; or "
+            "use --score validation."
         )
 
 
@@ -199,7 +192,5 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     validation_metric = trainer.get("validation_metric", "-loss")
     for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:
         if name[:1] in "+-" and name[1:] not in metrics:
-            raise ConfigError(
-                f"'trainer.validation_metric' is '{name}', which the model does not report. It reports: "
-                f"{', '.join(sorted(metrics))}."
-            )
+            names = ", ".join(sorted(metrics))
+            raise ConfigError(f"'trainer.validation_metric' is '{name}', but the model reports: {names}.")

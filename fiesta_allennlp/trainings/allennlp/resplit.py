@@ -58,9 +58,7 @@ class ResplitReader(DatasetReader):
         super().__init__(**kwargs)
         unknown = sorted(set(paths) - set(SET_NAMES))
         if unknown or "train" not in paths:
-            raise ConfigurationError(
-                f"resplit: the keys of 'paths' must be 'train' and 'validation' or 'test' but are {list(paths)}."
-            )
+            raise ConfigurationError(f"resplit: 'paths' needs 'train' and 'validation' or 'test' but is {list(paths)}.")
         if split_reader is not None and group_by is None:
             raise ConfigurationError("resplit: 'split_reader' needs 'group_by'.")
         self._reader = reader
@@ -86,9 +84,8 @@ class ResplitReader(DatasetReader):
 
     def _draw_sets(self) -> Dict[str, List[Instance]]:
         instances_by_set = read_official_sets(self._reader, self._paths)
-        split_instances = (
-            instances_by_set if self._split_reader is None else read_official_sets(self._split_reader, self._paths)
-        )
+        reader = self._split_reader
+        split_instances = instances_by_set if reader is None else read_official_sets(reader, self._paths)
         sizes = {set_name: len(instances) for set_name, instances in split_instances.items()}
         targets = target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
         groups = groups_of(list(itertools.chain.from_iterable(split_instances.values())), self._group_by)
@@ -121,9 +118,7 @@ def read_official_sets(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {
-        set_name: _read_instances(reader, paths[set_name]) for set_name in SET_NAMES if paths.get(set_name) is not None
-    }
+    return {name: _read_instances(reader, paths[name]) for name in SET_NAMES if paths.get(name) is not None}
 
 
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
@@ -135,10 +130,8 @@ def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
         raise
     except Exception as error:
         path_text = json.dumps(path).strip('"')
-        raise ReaderError(
-            f"{path_text}, after {len(instances)} instances: "
-            f"{describe_as_sentence(error).rstrip('.')}{code_line_of(error)}."
-        ) from error
+        reason = f"{describe_as_sentence(error).rstrip('.')}{code_line_of(error)}"
+        raise ReaderError(f"{path_text}, after {len(instances)} instances: {reason}.") from error
     return instances
 
 
@@ -156,10 +149,7 @@ def _to_hashable(value: Any, group_by: str) -> Hashable:
         return tuple(_to_hashable(item, group_by) for item in value)
     if isinstance(value, Hashable):
         return value
-    raise DataError(
-        f"--group-by {group_by}: values must be strings, numbers or lists of these, but found {shorten(value)}. Use "
-        "another key, or --group-by none."
-    )
+    raise DataError(f"--group-by {group_by}: {shorten(value)} cannot be compared. Use another key, or none.")
 
 
 def _group_value(instance: Instance, group_by: str) -> Any:
@@ -174,8 +164,5 @@ def _group_value(instance: Instance, group_by: str) -> Any:
             if group_by in field.metadata:
                 return field.metadata[group_by]
             keys.extend(field.metadata)
-    raise DataError(
-        f"--group-by {group_by}: an instance has no such metadata. Its metadata keys: "
-        f"{', '.join(sorted(map(str, keys))) or 'none'}. Use one of these, make the dataset reader add a MetadataField "
-        f"with the key '{group_by}', or use --group-by none."
-    )
+    names = ", ".join(sorted(map(str, keys))) or "none"
+    raise DataError(f"--group-by {group_by}: an instance has no such metadata. Its keys are {names}. Use one, or none.")

@@ -48,12 +48,9 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
     """Return the division for a program: one that names neither {validation} nor a file of it has no validation set,
     unless ratios give it one."""
     data = config.get("data")
-    lacks_validation = (
-        data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
-    )
-    if lacks_validation and division.scored == "test" and not division.ratios:
-        return replace(division, has_validation=False)
-    return division
+    if data is None or data.get("validation") is not None or division.scored != "test" or division.ratios:
+        return division
+    return replace(division, has_validation="validation" in placeholders_of(config) and division.has_validation)
 
 
 def check_keys(config: Mapping[str, Any]) -> None:
@@ -132,13 +129,10 @@ def example_command(config: Mapping[str, Any], division: Division, directory: Pa
     data = config.get("data") or {}
     sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
     if data and not division.is_official:
-        sets = {
-            set_name: f"{directory}/{DATA_DIRECTORY}/{set_file_name(set_name, data['train'], FORMATS[data['format']])}"
-            for set_name in SET_NAMES
-        }
-    return shlex.join(
-        fill_command(config, {**sets, "directory": f"{directory}/{OUTPUT_DIRECTORY}", "seed": "1", "split_seed": "2"})
-    )
+        files = {name: set_file_name(name, data["train"], FORMATS[data["format"]]) for name in SET_NAMES}
+        sets = {name: f"{directory}/{DATA_DIRECTORY}/{file}" for name, file in files.items()}
+    output = f"{directory}/{OUTPUT_DIRECTORY}"
+    return shlex.join(fill_command(config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))
 
 
 # Checks before the first run.
@@ -156,8 +150,8 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
     metrics = config.get("metrics", STDOUT)
     if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
         raise ConfigError(
-            f"'metrics' is {json.dumps(metrics)}, so parallel runs would overwrite each other's file. Write the "
-            'metrics to "{directory}/metrics.json"; or use "stdout" to read the last line of the output.'
+            f"'metrics' is {json.dumps(metrics)}, which parallel runs would overwrite. Use "
+            '"{directory}/metrics.json", or "stdout" for the last line of the output.'
         )
     placeholders = placeholders_of(config)
     if config.get("data") is not None:
@@ -170,41 +164,34 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
     missing = [set_name for set_name in division.set_names if set_name not in placeholders]
     if missing:
-        remedy = "to let the program split the data itself, remove 'data' and pass {split_seed}"
+        remedy = "remove 'data' and use {split_seed}"
         if division.scored == "validation" and "test" in placeholders:
-            remedy = "with --score validation, replace {test} with {validation}"
+            remedy = "replace {test} with {validation}, which --score validation scores"
         elif missing == ["validation"]:
             share = "its share from --split-ratios" if division.ratios else "'data.validation'"
             remedy = f"to run without a validation set, remove {share}"
-        raise ConfigError(
-            f"'command' does not use {', '.join(f'{{{set_name}}}' for set_name in missing)}, so the program would not "
-            f"read all of its data. Add the missing placeholders; or, {remedy}."
-        )
+        names = ", ".join(f"{{{set_name}}}" for set_name in missing)
+        raise ConfigError(f"'command' does not use {names}, a set of its data. Add the placeholder; or {remedy}.")
     for set_name in SET_NAMES:
         if set_name in placeholders and set_name not in division.set_names:
             reason = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
-            raise ConfigError(
-                f"'command' uses {{{set_name}}}, but with {reason} there is no {set_name} set. Remove it."
-            )
+            raise ConfigError(f"'command' uses {{{set_name}}}, but {reason} leaves no {set_name} set. Remove it.")
 
 
 def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
     for set_name in SET_NAMES:
         if set_name in placeholders:
             raise ConfigError(
-                f"'command' uses {{{set_name}}}, but 'data' is missing. Pass the files with --data train.jsonl --data "
-                'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
+                f"'command' uses {{{set_name}}}, but 'data' is missing. Pass --data train.jsonl --data test.jsonl; or "
+                'in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     check_no_split_options(group_by, division)
     if division.is_official and "split_seed" in placeholders:
-        raise ConfigError(
-            "'command' uses {split_seed}, but --splits official varies only seeds. Remove it, or use --splits shared."
-        )
+        raise ConfigError("'command' uses {split_seed}, which --splits official does not vary. Remove one of them.")
     if not division.is_official and "split_seed" not in placeholders:
         raise ConfigError(
             "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
-            "'data') to let the selection split the data, {split_seed} to let the program split them, or --splits "
-            "official to vary only the seeds."
+            "'data'), {split_seed} to a program that splits its data itself, or --splits official."
         )
 
 
@@ -212,18 +199,12 @@ def check_no_split_options(group_by: Optional[str], division: Division) -> None:
     """Refuse options about splits of data files, for a candidate without any."""
     for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
         if is_set:
-            raise ConfigError(
-                f"--{option} needs data files: without them, the program splits its data itself. Pass --data FILE (in "
-                "a config, 'data'), or remove the option."
-            )
+            raise ConfigError(f"--{option} needs data files: pass --data FILE (in a config, 'data'), or remove it.")
 
 
 def _check_command_exists(command: Sequence[str]) -> None:
     if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
-        raise ConfigError(
-            f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. Correct it, "
-            "use its full path, or make it executable with chmod +x."
-        )
+        raise ConfigError(f"'command' begins with '{command[0]}', which is no program on the PATH and not executable.")
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not Path(script).is_file():
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import DataError, did_you_mean
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -73,10 +73,10 @@ class DataFormat(ABC):
         field."""
         for record in file.records:
             if record.fields.get(group_by) in (None, ""):
+                names = ", ".join(record.fields) or "none"
                 raise DataError(
-                    f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing."
-                    f"{did_you_mean(group_by, record.fields)} Fields of this record: "
-                    f"{', '.join(record.fields) or 'none'}. Use a field that every record has, or --group-by none."
+                    f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing. Fields of this "
+                    f"record: {names}. Use a field that every record has, or --group-by none."
                 )
         return [record.fields[group_by] for record in file.records]
 
@@ -236,10 +236,8 @@ def _json_fields(record: Record, path: str) -> Dict[str, Hashable]:
     if not isinstance(record_object, dict):
         kind = type(record_object).__name__
         raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS_ADVICE}")
-    return {
-        name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
-        for name, value in record_object.items()
-    }
+    items = record_object.items()
+    return {name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True) for name, value in items}
 
 
 def _edge_words(record: Record, path: str) -> Dict[str, Hashable]:

@@ -59,9 +59,9 @@ class ProgramData:
 
     def check_files(self, division: Division) -> None:
         """Raise a `DataError` if a file cannot be split."""
-        for content in self.contents:
-            if content.num_items == 1 and not division.is_official:
-                raise DataError(f"{content.path} has a single record, which cannot be split. Read: {content.text}.")
+        single = [content for content in self.contents if content.num_items == 1 and not division.is_official]
+        if single:
+            raise DataError(f"{single[0].path} has a single record, which cannot be split. Read: {single[0].text}.")
 
     def regroup_advice(self) -> str:
         """Return how copies of records in several groups stay on one side of a split."""
@@ -96,10 +96,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     first_file, *further = files.values()
     for file in further:
         if file.head.strip() != first_file.head.strip():
-            raise DataError(
-                f"{file.path}: the header differs from {first_file.path}. Both must begin with a line that names the "
-                "same columns in the same order."
-            )
+            raise DataError(f"{file.path}: the columns differ from {first_file.path}. Write the same header into both.")
     return ProgramData(files, data_format, group_by)
 
 
@@ -146,9 +143,9 @@ def write_sets(
         number = max(1, round(share * len(records)))
         chosen_records = [records[index * len(records) // number] for index in range(number)]
         path_by_set[set_name] = directory / set_file_name(set_name, first_file.path, data.format)
-        path_by_set[set_name].write_bytes(
-            data.format.format_records(first_file.head, chosen_records, by_document=data.group_by is not None)
-        )
+        by_document = data.group_by is not None
+        content = data.format.format_records(first_file.head, chosen_records, by_document=by_document)
+        path_by_set[set_name].write_bytes(content)
     return path_by_set
 
 

@@ -103,9 +103,8 @@ def _program_error(status: int, output: str) -> Exception:
         return ProgramError(f"the program exited with status {status}{ending}")
     cause = ", often for lack of memory" if number == signal.SIGKILL else ""
     shell = f"; its shell exited with status {status}" if status > 0 else ""
-    return ProgramKilledError(
-        f"the program was killed by signal {number} ({signal.strsignal(number)}{cause}){shell}{ending}"
-    )
+    name = f"signal {number} ({signal.strsignal(number)}{cause})"
+    return ProgramKilledError(f"the program was killed by {name}{shell}{ending}")
 
 
 def last_lines(text: str) -> str:
@@ -178,18 +177,13 @@ class ProgramRun(CandidateRun):
     def _run_command(
         self, config: Config, request: Request, placeholder_values: Mapping[str, str], directory: Path
     ) -> str:
-        command = [
-            self.local_paths.get(self._absolute(word), word) for word in fill_command(config, placeholder_values)
-        ]
+        words = fill_command(config, placeholder_values)
+        command = [self.local_paths.get(self._absolute(word), word) for word in words]
         self.write_description(request, directory, command=command)
-        return run_program(
-            command,
-            environment={
-                name: fill_placeholders(text, placeholder_values)
-                for name, text in config.get("environment", {}).items()
-            },
-            directory=self.working_directory if Path(self.working_directory).is_dir() else None,
-        )
+        texts = config.get("environment", {}).items()
+        environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}
+        working_directory = self.working_directory if Path(self.working_directory).is_dir() else None
+        return run_program(command, environment=environment, directory=working_directory)
 
     def _absolute(self, path: str) -> str:
         return os.path.abspath(os.path.join(self.working_directory, path))

@@ -39,7 +39,7 @@ def systems(choices: Choices) -> List[str]:
     [
         (["--fields", "label=sentiment"], "line 1.*'sentiment'"),
         (["--batch-size", "30"], "at least 3 documents"),
-        (["--belief", "dirichlet_f_measure"], "models the F-measure of one label. Add --positive-label"),
+        (["--belief", "dirichlet_f_measure"], "needs --positive-label"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -119,10 +119,10 @@ def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: 
 @pytest.mark.parametrize(
     ("training", "evaluating", "group_by", "message"),
     [
-        (FILTERED, {}, None, "'dataset_reader' reads 54 .*'validation_dataset_reader' reads 72"),
-        ({}, {"label": "good"}, "none", r"instance = \d+ has the label 'bad' in 'dataset_reader' but 'good'"),
-        ({}, FILTERED, "id", r"id = '\S+train.jsonl:0', but 'validation_dataset_reader' does not"),
-        (FILTERED, {}, "run", r"run = \d+ has the label .*not a sequence number"),
+        (FILTERED, {}, None, "54 and 72 instances"),
+        ({}, {"label": "good"}, "none", r"instance = \d+ is 'bad' for one reader, 'good' for the other"),
+        ({}, FILTERED, "id", r"'validation_dataset_reader' reads no instances with id = '\S+train.jsonl:0'"),
+        (FILTERED, {}, "run", r"run = \d+ is .*use --group-by with an id"),
         ({"max_instances": 0}, {}, "id", "'dataset_reader' reads no instances"),
     ],
 )

@@ -61,7 +61,7 @@ ALL = ["{train}", "{validation}", "{test}", "{seed}"]
 def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = program_config(reviews, "", command=["python", "-u", "train.py", *ALL])
-    checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is neither on the PATH")
+    checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is no program")
     checked(config, "'command' runs 'train.py'")
     (tmp_path / "train.py").write_text("")
     checked(config)
@@ -75,17 +75,17 @@ def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     checked(config)
     checked(config, division=OFFICIAL)
     checked(config, division=OF_TWO)
-    checked(config, r"with --score validation, replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
+    checked(config, r"replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
     assert division_for(config, OFFICIAL_RATIOS_DIVISION).set_names == ("train", "test")
     checked(config, r"does not use \{validation\}.*--split-ratios", division=OF_THREE)
     config["command"].append("{validation}")
-    checked(config, r"uses \{validation\}, but with two numbers in --split-ratios", division=OF_TWO)
+    checked(config, r"uses \{validation\}, but two numbers in --split-ratios", division=OF_TWO)
     checked(config, "'data.validation', which is missing", division=OFFICIAL)
-    checked(config, r"uses \{test\}, but with --score validation", division=VALIDATION_OF_TWO)
+    checked(config, r"uses \{test\}, but --score validation", division=VALIDATION_OF_TWO)
     config["data"]["group_by"] = "id"
     checked(config, "'data.group_by' is 'id' but --group-by is 'document'", group_by="document")
     config["data"]["group_by"] = "none"
-    checked(config, "'data.group_by' must be a metadata key")
+    checked(config, "'data.group_by' must be a key")
 
 
 def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: Path) -> None:
@@ -94,7 +94,7 @@ def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: P
     checked(config, group_by="none")
     checked(config, "--group-by needs data files", group_by="id")
     checked(config, "--split-ratios needs data files", division=OF_THREE)
-    checked(config, r"uses \{split_seed\}, but --splits official", division=OFFICIAL)
+    checked(config, r"uses \{split_seed\}, which --splits official", division=OFFICIAL)
     checked({**config, "command": ["sh", "{seed}"]}, division=OFFICIAL)
 
 

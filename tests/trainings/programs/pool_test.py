@@ -131,7 +131,7 @@ def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) 
     (reviews / "a.csv").write_text("text,label\nx,y\n")
     (reviews / "b.csv").write_text("label,text\ny,x\n")
     data = {"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
-    with pytest.raises(DataError, match="b.csv: the header differs from .*a.csv"):
+    with pytest.raises(DataError, match="b.csv: the columns differ from .*a.csv"):
         pool_of(program_config(reviews, "", data=data))
 
 
@@ -151,7 +151,7 @@ def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(t
     check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
     reader["convert_to"] = "BIO"
     (tmp_path / "a.conll").write_text((tmp_path / "a.conll").read_text().replace("Eve I-PER", "Eve I-LOC"))
-    with pytest.raises(ConfigError, match="instance i of the config's reader is not item i"):
+    with pytest.raises(ConfigError, match="groups or labels of the config's instances"):
         check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
 
 
@@ -167,7 +167,7 @@ def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
     lines = (reviews / "train.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["label"] != json.loads(lines[1])["label"]
     (reviews / "train.jsonl").write_text("\n".join([lines[1], lines[0], *lines[2:]]))
-    with pytest.raises(ConfigError, match=r"instance i of the config's reader is not item i of the program's file"):
+    with pytest.raises(ConfigError, match=r"groups or labels of the config's instances"):
         check_same_pool({"program": pool_of(program_config(reviews, "")), "stock": stock})
 
 
