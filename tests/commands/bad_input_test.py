@@ -99,7 +99,7 @@ def test_a_missing_data_file_and_vectors_of_another_width(
     vectors["token_embedders"]["tokens"]["pretrained_file"] = str(root / "v.txt")
     three = write_config("three", text_field_embedder=vectors)
     said = refused("^error: 3 invalid candidates", *ACCURACY, candidates=[one, two, three])
-    for place in ("'nowhere.jsonl'", "'test.jsonl'", "tokens.pretrained_file"):
+    for place in ("nowhere.jsonl", "test.jsonl", "v.txt"):
         assert place in said
     (root / "v.txt").write_text("food 1 2\nand 3 4\n")
     refused(r"'three'.*'embedding_dim' is 4 .*v.txt", *ACCURACY, candidates=[three, write_config("four")])

@@ -102,7 +102,7 @@ def test_a_class_without_its_base_or_its_methods_is_refused() -> None:
         def name(self) -> str:
             return "square"
 
-    for wrong, message in ((Square, "Square must define area,"), (Van, "Van must be a subclass of Shape")):
+    for wrong, message in ((Square, "Square must define area"), (Van, "Van must be a subclass of Shape")):
         with pytest.raises(ConfigError, match=f"^'wrong': {message}"):
             Shape.register("wrong")(wrong)
     assert Shape.available() == []

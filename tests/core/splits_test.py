@@ -32,7 +32,7 @@ def test_without_a_third_set_the_sizes_are_those_of_two_parts(division: Division
     targets = target_sizes({"train": 10}, ratios=(0.7, 0.3), set_names=division.set_names)
     assert targets == {"train": 7, other: 3}
     assert split_pool(range(10), targets, seed=3).sizes == {"validation": 0, "test": 0, **targets}
-    with pytest.raises(DataError, match="at least 2 groups"):
+    with pytest.raises(DataError, match="needs 2 groups"):
         split_pool("aaa", {"train": 2, other: 1}, seed=3)
 
 
@@ -49,7 +49,7 @@ def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> Non
     with pytest.raises(DataError, match=message):
         check_ratios(ratios, SET_NAMES)
     check_ratios((0.333, 0.333, 0.333), SET_NAMES)
-    with pytest.raises(DataError, match="validation set would be empty"):
+    with pytest.raises(DataError, match="validation set of 9 instances would be empty"):
         target_sizes({"train": 9}, ratios=(0.9, 0.05, 0.05))
 
 
@@ -70,7 +70,7 @@ def test_a_split_is_what_it_was_when_it_was_first_published() -> None:
 
 
 def test_a_pool_with_too_few_groups_is_an_error() -> None:
-    with pytest.raises(DataError, match="at least 3 groups"):
+    with pytest.raises(DataError, match="needs 3 groups"):
         split_pool("aabb", {"validation": 1, "test": 1}, seed=0)
 
 

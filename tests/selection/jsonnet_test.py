@@ -61,6 +61,6 @@ def test_overrides_with_a_plus_add_to_the_config(overrides: str, place: str, val
 
 
 def test_an_override_below_a_string_says_how_to_replace_it() -> None:
-    message = '\'trainer.optimizer\' is "adam", not an object.* with {"type": "adam", "lr": 0.1}'
+    message = "'trainer.optimizer' is \"adam\", not an object. Override it"
     with pytest.raises(ConfigError, match=message):
         read_jsonnet(CONFIG, overrides="{'trainer.optimizer.lr': 0.1}", label="t")

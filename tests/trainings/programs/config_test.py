@@ -42,7 +42,7 @@ def checked(config: Dict[str, Any], message: Optional[str] = None, **options: An
         ({"data": {"train": "a", "format": "jsnl"}}, "'data.format' .*'jsonl'"),
         ({"data": {"test": "a", "format": "csv"}}, "'data.train' is missing"),
         ({"data": {"train": ["a"], "format": "csv"}}, "'data.train' must be"),
-        ({"data": {"train": "a", "format": "csv"}}, "'data.validation' or 'data.test', the sizes"),
+        ({"data": {"train": "a", "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
         ({"metrics": "metrics.json"}, "'metrics' is .*parallel runs"),
         ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
         ({"command": ["sh", "{train}"]}, r"'command' does not use \{validation\}, \{test\}"),

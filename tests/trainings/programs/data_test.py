@@ -68,7 +68,7 @@ def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> Non
 
 def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
     file = made("jsonl", b'{"doc": [1, 2]}\n{"doc": "b"}\n{"dok": "c"}\n')
-    with pytest.raises(DataError, match="line 3: cannot group by 'doc'.*'dok'"):
+    with pytest.raises(DataError, match="line 3: cannot group by 'doc'.* dok"):
         FORMATS["jsonl"].groups(file, "doc")
     with pytest.raises(DataError, match="line 3: cannot group by 'doc'"):
         FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\n,2\n"), "doc")
