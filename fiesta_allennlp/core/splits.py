@@ -85,11 +85,8 @@ def target_sizes(
             raise DataError(f"the {empty_sets[0]} set of {total} instances would be empty. Increase its ratio.")
         return targets
     substitute_sets = (("validation", "test"), ("test", "validation"))
-    held_out_sizes = {
-        set_name: sizes.get(set_name) or sizes.get(substitute, 0)
-        for set_name, substitute in substitute_sets
-        if set_name in set_names
-    }
+    held_out_sets = [(name, substitute) for name, substitute in substitute_sets if name in set_names]
+    held_out_sizes = {name: sizes.get(name) or sizes.get(substitute, 0) for name, substitute in held_out_sets}
     train_size = total - sum(held_out_sizes.values())
     if not all(held_out_sizes.values()) or train_size < 1:
         raise DataError(

@@ -60,41 +60,25 @@ class DocumentSettings(SelectionSettings):
         f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = selection_option(
-        None, "make this number of queries in total and name the best, instead of stopping at --confidence"
-    )
+    budget: Optional[int] = selection_option(None, "name the best after this many queries, whatever the confidence")
     margin: Optional[float] = selection_option(None, "accept a system within MARGIN of the best (default 0)")
-    max_evaluations: Optional[int] = selection_option(
-        None, "stop as inconclusive after this number of queries in total (default: when the documents run out)"
-    )
+    max_evaluations: Optional[int] = selection_option(None, "stop as inconclusive after this many queries")
     systems: Tuple[str, ...] = option(
         (),
         "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, NAME=system.jsonnet",
         metavar="SYSTEM",
     )
-    documents: str = option(
-        "",
-        "a JSONL file with one document and its gold annotation per line",
-        group=DOCUMENTS_GROUP,
-        metavar="FILE.jsonl",
-    )
+    documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")
     task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)
-    positive_label: Optional[str] = document_option(
-        None, "score by the F-measure of this label (default: macro-F1 over all labels)", metavar="L"
-    )
+    positive_label: Optional[str] = document_option(None, "score by the F-measure of this label alone", metavar="L")
     metric: Optional[str] = document_option(None, "accuracy: score a classification by it, not by the F-measure")
     fields: str = document_option("", "the file's names for id, items, label, tags, spans, such as label=sentiment")
     documents_order: str = document_option(
-        "shared",
-        "shared: all systems get the documents in one random order; independent: each in its own order, as in the "
-        "paper",
-        choices=ORDERS,
+        "shared", "shared: one random order for all systems; independent: each its own, as in the paper", choices=ORDERS
     )
     batch_size: int = document_option(1, "documents per query", least=1)
     answers: Optional[str] = resource_option(
-        None,
-        "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
-        metavar="FILE",
+        None, "file of answers to reuse and extend, in any selection (default: DIR/answers.sqlite)", metavar="FILE"
     )
     workers: int = resource_option(1, "number of parallel queries", least=1)
     time_limit: float = resource_option(60.0, "seconds to wait for an answer", above=0)

@@ -75,11 +75,8 @@ def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
     this process, if it is the root."""
     for _ in range(MAX_SEARCHES):
-        environments = {
-            process: _environment(process)
-            for process in psutil.process_iter()
-            if process.pid not in (root, os.getpid()) and _is_alive(process)
-        }
+        processes = [process for process in psutil.process_iter() if process.pid not in (root, os.getpid())]
+        environments = {process: _environment(process) for process in processes if _is_alive(process)}
         is_adopting = root == os.getpid() and root in _adopting_roots
         descendants = set(psutil.Process().children(recursive=True)) if is_adopting else set()
         to_kill = [

@@ -61,7 +61,8 @@ def make_queued_runs(
         except BaseException:
             queue.withdraw(claim.ticket)
             raise
-        report(f"{claim.run}: {_outcome_text(outcome) if is_wanted else 'stopped, because it is not wanted any more'}")
+        text = f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
+        report(f"{claim.run}: {text if is_wanted else 'stopped, because it is not wanted any more'}")
     return num_runs
 
 
@@ -73,10 +74,6 @@ def _wait_for_claim(queue: RunQueue, take: Callable[[], Optional[Claim]], deadli
             return claim
         time.sleep(POLL_SECONDS)
     return None
-
-
-def _outcome_text(outcome: Outcome) -> str:
-    return f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
 
 
 @contextmanager

@@ -96,16 +96,9 @@ MIN_EQUAL_SCORES = 3
 """Two scores of a metric with two decimals are often equal by chance."""
 
 
-def score_notes(
-    scores: Mapping[str, Sequence[float]], metric: Metric, *, min_score: Optional[float] = None
-) -> List[str]:
+def score_notes(scores: Mapping[str, Sequence[float]], metric: Metric) -> List[str]:
     """Return all notes on doubtful scores. `scores` are by candidate."""
-    return [*scale_notes(scores, metric.name, min_score=min_score), *candidate_notes(scores, minimise=metric.minimise)]
-
-
-def candidate_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
-    """Return the notes on candidates with equal scores or with scores of crashed runs. `scores` are by candidate."""
-    return [*constant_notes(scores), *crash_notes(scores, minimise=minimise)]
+    return [*scale_notes(scores, metric.name), *constant_notes(scores)]
 
 
 def scale_notes(
@@ -143,31 +136,6 @@ def _has_two_scales(sizes: Sequence[float], min_factor: float) -> bool:
         [size for size in sizes if size > MAX_FRACTION],
     )
     return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= MAX_PERCENT
-
-
-def crash_notes(scores: Mapping[str, Sequence[float]], *, minimise: bool) -> List[str]:
-    """Return a note for each candidate with a score that a program may write for a run that crashed, and that counts as
-    its best: -1 or 0 far below the others of a minimised metric, or 999 far above those of a maximised one. `scores`
-    are by candidate."""
-    import numpy as np  # which --help does without
-
-    from fiesta_allennlp.probability.collapsed import flag_collapsed
-
-    notes: List[str] = []
-    for name, values in scores.items():
-        are_outliers = flag_collapsed(np.asarray(values) if minimise else -np.asarray(values))
-        crash_scores = [
-            value
-            for value, is_outlier in zip(values, are_outliers, strict=True)
-            if is_outlier and (value <= 0 < max(values) if minimise else value > MAX_PERCENT >= min(values))
-        ]
-        if crash_scores:
-            notes.append(
-                f"{name} has {len(crash_scores)} of {len(values)} scores at {crash_scores[0]:g}, far "
-                f"{'below' if minimise else 'above'} its others, which count as its best. If these runs crashed, "
-                "report them as failed."
-            )
-    return notes
 
 
 def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:

@@ -31,10 +31,8 @@ COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening":
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
-NEXT_ORDER_SQL = (
-    "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
-    " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
-)
+LAST_ORDER_SQL = "IFNULL((SELECT MAX(finished_order) FROM {}), -1)"
+NEXT_ORDER_SQL = f"(SELECT 1 + MAX({LAST_ORDER_SQL.format('evaluations')}, {LAST_ORDER_SQL.format('failures')}))"
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,7 @@ class Meta:
     ) -> ChoiceSettingsType:
         """Return the settings as a record, with `new_settings` above those in the store, some of them `replaced`."""
         unknown_names = (self.settings or {}).keys() - {f.name for f in fields(settings_class)}
-        if unknown_names:
-            name = min(unknown_names)
+        for name in sorted(unknown_names):
             raise StoreError(f"the store has the unknown setting '{name}'. Use fiesta_allennlp {self.version}.")
         return settings_class.from_layers({**(self.settings or {}), **replaced}, new_settings)
 
@@ -111,12 +108,8 @@ class StoreReader:
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-            return [
-                build_record(
-                    Candidate, {**dict(row), "config": json.loads(row["config"]), "facts": json.loads(row["facts"])}
-                )
-                for row in rows
-            ]
+            parsed = [{name: json.loads(row[name]) for name in ("config", "facts")} for row in rows]
+            return [build_record(Candidate, {**row, **facts}) for row, facts in zip(rows, parsed, strict=True)]
 
     def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
@@ -230,9 +223,8 @@ class RunStore(StoreReader):
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
                 rows,
             )
-            self._database.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
-            )
+            meta = [(key, json.dumps(value)) for key, value in values.items()]
+            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
 
     def record_margin(self, margin: str) -> None:
         """Record the number that the first runs gave a margin in sds, where the settings have the margin."""

@@ -187,9 +187,9 @@ def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> 
     for name, candidate in candidates.items():
         type_of(candidate.config).check_installed()
         paths = repr(division.used_paths(type_of(candidate.config).data_paths))
-        snapshot_by_paths[paths] = snapshots[name] = (
-            snapshot_by_paths[paths] if paths in snapshot_by_paths else take_candidate_snapshot(candidate, division)
-        )
+        if paths not in snapshot_by_paths:
+            snapshot_by_paths[paths] = take_candidate_snapshot(candidate, division)
+        snapshots[name] = snapshot_by_paths[paths]
     return snapshots
 
 

@@ -46,10 +46,8 @@ def check_distinct_sets(
     """
     digests = {file.path: file.digest for file in snapshot.files}
     for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
-        first_files, second_files = (
-            {file.resolve(): digests[str(file)] for file in files_behind(paths[set_name])}
-            for set_name in (first_set, second_set)
-        )
+        file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
+        first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
         contents, others = set(first_files.values()), set(second_files.values())
         is_copy = bool(contents and others) and (contents <= others or others <= contents)
         if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:

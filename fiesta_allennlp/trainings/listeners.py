@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Callable, Collection, Iterator, List, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
@@ -17,12 +17,10 @@ from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History,
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.loop import Listener
-from fiesta_allennlp.selection.metrics import candidate_notes, scale_notes
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
-from fiesta_allennlp.trainings.settings import TrainingSettings
 
 logger = logging.getLogger(__name__)
 
@@ -55,45 +53,20 @@ class BestModelKeeper(Listener):
 
 
 class MetricNotes(Listener):
-    """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name; and what
-    is doubtful about the scores, once it shows."""
+    """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name."""
 
-    def __init__(self, settings: TrainingSettings, runs: Mapping[str, CandidateRun], console: Console) -> None:
-        self._metric, self._minimise = settings.scored_by.name, settings.scored_by.minimise
-        self._min_score = settings.min_score
-        self._runs, self._console = runs, console
+    def __init__(self, metric: str, runs: Mapping[str, CandidateRun], console: Console) -> None:
+        self._metric, self._runs, self._console = metric, runs, console
         self._noted_names: Set[str] = set()
-        self._scores: Dict[str, List[float]] = {}
-        self._doubted_candidates: Set[str] = set()
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        self._scores = {name: history.scores(name).tolist() for name in history.candidates}
-        self._print_doubts()
 
     def on_outcome(self, outcome: Outcome) -> None:
-        name = outcome.request.candidate
-        if not isinstance(outcome, Evaluation):
-            return
-        self._scores.setdefault(name, []).append(outcome.score)
-        self._print_doubts()
-        run = self._runs.get(name)
-        if run is None:
+        name, run = outcome.request.candidate, self._runs.get(outcome.request.candidate)
+        if run is None or not isinstance(outcome, Evaluation):
             return
         source = ReportedMetrics(outcome.metrics).name_of(run.metric_names)
-        if source == self._metric or source in self._noted_names:
-            return
-        self._noted_names.add(source)
-        self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
-
-    def _print_doubts(self) -> None:
-        """Print the notes on the scores so far: one on their scale, and one on each candidate."""
-        doubts = {"": scale_notes(self._scores, self._metric, min_score=self._min_score)}
-        for name, scores in self._scores.items():
-            doubts[name] = candidate_notes({name: scores}, minimise=self._minimise)
-        for candidate, notes in doubts.items():
-            if notes and candidate not in self._doubted_candidates:
-                self._doubted_candidates.add(candidate)
-                self._console.print(f"Note: {notes[0]}")
+        if source != self._metric and source not in self._noted_names:
+            self._noted_names.add(source)
+            self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
 
 
 def remaining_estimator(

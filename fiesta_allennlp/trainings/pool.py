@@ -122,12 +122,9 @@ def untrained_labels(
             for label in value if isinstance(value, tuple) else (value,):
                 sides[label].add(side)
         if 2 * len(sides) <= len(values):  # else they are numbers or names, not labels
-            labels_on_one_side = [
-                label
-                for label, label_sides in sides.items()
-                if (label_sides == {False} if division.is_official else len(label_sides) == 1)
-            ]
-            labels += map(str, labels_on_one_side)
+            for label, label_sides in sides.items():
+                if label_sides == {False} if division.is_official else len(label_sides) == 1:
+                    labels.append(str(label))
     return labels
 
 

@@ -185,7 +185,7 @@ class TrainingSelection(SelectionFamily):
         """Return the listener to the runs whose metrics are unknown before the first one."""
         runs = {name: evaluator.runs[name] for name in self.candidate_set.active}
         unknown_runs = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
-        return MetricNotes(self.settings, unknown_runs, console)
+        return MetricNotes(self.settings.scored_by.name, unknown_runs, console)
 
     def evaluator(self, *, is_trial: bool = False) -> CandidateEvaluator:
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
@@ -287,11 +287,11 @@ def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
         console.print(f"Would train {prepared.executor.describe()}.")
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
-    commands = {
-        name: type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
-        for name, config in candidate_set.configs.items()
-    }
-    return Plan(prepared, least, most, {name: command for name, command in commands.items() if command})
+    commands: Dict[str, str] = {}
+    for name, config in candidate_set.configs.items():
+        command = type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
+        commands.update({name: command} if command else {})
+    return Plan(prepared, least, most, commands)
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

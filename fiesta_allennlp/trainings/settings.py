@@ -91,9 +91,7 @@ class TrainingSettings(SelectionSettings):
         "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names",
         RESOURCES_GROUP,
     )
-    runs_per_gpu: Optional[int] = _executor_option(
-        "with --cuda-devices: runs that share each GPU (default 1 with --workers auto)", RESOURCES_GROUP, least=1
-    )
+    runs_per_gpu: Optional[int] = _executor_option("with --cuda-devices: runs on each GPU", RESOURCES_GROUP, least=1)
     time_limit: Optional[float] = resource_option(None, "kill a run after these seconds and count it as failed")
     cpus_per_evaluation: Optional[float] = _cluster_option("CPUs to reserve per run (default: --threads-per-worker)")
     gpus_per_evaluation: Optional[float] = _cluster_option("GPUs to reserve per run (default 0), such as 0.25 with Ray")
@@ -154,9 +152,7 @@ class TrainingSettings(SelectionSettings):
         False, "with random splits: accept a candidate that starts from weights which were trained on the same files"
     )
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
-    max_hours: Optional[float] = resource_option(
-        None, "stop as inconclusive after this number of hours in total, including earlier sessions", above=0
-    )
+    max_hours: Optional[float] = resource_option(None, "stop as inconclusive after these hours in total", above=0)
     max_failures: int = max_failures_option()
     keep: str = resource_option(
         "none",

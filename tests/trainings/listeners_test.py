@@ -1,18 +1,16 @@
 import json
 import sys
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import PEAK_MEMORY, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import trial_table
-from fiesta_allennlp.trainings.listeners import BestModelKeeper, MetricNotes, NotifyCommand
+from fiesta_allennlp.trainings.listeners import BestModelKeeper, NotifyCommand
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import until
@@ -69,18 +67,6 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     selection: Any = SimpleNamespace(settings=settings, directory=directory)
     TrainingSelection.conclude(selection, history, Decision(best, stopped_by=stopped_by))
     assert there(tmp_path) == kept
-
-
-def test_doubtful_scores_are_noted_once(tmp_path: Path) -> None:
-    out = StringIO()
-    settings = Settings(candidates=("a", "b"), metric="f1")
-    names = MetricNotes(settings, {}, Console(file=out, width=200))
-    runs = finished(RunDirectory(tmp_path), ("a", 0.8), ("b", 0.5), ("b", 0.5), ("b", 0.5), ("a", 81.0), ("b", 0.6))
-    for number, run in enumerate(runs, start=1):
-        names.on_outcome(run)
-        names.on_state(History(("a", "b"), tuple(runs[:number])), Decision(None))
-    constant, scale = out.getvalue().splitlines()
-    assert "All 3 scores of b are 0.5" in constant and "percentages such as 81" in scale
 
 
 REQUEST = make_request(0, "a", 1, shared_splits=True)
