@@ -143,10 +143,12 @@ def did_you_mean(name: str, names: Iterable[str], *, max_names: int = 1) -> str:
     return f" Did you mean {' or '.join(map(repr, close_names))}?" if close_names else ""
 
 
-def unknown_keys_message(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> str:
-    """Return a sentence for each key that its owner does not have, with the nearest of the `valid_keys`."""
-    remedies = ((key, did_you_mean(key, valid_keys) or " Correct its name, or remove it.") for key in keys)
-    return " ".join(f"'{key}' is not a key of {owner}.{end}" for key, end in remedies)
+def check_known_keys(keys: Iterable[str], owner: str, valid_keys: Sequence[str]) -> None:
+    """Refuse a key that its owner does not have, with the nearest of the `valid_keys`."""
+    for key in keys:
+        if key not in valid_keys:
+            remedy = did_you_mean(key, valid_keys) or " Correct its name, or remove it."
+            raise ConfigError(f"'{key}' is not a key of {owner}.{remedy}")
 
 
 PACKAGE_DIRECTORY = Path(__file__).parents[1]

@@ -20,10 +20,10 @@ from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Seque
 from fiesta_allennlp.core.errors import (
     ConfigError,
     PackageError,
+    check_known_keys,
     code_line_of,
     describe,
     did_you_mean,
-    unknown_keys_message,
 )
 from fiesta_allennlp.core.files import shorten
 
@@ -118,10 +118,9 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments:
     values = dict(mapping)
     built_class = base.by_name(values.pop("type", base.default))
     parameters, has_kwargs = _constructor_parameters(built_class)
-    unknown = [] if has_kwargs else [key for key in values if key not in parameters]
-    if unknown:
+    if unknown := [] if has_kwargs else [key for key in values if key not in parameters]:
         valid_keys = [name for name in parameters if name not in ready_arguments]
-        raise ConfigError(unknown_keys_message(unknown, built_class.__name__, valid_keys))
+        check_known_keys(unknown, built_class.__name__, valid_keys)
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
     arguments = {key: convert_value(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in ready_arguments.items() if has_kwargs or key in parameters})

@@ -72,7 +72,7 @@ class ChoiceSettings:
     strategy: Any = selection_option(
         None,
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
-        f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or a JSON object with a `type`",
+        f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or JSON with a `type`",
         metavar=CONFIG_METAVAR,
     )
     belief: Any = selection_option(
@@ -82,9 +82,7 @@ class ChoiceSettings:
         metavar=CONFIG_METAVAR,
     )
     confidence: Optional[float] = selection_option(
-        None,
-        "target confidence: stop once P(best) of a candidate reaches it, unless the stopping rule requires more runs "
-        f"(default {CONFIDENCE})",
+        None, f"target confidence: stop once P(best) reaches it and the stopping rule agrees (default {CONFIDENCE})"
     )
     stop: Any = selection_option(
         None,
@@ -101,8 +99,7 @@ class ChoiceSettings:
         parse=parse_margin,
     )
     max_evaluations: Optional[int] = selection_option(
-        None,
-        f"stop as inconclusive after this many runs in total (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
+        None, f"stop as inconclusive after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)"
     )
 
     def __post_init__(self) -> None:

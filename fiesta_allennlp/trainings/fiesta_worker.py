@@ -25,18 +25,11 @@ class QueueWorkerSettings:
 
     directory: Path = option(Path(), "the directory of a selection with --executor workers", metavar="DIR", parse=Path)
     cuda_device: Optional[str] = option(
-        None,
-        "the GPU of the runs, such as 0, or several, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names "
-        "(default: all)",
-        group=WORKER_GROUP,
+        None, "the GPUs of the runs, such as 0 or 0,1, within CUDA_VISIBLE_DEVICES (default: all)", group=WORKER_GROUP
     )
     max_hours: Optional[float] = option(None, "begin no run after this number of hours", group=WORKER_GROUP, above=0)
     idle: float = option(
-        30.0,
-        "end when no run has come for this number of minutes (default 30)",
-        group=WORKER_GROUP,
-        metavar="MINUTES",
-        above=0,
+        30.0, "end after these minutes without a run (default 30)", group=WORKER_GROUP, metavar="MINUTES", above=0
     )
 
     def __post_init__(self) -> None:

@@ -58,6 +58,7 @@ _list = partial(json.loads, object_pairs_hook=refuse_repeated_keys)
 _points = partial(_parse_option, lambda text: _list(text) if text.strip()[:1] == "[" else text, "a file or a JSON list")
 
 _scoring_option = partial(option, group=SCORING_GROUP)
+_fixed_option = partial(_scoring_option, is_fixed=True)
 
 
 def _executor_option(help: str, group: str, **declared: Any) -> Any:
@@ -82,14 +83,12 @@ class TrainingSettings(SelectionSettings):
     workers: Any = resource_option(1, "parallel runs; auto: as many as fit", metavar="N|auto", parse=_workers)
     executor: Any = resource_option(
         "processes",
-        "processes on this machine, ray or slurm for a cluster, workers for `fiesta worker` anywhere, or a "
-        "JSON object with a `type`",
+        "processes here, ray, slurm or workers (of `fiesta worker`); or JSON",
         metavar=CONFIG_METAVAR,
     )
     threads_per_worker: int = resource_option(1, "CPU threads per run, also as OMP_NUM_THREADS for programs")
     cuda_devices: Optional[str] = _executor_option(
-        "GPUs to distribute over the workers, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names",
-        RESOURCES_GROUP,
+        "GPUs of the runs, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES_GROUP
     )
     runs_per_gpu: Optional[int] = _executor_option("with --cuda-devices: runs on each GPU", RESOURCES_GROUP, least=1)
     time_limit: Optional[float] = resource_option(None, "kill a run after these seconds and count it as failed")
@@ -97,9 +96,7 @@ class TrainingSettings(SelectionSettings):
     gpus_per_evaluation: Optional[float] = _cluster_option("GPUs to reserve per run (default 0), such as 0.25 with Ray")
     memory_per_evaluation: Optional[float] = _cluster_option("GiB of memory to reserve per run (default none)")
     ray_address: Optional[str] = _executor_option(
-        "auto (default): the cluster that this machine belongs to; local: start a cluster on this machine alone; or "
-        "HOST:PORT",
-        RAY_GROUP,
+        "auto (default): this machine's cluster; local: a new one on this machine; or HOST:PORT", RAY_GROUP
     )
     ship_data: Optional[bool] = _executor_option("send the data files to nodes that do not have them", RAY_GROUP)
     runs_per_job: Optional[int] = _slurm_option("runs per job, one after the other (default 1)", least=1)
@@ -112,41 +109,29 @@ class TrainingSettings(SelectionSettings):
     slurm: Optional[Tuple[str, ...]] = _slurm_option(
         "any other option of sbatch, such as --slurm qos=long; repeatable", metavar="KEY=VALUE", is_repeated=True
     )
-    metric: Optional[str] = _scoring_option(
-        None,
-        f"the metric to compare (default: {METRIC}, or the only metric that all candidates report); --metric=-NAME "
-        "minimizes it, as in --metric=-perplexity",
-        is_fixed=True,
+    metric: Optional[str] = _fixed_option(
+        None, f"metric to compare (default: {METRIC}, or the only one of all candidates); --metric=-NAME minimizes it"
     )
     points: Any = option(
         None,
-        'a JSONL file or a JSON list of objects such as {"lr": 0.01}; each turns the one config without values into a '
-        "candidate; `none` for none",
+        'JSONL file or JSON list of objects such as {"lr": 0.01}; each makes a candidate of the one config; or `none`',
         group=SCORING_GROUP,
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
     preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORING_GROUP)
-    split_ratios: Tuple[float, ...] = _scoring_option(
+    split_ratios: Tuple[float, ...] = _fixed_option(
         (),
-        "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
-        "--score validation, or for programs without a validation set. Required if all data are in one file",
+        "shares of the sets in random splits, such as 0.64,0.16,0.2, or 0.8,0.2 for two (default: the official sizes)",
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
-        is_fixed=True,
     )
-    score: str = _scoring_option(
-        "test",
-        "the set that runs are scored on: test, or validation for tasks whose test labels are hidden",
-        choices=SET_NAMES[:0:-1],
-        is_fixed=True,
+    score: str = _fixed_option(
+        "test", "the set to score: test, or validation if the test labels are hidden", choices=SET_NAMES[:0:-1]
     )
-    group_by: Optional[str] = _scoring_option(
-        None,
-        "metadata key: instances with equal values stay in the same set; `none` for no groups (default: the reader's "
-        "own key, such as sentence_id)",
-        is_fixed=True,
+    group_by: Optional[str] = _fixed_option(
+        None, "metadata key whose equal values stay in one set; `none` for none (default: the reader's own key)"
     )
     allow_pretrained_on_pool: bool = _scoring_option(
         False, "with random splits: accept a candidate that starts from weights which were trained on the same files"
@@ -155,17 +140,15 @@ class TrainingSettings(SelectionSettings):
     max_hours: Optional[float] = resource_option(None, "stop as inconclusive after these hours in total", above=0)
     max_failures: int = max_failures_option()
     keep: str = resource_option(
-        "none",
-        "trained models to keep: none, best (one model of the winner), or all; for a program, its {directory}/model",
-        choices=("none", "best", "all"),
+        "none", "trained models to keep: none, best (of the winner), or all", choices=("none", "best", "all")
     )
     notify: Optional[str] = resource_option(
         None,
-        "shell command to run after the decision, after a failed run, and when runs wait for the machine; its "
-        "environment contains FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
+        "shell command to run after the decision, after failed runs, and when runs wait; it gets FIESTA_EVENT, "
+        "FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
-    overrides: str = _scoring_option("", "a Jsonnet object with values for every config", short="-o", is_fixed=True)
+    overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")
     seed: Optional[int] = seed_option(SCORING_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 

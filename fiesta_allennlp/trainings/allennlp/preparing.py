@@ -25,8 +25,8 @@ from fiesta_allennlp.core.errors import (
     DataError,
     FiestaError,
     ModelError,
+    check_known_keys,
     describe_with_line,
-    unknown_keys_message,
 )
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
@@ -184,10 +184,7 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     after the first epoch, or never."""
     if trainer.get("type", "gradient_descent") == "gradient_descent":
         parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
-        valid_keys = {"type", "run_sanity_checks", *parameters}
-        unknown = sorted(set(trainer) - valid_keys)
-        if unknown:
-            raise ConfigError(unknown_keys_message(unknown, "'trainer'", sorted(valid_keys)))
+        check_known_keys(trainer, "'trainer'", ["type", "run_sanity_checks", *parameters])
     metrics = metrics | {"loss"}
     validation_metric = trainer.get("validation_metric", "-loss")
     for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, unknown_keys_message
+from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.trainings.config import absolute_paths
@@ -56,7 +56,7 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse unknown keys and values of the wrong type."""
     data, environment = config.get("data"), config.get("environment", {})
-    _check_names(config, PROGRAM_KEYS, "a program")
+    check_known_keys(config, "a program", PROGRAM_KEYS)
     command = config.get("command")
     is_command = bool(command) and _is_list_of_texts(command)
     _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
@@ -70,7 +70,7 @@ def check_keys(config: Mapping[str, Any]) -> None:
     if data is None:
         return
     _check_type("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
-    _check_names(data, DATA_KEYS, "'data' of a program")
+    check_known_keys(data, "'data' of a program", DATA_KEYS)
     for set_name in SET_NAMES:
         path = data.get(set_name)
         is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
@@ -80,12 +80,6 @@ def check_keys(config: Mapping[str, Any]) -> None:
     _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
     if data.get("train") is None:
         raise ConfigError("'data.train' is missing.")
-
-
-def _check_names(entries: Mapping[str, Any], valid_keys: Sequence[str], owner: str) -> None:
-    unknown = [key for key in entries if key not in valid_keys]
-    if unknown:
-        raise ConfigError(unknown_keys_message(unknown, owner, valid_keys))
 
 
 def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str = "") -> None:
