@@ -121,9 +121,7 @@ class Classification(Task):
             cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
             return {COUNT + name: float(pair_counts[pair]) for name, pair in cells}
         labels = set(self._labels)
-        confusion = Counter(
-            (gold, answer if answer in labels else UNKNOWN) for gold, answer in zip(golds, answers, strict=True)
-        )
+        confusion = Counter((gold, answer if answer in labels else UNKNOWN) for gold, answer in pairs)
         return {
             f"{COUNT}{gold}>{label}": float(confusion[gold, label])
             for gold in self._labels
@@ -140,11 +138,11 @@ class Classification(Task):
         if self.metric == "accuracy":
             return sum(num_right.values()) / sum(gold_totals.values())
         answer_totals = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
-        occurring_labels = [label for label in labels if gold_totals[label] or answer_totals[label]]
-        f_measures = [
-            _f_measure(num_right[label], answer_totals[label] - num_right[label], gold_totals[label] - num_right[label])
-            for label in occurring_labels
-        ]
+        f_measures = []
+        for label in labels:
+            if gold_totals[label] or answer_totals[label]:
+                tp = num_right[label]
+                f_measures.append(_f_measure(tp, answer_totals[label] - tp, gold_totals[label] - tp))
         return sum(f_measures) / len(f_measures)
 
 

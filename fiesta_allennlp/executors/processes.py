@@ -57,9 +57,8 @@ class ProcessExecutor(QueueingExecutor):
             directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
             directory.mkdir(mode=OWN_DIRECTORY_MODE)
         task = self.task_for(evaluator, request, directory, device=device)
-        call = fork_server.as_process_call(
-            evaluate_task, self._context, name=fork_server.worker_process_name(request), timeout=self.time_limit
-        )
+        name = fork_server.worker_process_name(request)
+        call = fork_server.as_process_call(evaluate_task, self._context, name=name, timeout=self.time_limit)
         self._device_by_run[run := call(task)] = device
         return run
 

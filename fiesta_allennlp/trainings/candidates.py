@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
@@ -17,7 +16,7 @@ from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate, parse_candidates
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.config_checks import check_distinct_sets
 from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
@@ -166,10 +165,8 @@ def compare_with_store(
         if name in active:
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
         elif name not in removed_names and not allow_removed:
-            raise ConfigError(
-                f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}. Pass "
-                f"all of its candidates, {_sources_text(stored_candidates)}, or drop this one with --allow-removed."
-            )
+            reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
+            raise ConfigError(f"{reason}. Pass all of its candidates, or drop this one with --allow-removed.")
     check_no_similar_names({**stored_candidates, **active}, noun="candidate")
     is_new = {name: name not in stored_candidates or name in removed_names for name in active}
     joining = tuple(name for name in active if is_new[name] and stored_candidates)
@@ -203,11 +200,6 @@ def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSna
         label = f"candidate '{candidate.name}' ({candidate.source})"
         raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
     return snapshot
-
-
-def _sources_text(stored_candidates: Mapping[str, Candidate]) -> str:
-    sources = [(name, candidate.source) for name, candidate in stored_candidates.items()]
-    return shlex.join(text if parse_candidate(text).name == name else f"{name}={text}" for name, text in sources)
 
 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:

@@ -65,14 +65,9 @@ def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packa
         raise ConfigError(f"{flag(foreign_keys[0])} cannot be combined with --executor {name}. Remove it.")
     if params.get("cuda_devices"):
         params["cuda_devices"] = resolve_devices(params["cuda_devices"], "--cuda-devices")
-    common = {
-        "workers": settings.workers,
-        "time_limit": settings.time_limit,
-        "num_threads": settings.threads_per_worker,
-        "packages": tuple(packages),
-    }
+    common = {"workers": settings.workers, "time_limit": settings.time_limit, "packages": tuple(packages)}
     try:
-        return build(Executor, params, directory=directory, **common)
+        return build(Executor, params, directory=directory, num_threads=settings.threads_per_worker, **common)
     except ConfigError as error:
         raise ConfigError(f"--executor {name}: {error}") from error
 
@@ -128,14 +123,9 @@ def prepare_candidates(
     building = " and building each model once" if builds else ""
     console.print(f"Checking {num_tasks}: reading the data{building} ...")
     num_slots = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
+    digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
     tasks = {
-        name: (
-            candidate.config,
-            settings.group_by,
-            candidate_set.division,
-            candidate_set.snapshots[name].fingerprint,
-            directory.vectors,
-        )
+        name: (candidate.config, settings.group_by, candidate_set.division, digests[name], directory.vectors)
         for name, candidate in candidates.items()
     }
     with candidate_counter(console, len(candidates)) as count:

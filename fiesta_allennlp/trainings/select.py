@@ -90,10 +90,8 @@ class TrainingSelection(SelectionFamily):
             console.print(f"Note: {note}")
         settings, active = self.settings, self.candidate_set.active
         packages = worker_packages(settings, self.candidate_set)
-        executor = build_with_packages(
-            settings.include_package, lambda: build_executor(settings, self.directory, packages=packages)
-        )
-        with closing(executor) as self.executor:
+        build_it = partial(build_executor, settings, self.directory, packages=packages)
+        with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
             check_gpus(active, self.executor)
             preparations = stored_preparations(self.candidate_set)
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
