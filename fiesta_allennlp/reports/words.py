@@ -12,7 +12,6 @@ from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table, num_decimals
-from fiesta_allennlp.selection.metrics import scale_notes
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.summary import (
@@ -89,11 +88,7 @@ def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    means = {candidate.name: [candidate.mean] for candidate in result.candidates if candidate.mean}
-    scale_sentences = scale_notes(means, result.metric_name)
-    return tuple(
-        filter(None, (decision_text, *scale_sentences, *collapsed_in_words(result), result.scored_on, cost_text))
-    )
+    return tuple(filter(None, (decision_text, *collapsed_in_words(result), result.scored_on, cost_text)))
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:

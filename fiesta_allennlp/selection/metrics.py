@@ -3,7 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import List, Mapping, Optional, Sequence
+from typing import Optional
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
@@ -81,69 +81,3 @@ def checked_score(score: float, name: str) -> float:
     if abs(score) > MAX_SCORE:  # an integer may be too large for a float
         raise FiestaError(f"{name} = {shorten(score)}, which is larger than {MAX_SCORE:g}: the run has diverged.")
     return float(score)
-
-
-MAX_FRACTION, MAX_PERCENT = 1.0, 100.0
-"""The largest scores of these scales."""
-
-MIN_SCALE_RATIO, MIN_FACTOR_OF_RATES = 10.0, 4.0
-"""The least factors between fractions and percentages. Losses around 1 are closer together than error rates."""
-
-RATES = re.compile(r"errors?|err|[wct]er|hter|eer|der|s?mape|wape|misclassification")
-"""Matches the words of `ERROR_PATTERN` that name shares, which are fractions or percentages."""
-
-MIN_EQUAL_SCORES = 3
-"""Two scores of a metric with two decimals are often equal by chance."""
-
-
-def score_notes(scores: Mapping[str, Sequence[float]], metric: Metric) -> List[str]:
-    """Return all notes on doubtful scores. `scores` are by candidate."""
-    return [*scale_notes(scores, metric.name), *constant_notes(scores)]
-
-
-def scale_notes(
-    scores: Mapping[str, Sequence[float]], metric_name: str = "", *, min_score: Optional[float] = None
-) -> List[str]:
-    """Return a note if some scores, or the limit `min_score`, look like percentages and others like fractions, of
-    several candidates or of one. `scores` are by candidate."""
-    error = error_word(metric_name)
-    is_rate = error is not None and RATES.fullmatch(error) is not None
-    if min_score is not None and (error is None or is_rate):
-        scores = {"--min-score": [min_score], **scores}
-    min_factor = MIN_FACTOR_OF_RATES if is_rate else MIN_SCALE_RATIO
-    sizes = sorted(abs(score) for values in scores.values() for score in values if score)
-    means = sorted(abs(sum(values) / len(values)) for values in scores.values() if any(values))
-    if not any(_has_two_scales(numbers, min_factor) for numbers in (sizes, means)):  # a bad run hides gaps of sizes
-        return []
-    fractions, percents = (
-        [size for size in sizes if size <= MAX_FRACTION],
-        [size for size in sizes if size > MAX_FRACTION],
-    )
-    with_fractions = [
-        name for name, values in scores.items() if any(0 < abs(score) <= MAX_FRACTION for score in values)
-    ]
-    with_percents = [name for name, values in scores.items() if any(abs(score) > MAX_FRACTION for score in values)]
-    return [
-        f"The scores are on two scales: {', '.join(with_fractions)} with fractions such as {fractions[-1]:g}, and "
-        f"{', '.join(with_percents)} with percentages such as {percents[-1]:g}. Report all scores on one scale."
-    ]
-
-
-def _has_two_scales(sizes: Sequence[float], min_factor: float) -> bool:
-    """Return whether there is a gap between fractions and percentages. `sizes` are ascending."""
-    fractions, percents = (
-        [size for size in sizes if size <= MAX_FRACTION],
-        [size for size in sizes if size > MAX_FRACTION],
-    )
-    return bool(fractions and percents) and min_factor * fractions[-1] <= percents[0] <= percents[-1] <= MAX_PERCENT
-
-
-def constant_notes(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """Return a note for each candidate whose scores are all one number, if it has `MIN_EQUAL_SCORES`. `scores` are by
-    candidate."""
-    return [
-        f"All {len(values)} scores of {name} are {values[0]:g}. Check that its runs use their seed and split, and that "
-        "the metric counts the whole set."
-        for name, values in scores.items()
-        if len(values) >= MIN_EQUAL_SCORES and len(set(values)) == 1
-    ]
