@@ -218,11 +218,5 @@ class NadamOptimizer(Optimizer, torch.optim.NAdam):
         weight_decay: float = 0.0,
         momentum_decay: float = 0.004,
     ) -> None:
-        super().__init__(
-            params=make_parameter_groups(model_parameters, parameter_groups),
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum_decay=momentum_decay,
-        )
+        params = make_parameter_groups(model_parameters, parameter_groups)
+        super().__init__(params, lr, betas, eps, weight_decay, momentum_decay)

@@ -14,8 +14,6 @@ from allennlp.nn.util import get_text_field_mask
 from fiesta_allennlp.models.modules import drop
 from fiesta_allennlp.models.tagging.tagged_columns import PREFIXES, SpanScores, is_tag
 
-LOSSES = ("mean", "sum")
-
 
 class SequenceTagger(Model):
     """Base class of the taggers.
@@ -54,8 +52,8 @@ class SequenceTagger(Model):
         check_dimensions_match(
             text_field_embedder.get_output_dim(), encoder.get_input_dim(), "text field embedding", "encoder input"
         )
-        if loss not in LOSSES:
-            raise ConfigurationError(f"'loss' must be one of {', '.join(LOSSES)} but is '{loss}'.")
+        if loss not in ("mean", "sum"):
+            raise ConfigurationError(f"'loss' must be mean or sum but is '{loss}'.")
         self._tag_names: Dict[int, str] = vocab.get_index_to_token_vocabulary(label_namespace)
         _check_encoding(label_encoding, self._tag_names)
         self._label_encoding = label_encoding

@@ -9,7 +9,7 @@ from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.modules.attention import BilinearAttention
-from allennlp.nn import Activation, InitializerApplicator, RegularizerApplicator
+from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_final_encoder_states, get_text_field_mask, masked_mean, masked_softmax, weighted_sum
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy, FBetaMeasure
@@ -111,9 +111,8 @@ class TdsaClassifier(Model):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """Return `accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, their mean."""
         scores = self._f1.get_metric(reset)["fscore"]
-        metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}
-        metrics.update({f"{self._label_names[index]}_f1": score for index, score in enumerate(scores)})
-        return metrics
+        f1_by_label = {f"{self._label_names[index]}_f1": score for index, score in enumerate(scores)}
+        return {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores), **f1_by_label}
 
 
 def check_width(width: int, **encoders: Any) -> None:
@@ -267,9 +266,8 @@ class Ian(TargetAttentionClassifier):
         self._tanh_logits = tanh_logits
         self._text_encoder = text_encoder
         self._target_encoder = target_encoder
-        tanh = Activation.by_name("tanh")()
-        self._text_attention = BilinearAttention(target_dim, text_dim, activation=tanh)
-        self._target_attention = BilinearAttention(text_dim, target_dim, activation=tanh)
+        self._text_attention = BilinearAttention(target_dim, text_dim, activation=torch.tanh)
+        self._target_attention = BilinearAttention(text_dim, target_dim, activation=torch.tanh)
         (initializer or InitializerApplicator())(self)
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
