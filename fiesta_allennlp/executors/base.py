@@ -5,7 +5,7 @@ from typing import Iterator, Optional, Sequence
 
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.isolation.worker import Evaluator
+from fiesta_allennlp.isolation.evaluator import Evaluator
 
 
 class Executor(Registrable):

@@ -1,5 +1,4 @@
-"""The interface of what makes a run, and the process that it works in: prepared before, and ended with all that it
-leaves running."""
+"""Prepares a worker process, does the work in it, and ends what it leaves running."""
 
 import errno
 import logging
@@ -10,12 +9,11 @@ import sys
 import tempfile
 import threading
 import traceback
-from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, util
 from pathlib import Path
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.errors import (
@@ -30,8 +28,9 @@ from fiesta_allennlp.core.errors import (
     describe_with_line,
 )
 from fiesta_allennlp.core.files import open_without_links, shorten_log
-from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.core.registry import Registrable, build, import_package
+from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.registry import build, import_package
+from fiesta_allennlp.isolation.evaluator import Evaluator
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
 LAST_EXIT_PRIORITY = -1000
@@ -45,46 +44,6 @@ GPU_BUSY_MESSAGES = (
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
 )
-
-
-class Evaluator(Registrable):
-    """Runs one request and returns one score.
-
-    A process on any machine makes the runs from the evaluator's registered name and its fields. An evaluator is
-    therefore a frozen dataclass of plain data, such as texts, numbers and lists, and it is registered by a module that
-    workers import: one of `--include-package`.
-    """
-
-    @abstractmethod
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Run the request, and write nothing outside `directory`.
-
-        Raises:
-            Exception: if anything goes wrong; the executor turns it into a `Failure`.
-        """
-
-    def for_request(self, request: Request) -> "Evaluator":
-        """Return the evaluator of this request alone, which executors are given and send to workers."""
-        return self
-
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
-        return None
-
-    def files(self, request: Request) -> List[str]:
-        """Return the data files that the run reads. An executor sends them to a machine that lacks them."""
-        return []
-
-    def made_files(self, request: Request) -> List[str]:
-        """Return the data files that were made for this selection, which no other machine can have."""
-        return []
-
-    def reading(self, local_paths: Mapping[str, str]) -> "Evaluator":
-        """Return the same evaluator for a machine that has these files in other places.
-
-        The files that it writes name the original places.
-        """
-        return self
 
 
 @dataclass(frozen=True)

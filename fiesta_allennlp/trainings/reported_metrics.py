@@ -58,8 +58,8 @@ class ReportedMetrics:
         name = self.name_of(names)
         value = self.values[name]
         if not is_number(value):
-            where = ", ".join(self.places)
-            raise MetricError(f"the run did not report a number: in {where}, {name} is {shorten(value)}.")
+            where, shown = ", ".join(self.places), shorten(json.dumps(value, default=str))
+            raise MetricError(f"the run did not report a number: in {where}, {name} is {shown}.")
         return checked_score(value, f"the run reported {name}")
 
     @property

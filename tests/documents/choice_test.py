@@ -88,7 +88,7 @@ def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
 
 def test_too_few_documents_and_bounds() -> None:
     few = LimitedDocuments(TopTwo(belief=Given(), num_starts=3), num_batches=2, measure=lambda history, name: 0.0)
-    with pytest.raises(ConfigError, match="at least 3 documents, .* only 2"):
+    with pytest.raises(ConfigError, match="at least 3 documents .* only 2"):
         few.check(["a", "b"])
     assert limited(5).bounds(3) == (3, 15)
 

@@ -90,7 +90,7 @@ def test_what_another_user_may_have_written_is_not_read(queue: RunQueue, monkeyp
 def test_a_queue_is_open_only_once_its_terms_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = RunQueue(tmp_path / "fiesta-0")
     with monkeypatch.context() as patched:
-        patched.setattr(run_queue, "atomic_replacement", Mock(side_effect=OSError("no room")))
+        patched.setattr(run_queue, "write_json_file", Mock(side_effect=OSError("no room")))
         with pytest.raises(OSError, match="no room"):
             queue.open(TERMS)
     assert not queue.is_open

@@ -166,7 +166,7 @@ def test_the_metric_is_the_given_one_or_the_default_or_the_only_one() -> None:
 @pytest.mark.parametrize(
     ("reported", "given", "trainer", "message"),
     [
-        (["accuracy", "f1"], None, None, "^--metric is missing.* report: accuracy, f1, loss"),
+        (["accuracy", "f1"], None, None, "^--metric is missing.* report accuracy, f1, loss"),
         (["accuracy"], "-ppl", None, "'0', candidate '1': .*'ppl'"),
         (["perplexity"], None, None, "--metric=-perplexity"),
         (["cost"], None, "-cost", "'trainer.validation_metric' is .* --metric=-cost"),

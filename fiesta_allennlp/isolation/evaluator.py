@@ -1,0 +1,46 @@
+from abc import abstractmethod
+from pathlib import Path
+from typing import List, Mapping, Optional
+
+from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.registry import Registrable
+
+
+class Evaluator(Registrable):
+    """Runs one request and returns one score.
+
+    A process on any machine makes the runs from the evaluator's registered name and its fields. An evaluator is
+    therefore a frozen dataclass of plain data, such as texts, numbers and lists, and it is registered by a module that
+    workers import: one of `--include-package`.
+    """
+
+    @abstractmethod
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Run the request, and write nothing outside `directory`.
+
+        Raises:
+            Exception: if anything goes wrong; the executor turns it into a `Failure`.
+        """
+
+    def for_request(self, request: Request) -> "Evaluator":
+        """Return the evaluator of this request alone, which executors are given and send to workers."""
+        return self
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
+        return None
+
+    def files(self, request: Request) -> List[str]:
+        """Return the data files that the run reads. An executor sends them to a machine that lacks them."""
+        return []
+
+    def made_files(self, request: Request) -> List[str]:
+        """Return the data files that were made for this selection, which no other machine can have."""
+        return []
+
+    def reading(self, local_paths: Mapping[str, str]) -> "Evaluator":
+        """Return the same evaluator for a machine that has these files in other places.
+
+        The files that it writes name the original places.
+        """
+        return self
