@@ -28,6 +28,10 @@ REMEDY_BY_ERRNO = {
         "Raise the limit, for example with `ulimit -n 1024`, and run the command again. Finished runs are safe: "
         "continue with --recover.",
     ),
+    **dict.fromkeys(
+        (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
+        "A link, a file or a directory, which this selection did not make, lies in the way. Move or delete it.",
+    ),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""

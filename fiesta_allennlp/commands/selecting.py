@@ -111,7 +111,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     if most_failures:
         retry_command = f"{recover_command(args)} --max-failures {2 * max(most_failures, 3)}"
         console.print(f"After fixing the cause, retry the dropped candidates with: {retry_command}")
-    lacks_metric = any(failed_run.kind == "metric" for c in result.candidates for failed_run in c.failed_runs)
+    lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
     if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 

@@ -123,11 +123,28 @@ def _escape_character(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii") if is_invisible else character
 
 
+MAX_ERROR_CHARACTERS = 1000
+"""The length of the longest error to keep and to show. The log of a run has the whole."""
+
+MAX_SHOWN = 8
+"""How many of several names, or of several reasons, a message has."""
+
+
+def join_some(texts: Collection[str], separator: str = ", ", *, num_all: int = 0) -> str:
+    """Join names that users chose, or what is said about them: the first `MAX_SHOWN`, and the number of the others.
+    `num_all` is the number of all if `texts` are the first of them."""
+    shown = list(islice(texts, MAX_SHOWN))
+    num_more = max(len(texts), num_all) - len(shown)
+    return separator.join([*shown, f"and {num_more} more"] if num_more else shown)
+
+
 def describe(error: BaseException) -> str:
     """Format an error as one line for tables: its message, after its type unless the message is clear by itself. A
     traceback at the end of another package's message is left out. Invisible characters are written as escapes."""
     is_ours, text = isinstance(error, FiestaError), str(error)
     message = escape_invisible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
+    if len(message) > MAX_ERROR_CHARACTERS:
+        message = f"{message[:MAX_ERROR_CHARACTERS]} ..."
     name = type(error).__name__
     has_clear_message = is_ours or name == "ConfigurationError"
     return message if has_clear_message and message else f"{name}: {message}".rstrip(": ")
@@ -174,10 +191,6 @@ def describe_with_line(error: BaseException) -> str:
     return describe(error) if isinstance(error, FiestaError) else f"{describe(error)}{code_line_of(error)}"
 
 
-MAX_SHOWN = 8
-"""How many of several names, or of several reasons, a message has."""
-
-
 def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     """Combine the reasons of several candidates, by label: the one there is, or their number and at most
     `MAX_SHOWN` lines. Candidates of one reason share a line."""
@@ -186,14 +199,8 @@ def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     labels_by_reason: Dict[str, List[str]] = {}
     for label, reason in reasons.items():
         labels_by_reason.setdefault(reason, []).append(label)
-    lines = [f"{join_limited(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
-    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", join_limited(lines, "\n  ")]))
-
-
-def join_limited(texts: Collection[str], separator: str = ", ") -> str:
-    """Join names that users chose, or what is said about them: the first `MAX_SHOWN`, and the number of the others."""
-    remainder = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
-    return separator.join([*islice(texts, MAX_SHOWN), *remainder])
+    lines = [f"{join_some(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
+    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", join_some(lines, "\n  ")]))
 
 
 def describe_as_sentence(error: BaseException) -> str:

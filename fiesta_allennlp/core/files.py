@@ -91,7 +91,8 @@ def open_private(path: Path, root: Path) -> int:
     os.close(descriptor)
     if status.st_uid != os.getuid():
         raise StoreError(f"{path} belongs to user ID {status.st_uid}. Copy the run directory and continue in the copy.")
-    remedy = f"Check what is there, then close it: chmod go-w {shlex.quote(str(path))}"
+    no_modes = f"on vfat or WSL's /mnt/c, copy {root} to a file system with permissions"
+    remedy = f"Check what is there, then close it ({no_modes}): chmod go-w {shlex.quote(str(path))}"
     raise StoreError(f"others can write {path}, so their code could run as yours. {remedy}")
 
 

@@ -4,6 +4,7 @@ import unicodedata
 from typing import Dict, Iterable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, escape_invisible
+from fiesta_allennlp.core.files import shorten
 
 FORBIDDEN_CHARACTERS = '/\\:*?"<>|'
 """The characters that a file name cannot contain on every system."""
@@ -67,7 +68,17 @@ def check_no_similar_names(names: Iterable[str], *, noun: str) -> None:
             )
 
 
+MAX_NAME_BYTES = 110
+"""The length of the longest name. The queue adds the number of the run and the name of its worker, within the 255 bytes
+that file systems allow for the name of a file."""
+
+
 def _check_name(name: str, subject: str) -> None:
+    if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        raise ConfigError(
+            f"{shorten(subject)}: a name must not be longer than {MAX_NAME_BYTES} bytes, because files are named after "
+            "it. Shorten it with NAME=PATH."
+        )
     has_visible_text = escape_invisible(name) == name.strip() == name and name not in ("", ".", "..")
     if not has_visible_text or not set(name).isdisjoint(FORBIDDEN_CHARACTERS):
         raise ConfigError(

@@ -192,6 +192,8 @@ def _constructor_type_hints(constructor: Any) -> Dict[str, Any]:
 def convert_value(value: Any, annotation: Any, key: str) -> Any:
     """Return a plain value as its annotation describes it, with registered parts built. Raise a `ConfigError` that
     begins with `key` if it has another type. A choice between several types is not checked."""
+    if annotation in (str, int) and type(value) is annotation:  # most values of a large store
+        return value
     origin, type_arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Union, types.UnionType):
         accepted_types = [kind for kind in type_arguments if kind is not type(None)]

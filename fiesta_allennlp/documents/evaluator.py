@@ -127,6 +127,7 @@ class ThreadExecutor(Executor):
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
         self._outcomes: "queue.SimpleQueue[Future[Outcome]]" = queue.SimpleQueue()
         self._futures: Dict[Request, "Future[Outcome]"] = {}
+        self._abandoned: "List[Future[Outcome]]" = []
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         future = self._futures[request] = self._pool.submit(self._evaluate, evaluator, request)
@@ -146,15 +147,16 @@ class ThreadExecutor(Executor):
     def abandon(self, requests: Sequence[Request]) -> None:
         for request in requests:
             future = self._futures.pop(request, None)
-            if future is not None:
-                future.cancel()
+            if future is not None and not future.cancel():
+                self._abandoned.append(future)
 
     def describe(self) -> str:
         return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
-        """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
-        futures = [*self._futures.values()]
+        """Wait briefly for the current and the abandoned runs, because an answer that arrives is kept and not paid for
+        again."""
+        futures = [*self._futures.values(), *self._abandoned]
         self._futures.clear()
         self._on_stop()
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
 from fiesta_allennlp.core.records import COUNT_PREFIX as COUNT
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
@@ -103,7 +103,7 @@ class Classification(Task):
     def check(self, golds: Sequence[Any]) -> None:
         self._labels = sorted(set(golds))
         if self._positive is not None and self._positive not in self._labels:
-            names = ", ".join(self._labels)
+            names = join_some(self._labels)
             raise DataError(f"no item has the label '{self._positive}' of --positive-label. The labels are {names}.")
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
@@ -89,6 +90,6 @@ def _list_run_commands(selection: StoredSelection, settings: Any, program_names:
         command = stored_type_of(candidate.config).repeat_command(settings.include_package)
         names_by_command.setdefault(command, []).append(candidate.name)
     return tuple(
-        ("command to repeat one run" + (f" of {', '.join(names)}" if names[0] in program_names else ""), command)
+        ("command to repeat one run" + (f" of {join_some(names)}" if names[0] in program_names else ""), command)
         for command, names in names_by_command.items()
     )

@@ -3,6 +3,7 @@
 import re
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
@@ -247,7 +248,7 @@ def _changes(report: Report) -> Slot:
         sentences += changes_in_words(report.selection.meta.changes, report.result.words)
     for state, reason in reasons.items():
         names = [candidate.name for candidate in report.result.candidates if candidate.state == state]
-        sentences += [f"{', '.join(names)} {reason}."] if names else []
+        sentences += [f"{join_some(names)} {reason}."] if names else []
     return " ".join(sentences), ()
 
 
@@ -294,7 +295,7 @@ def _failed_runs(report: Report) -> Slot:
     missed = [f"{c.missed_text} of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
     if missed:
         limit = (
-            f"Runs with a score {side} {result.min_score:g} count as failed and are in no mean: {', '.join(missed)}."
+            f"Runs with a score {side} {result.min_score:g} count as failed and are in no mean: {join_some(missed)}."
         )
         sentences.append(limit)
         if report.limit_is_late and report.is_selection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
@@ -213,7 +213,7 @@ class Report(Printable):
         """
         candidates_by_name = {candidate.name: candidate for candidate in self.result.candidates}
         if name not in candidates_by_name:
-            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {', '.join(candidates_by_name)}.")
+            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates_by_name)}.")
         return candidates_by_name[name]
 
     def restricted(self, candidates: Sequence[Any]) -> "Report":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.defaults import MAX_FAILURES
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.core.seeding import strategy_rng
@@ -197,7 +197,7 @@ def check_name(source: str, history: History, name: str) -> None:
     names = history.candidates
     if name not in names:
         suggestion = did_you_mean(name, names, max_names=2)
-        raise ConfigError(f"{source}: unknown candidate '{name}'.{suggestion} Candidates: {', '.join(names)}.")
+        raise ConfigError(f"{source}: unknown candidate '{name}'.{suggestion} Candidates: {join_some(names)}.")
 
 
 PAIR_FACTS = ("belief", "strategy", "splits", "score", "min_score", "sets")
@@ -207,7 +207,7 @@ PAIR_FACTS = ("belief", "strategy", "splits", "score", "min_score", "sets")
 def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
     """Return the report on two candidates, withdrawn or not, with a decision about them alone."""
     if len(names) != 2:
-        raise ConfigError(f"--compare takes two candidates but got {len(names)}: {', '.join(names) or 'none'}.")
+        raise ConfigError(f"--compare takes two candidates but got {len(names)}: {join_some(names) or 'none'}.")
     if report.result.by_documents:
         raise ConfigError(
             f"--compare does not support selections made with {full_command('documents')}. Without --compare, the "

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import full_command
+from fiesta_allennlp.core.errors import MAX_SHOWN, full_command, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
@@ -57,7 +57,7 @@ def show_training_plan(plan: Any) -> TerminalLines:
     for name, preparation in prepared.preparations.items():
         coverage_cells = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
         parameters_text = MISSING_TEXT if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
-        metrics_text = "known after a run" if preparation.metrics is None else ", ".join(preparation.metrics)
+        metrics_text = "known after a run" if preparation.metrics is None else join_some(preparation.metrics)
         rows.append([name, parameters_text, *coverage_cells, metrics_text])
     headings = ["candidate", "parameters", *vector_headings, metrics_heading]
     return _show_plan(Table(headings, rows, wrapped=(metrics_heading,)), plan, prepared.settings.strategy_params())
@@ -138,7 +138,11 @@ def failures_in_words(result: Result) -> List[str]:
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
                 runs_by_reason.setdefault(failed_run.reason, []).append(failed_run.run)
-        sentences += [f"failed: {', '.join(run_names)} {reason}" for reason, run_names in runs_by_reason.items()]
+        shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
+        sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
+        num_shown = sum(len(run_names) for _, run_names in shown_reasons)
+        if num_rest := candidate.failures - candidate.num_missed - num_shown:
+            sentences.append(f"failed: {count_text(num_rest, 'more run')} of {candidate.name}")
         if candidate.num_missed:
             sentences.append(
                 f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
@@ -159,7 +163,7 @@ def limit_in_words(result: Result, own_result: Optional[Result]) -> str:
         if own_result is None
         else "set after the runs"
     )
-    text = f"--min-score {result.min_score:g} ({age}) removes {', '.join(removed_runs) or 'no run'}."
+    text = f"--min-score {result.min_score:g} ({age}) removes {join_some(removed_runs) or 'no run'}."
     return f"{text} {own_limit_in_words(own_result)}".strip()
 
 
@@ -263,7 +267,7 @@ def _loss_text(result: Result) -> str:
 def _needed_runs_text(result: Result) -> str:
     """Name the runs that a probable winner still needs."""
     needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
-    return f" That is enough, but before {result.leading} can win, {' and '.join(needs)}." if needs else ""
+    return f" That is enough, but before {result.leading} can win, {join_some(needs, ' and ')}." if needs else ""
 
 
 def _lead_text(result: Result) -> str:
@@ -325,7 +329,7 @@ def _all_answered_text(result: DocumentsResult) -> str:
     elif incomplete_names:
         lead_text = f"{leading} is the best of the systems that answered all {num_documents} documents"
         reason_text = "" if "budget" in result.strategy else " because they were unlikely to be the best"
-        probability_sentence += f" {' and '.join(incomplete_names)} answered fewer{reason_text}."
-    tie_text = f", level with {' and '.join(tied_names)}" if tied_names else ""
+        probability_sentence += f" {join_some(incomplete_names, ' and ')} answered fewer{reason_text}."
+    tie_text = f", level with {join_some(tied_names, ' and ')}" if tied_names else ""
     score_text = f"{result.metric} {number_text(leader.measure)}"
     return f"{lead_text}, with {score_text}{tie_text}, after {_work_text(result)}.{probability_sentence}"

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tu
 import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import check_format, read_json
+from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError, join_some
+from fiesta_allennlp.core.files import check_format, read_json, shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.metrics import Metric
@@ -49,6 +49,10 @@ MIN_MARGIN_SHARE = 1e-6
 """The smallest margin to suggest, as a share of the range of all scores."""
 
 
+MAX_FAILED_RUNS = 20
+"""How many failures of a candidate are listed. The store has all of them."""
+
+
 @dataclass(frozen=True)
 class FailedRun:
     """A failure of a run. `kind` is that of a `Failure`."""
@@ -72,9 +76,9 @@ class CandidateResult:
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
-    `failed_runs` has an entry for each failure, and `num_counted_failures` is the number of those that count for
-    `--max-failures`. `num_waiting` runs wait for another try, besides the `num_pending`. `seconds` is the sum over the
-    candidate's finished runs.
+    `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
+    `num_counted_failures` is the number of those that count for `--max-failures`. `num_waiting` runs wait for another
+    try, besides the `num_pending`. `seconds` is the sum over the candidate's finished runs.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
@@ -92,6 +96,7 @@ class CandidateResult:
     prob_within_margin: Optional[float] = None
     state: State = "taking part"
     failed_runs: Tuple[FailedRun, ...] = ()
+    further_failures: Mapping[str, int] = field(default_factory=dict)
     num_counted_failures: int = 0
     seconds: float = 0.0
     num_pending: int = 0
@@ -121,7 +126,11 @@ class CandidateResult:
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
-            failed_runs=tuple(FailedRun(f.request.name, f.kind, f.error) for f in failures),
+            failed_runs=tuple(
+                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS))
+                for f in failures[:MAX_FAILED_RUNS]
+            ),
+            further_failures=dict(Counter(f.kind for f in failures[MAX_FAILED_RUNS:])),
             num_counted_failures=history.num_counted_failures(name),
             seconds=sum(run.seconds for run in runs),
             num_pending=history.num_pending(name),
@@ -163,12 +172,16 @@ class CandidateResult:
     @property
     def failures(self) -> int:
         """The number of failures."""
-        return len(self.failed_runs)
+        return sum(self.num_failures_by_kind.values())
+
+    @property
+    def num_failures_by_kind(self) -> Mapping[str, int]:
+        return Counter(failed_run.kind for failed_run in self.failed_runs) + Counter(self.further_failures)
 
     @property
     def num_missed(self) -> int:
         """The number of runs whose score missed `--min-score`."""
-        return sum(failed_run.kind == "score" for failed_run in self.failed_runs)
+        return self.num_failures_by_kind.get("score", 0)
 
     @property
     def mean_seconds(self) -> Optional[float]:
@@ -180,7 +193,7 @@ class CandidateResult:
         """The reason for which it failed; None if it takes part or was removed."""
         if self.state != "failed":
             return None
-        if not self.num_evaluations and any(failed_run.kind == "metric" for failed_run in self.failed_runs):
+        if not self.num_evaluations and "metric" in self.num_failures_by_kind:
             return "no metric"
         return "min_score" if self.num_missed else "max_failures"
 
@@ -198,7 +211,8 @@ class CandidateResult:
     @property
     def missed_runs(self) -> str:
         """The names of the runs that missed `--min-score`."""
-        return ", ".join(failed_run.run for failed_run in self.failed_runs if failed_run.kind == "score")
+        names = [failed_run.run for failed_run in self.failed_runs if failed_run.kind == "score"]
+        return join_some(names, num_all=self.num_missed)
 
     @property
     def missed_text(self) -> str:

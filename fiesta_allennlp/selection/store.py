@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
@@ -43,6 +43,22 @@ class OptionChange:
     before: Any
     now: Any
     num_done: int
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The facts of `describe_environment`."""
+
+    host: str = ""
+    directory: str = ""
+    python: str = ""
+    platform: str = ""
+    processor: str = ""
+    cores: int = 0
+    memory_gib: float = 0.0
+    gpus: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,8 @@ class StoreReader:
             meta = replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
             for change in meta.changes:
                 build_record(OptionChange, change)
+            for environment in meta.environments:
+                build_record(Environment, environment)
             if meta.kind not in COMMAND_BY_KIND:
                 raise ConfigError(f"the kind of the selection is {meta.kind}")
             if meta.seed is not None and int(meta.seed) < 0:

@@ -10,6 +10,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tup
 import numpy as np
 from scipy.special import stdtrit
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
 from fiesta_allennlp.core.registry import build_record
@@ -84,7 +85,7 @@ def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
     """Describe an entry of `find_collapsed_runs`: its meaning for P(best), and what to do."""
     scores, side = entry["scores"], "above" if minimise else "below"
     verb = "lies" if len(scores) == 1 else "lie up to"
-    scores_text = ", ".join(f"{run}: {score:.4g}" for run, score in scores.items())
+    scores_text = join_some([f"{run}: {score:.4g}" for run, score in scores.items()])
     return (
         f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {verb} {entry['sds']:.0f} robust sds "
         f"{side} the others ({scores_text}). P(best) of a mean cannot see collapsed runs that are rarer. Use "

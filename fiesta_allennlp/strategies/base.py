@@ -9,7 +9,7 @@ from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.core.registry import Registrable, convert_value
@@ -199,7 +199,7 @@ def valid_names(returned: Any, history: History, method: str) -> List[str]:
     names = convert_value(returned, List[str], method)
     for name in names:
         if name not in history.candidates:
-            raise ConfigError(f"{method} must be candidates, {', '.join(history.candidates)}, but one is '{name}'.")
+            raise ConfigError(f"{method} must be candidates, {join_some(history.candidates)}, but one is '{name}'.")
     return names
 
 

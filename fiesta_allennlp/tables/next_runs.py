@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
@@ -87,7 +87,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     if len(candidate_names) < 2:
         raise ConfigError(
             f"{table.name}: a selection needs at least 2 candidates but got {len(candidate_names)}: "
-            f"{', '.join(candidate_names) or 'none'}. Use --candidates to add candidates that have no row yet."
+            f"{join_some(candidate_names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
     minimise = table.minimise
     strategy = build_strategy(settings, list(candidate_names), minimise=minimise)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.defaults import num_cores
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -63,7 +63,7 @@ def candidates_option(help: str) -> Any:
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
     """Note which candidates get no further runs."""
     verb = "gets" if len(done) == 1 else "get"
-    return (f"{', '.join(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
+    return (f"{join_some(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Dict, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from numpy.random import Generator
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
@@ -141,7 +141,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
         if name not in candidates:
             hint = did_you_mean(name, candidates, max_names=2)
             raise ConfigError(
-                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {', '.join(candidates)}."
+                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {join_some(candidates)}."
             )
     return source.restricted(names)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import Metric
@@ -136,7 +136,7 @@ def make_score_table(table: RunTable, least_candidates: int = 2) -> ScoreTable:
     if len(table.scores) < least_candidates:
         raise DataError(
             f"{table.name}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
-            f"{len(table.scores)}: {', '.join(table.scores) or 'none'}."
+            f"{len(table.scores)}: {join_some(table.scores) or 'none'}."
         )
     history = table.history()
     runs = {name: sorted(history.evaluations_of(name), key=_split_seed) for name in table.scores}

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN
@@ -177,7 +177,7 @@ def _find_template(candidates: Sequence[str]) -> str:
     configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
     if len(configs_without_values) != 1:
         raise ConfigError(
-            f"--points needs exactly one config, the template, but got {', '.join(configs_without_values) or 'none'}. "
+            f"--points needs exactly one config, the template, but got {join_some(configs_without_values) or 'none'}. "
             "To include a config unchanged, put a question mark after its path: 'CONFIG.jsonnet?'."
         )
     (template,) = configs_without_values

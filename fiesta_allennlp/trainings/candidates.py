@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import convert_value
@@ -211,7 +211,7 @@ def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate:
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
         changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
-        difference = f"the content of {', '.join(changed_files) or 'its data files'}"
+        difference = f"the content of {join_some(changed_files) or 'its data files'}"
         remedy = "Restore the original data"
     if difference is not None:
         raise ConfigError(

@@ -12,6 +12,7 @@ from typing import Callable, Collection, Iterator, List, Mapping, Optional, Sequ
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import delete, open_without_links
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
@@ -127,7 +128,7 @@ class NotifyCommand:
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:
-            names = ", ".join(request.name for request in requests)
+            names = join_some([request.name for request in requests])
             self._start_command("waiting", f"{names}: a file or memory is unavailable; retrying later")
         self._num_waiting = len(requests)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_limited
+from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
@@ -132,7 +132,7 @@ def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: 
     """Name the labels that no run can learn for its test; empty if there are none."""
     if not untrained:
         return ""
-    label_text = join_limited(list(map(repr, untrained)))
+    label_text = join_some(list(map(repr, untrained)))
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
     return f"some labels occur in a single {group_by or 'record'}, so no run can train and test on them: {label_text}."

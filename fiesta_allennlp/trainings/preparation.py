@@ -18,9 +18,11 @@ from fiesta_allennlp.core.errors import (
     ModelError,
     PackageError,
     ReaderError,
+    StoreError,
     combined_error,
     describe_as_sentence,
     did_you_mean,
+    join_some,
 )
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
@@ -139,6 +141,8 @@ def prepare_candidates(
         )
     errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if errors:
+        if not directory.root.is_dir():
+            raise StoreError(f"{directory.root} was deleted or moved during the checks. Run the command again.")
         if package_error := next((error for error in errors.values() if isinstance(error, PackageError)), None):
             raise package_error  # which all of them import
         refusals = {
@@ -183,7 +187,7 @@ def resolve_metric(
         reported_metrics = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
         if reported_metrics is not None and metric.name not in reported_metrics:
             refusals[f"candidate '{name}'"] = (
-                f"its model does not report the metric '{metric.name}'. It reports: {', '.join(reported_metrics)}."
+                f"its model does not report the metric '{metric.name}'. It reports: {join_some(reported_metrics)}."
                 f"{did_you_mean(metric.name, reported_metrics)} {METRIC_ADVICE}"
             )
     if refusals:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Tuple, Type
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
@@ -135,7 +135,7 @@ class TrainingSelection(SelectionFamily):
         configs = {name: dict(candidate.config) for name, candidate in self.candidate_set.active.items()}
         for names in equal_candidates(configs):
             yield (
-                f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of "
+                f"the configs of {join_some(names)} are equal apart from seeds, so no number of "
                 "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
             )
         for name, config in configs.items():

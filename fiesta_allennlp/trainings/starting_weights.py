@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, join_limited
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind
@@ -35,8 +35,8 @@ class StartingWeights:
     @property
     def description(self) -> str:
         if self.pool_data:
-            return f"{self.source}, trained on {join_limited(self.pool_data)}, which this selection splits"
-        return f"{self.source}, trained on {join_limited(self.data)}" if self.data else self.source
+            return f"{self.source}, trained on {join_some(self.pool_data)}, which this selection splits"
+        return f"{self.source}, trained on {join_some(self.data)}" if self.data else self.source
 
 
 def find_starting_weights(config: Config, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
@@ -78,7 +78,7 @@ def describe_starting_weights(weights_by_candidate: Mapping[str, Sequence[Starti
         for start in weights:
             names_by_weights.setdefault(start.description, []).append(name)
     return [
-        f"{join_limited(names)} start{'s' * (len(names) == 1)} from {text}" for text, names in names_by_weights.items()
+        f"{join_some(names)} start{'s' * (len(names) == 1)} from {text}" for text, names in names_by_weights.items()
     ]
 
 

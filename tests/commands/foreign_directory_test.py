@@ -2,16 +2,18 @@
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.workspace import clear_directory, has_selection
+from fiesta_allennlp.trainings import preparation
 from tests.commands.conftest import Call
 from tests.selections import write_selection
 
@@ -129,3 +131,41 @@ def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
     (foreign / "evaluations").symlink_to(elsewhere)
     clear_directory(RunDirectory(foreign))
     assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()
+
+
+@pytest.mark.parametrize("environment", [{"code": [1]}, {"directory": [1]}, {"gpus": 1}, {"versions": 1}])
+def test_wrong_facts_about_the_machine_are_refused(
+    in_process: Callable[[str], Call], foreign: Path, environment: Dict[str, Any]
+) -> None:
+    with closing(sqlite3.connect(RunDirectory(foreign).store)) as database, database:
+        database.execute("INSERT OR REPLACE INTO meta VALUES ('environments', ?)", (json.dumps([environment]),))
+    for name, *options in (("select", "--recover", "-s"), ("status",)):
+        in_process(name).refused(
+            *options, foreign, said=f"cannot be read as a store: {next(iter(environment))} must be"
+        )
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_something_in_the_way_of_the_log_ends_in_one_line(
+    in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path, is_link: bool
+) -> None:
+    log = RunDirectory(tmp_path / "run").log
+    log.parent.mkdir()
+    log.symlink_to(tmp_path / "victim") if is_link else log.mkdir()
+    options = ("-s", log.parent, "--metric", "accuracy")
+    in_process("select").refused(*candidates, *options, said=f"error: {log}: .* lies in the way")
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_directory_that_is_deleted_during_the_checks_is_named_once(
+    in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+
+    def check_without_a_directory(function: Any, tasks: Dict[str, Any], **options: Any) -> Dict[str, Any]:
+        shutil.rmtree(run)
+        return {name: FileNotFoundError(2, "No such file or directory", str(run)) for name in tasks}
+
+    monkeypatch.setattr(preparation, "run_in_processes", check_without_a_directory)
+    options = ("-s", run, "--metric", "accuracy")
+    in_process("select").refused(*candidates, *options, said=f"^error: {run} was deleted or moved during the checks")

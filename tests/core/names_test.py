@@ -28,6 +28,8 @@ def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
         (".", "system '.=x'"),
         (" a", "system ' a=x'"),
         ("a\u00a0", "system 'a\u00a0=x'"),
+        ("n" * 111, "must not be longer than 110 bytes"),
+        ("ü" * 56, "must not be longer than 110 bytes"),
     ],
 )
 def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.documents.evaluator import ThreadExecutor
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from tests.conftest import until
 from tests.executors.light import PACKAGES, Light, is_running, request
@@ -24,7 +25,8 @@ def build(directory: RunDirectory) -> Iterator[Build]:
     made: List[Executor] = []
 
     def build_one(kind: Callable[..., Executor], **options: Any) -> Executor:
-        made.append(kind(directory, **{"packages": PACKAGES, **options}))
+        packages = {} if kind is ThreadExecutor else {"packages": PACKAGES}
+        made.append(kind(directory, **{**packages, **options}))
         return made[-1]
 
     yield build_one

@@ -41,12 +41,14 @@ class Scripted(Evaluator):
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.begun: List[str] = []
+        self.ended: List[str] = []
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         self.begun.append(request.candidate)
         assert request.candidate != "a" or self.gate.wait(60)
         if request.candidate in RAISED:
             raise RAISED[request.candidate]
+        self.ended.append(request.candidate)
         return Evaluation(request, score=float(request.replicate), metric="m")
 
 
@@ -102,3 +104,11 @@ def test_what_is_abandoned_or_closed_does_not_begin(build: Build, evaluator: Scr
     for _ in range(2):
         closed.close()  # waits for what is under way
     assert evaluator.begun == ["a"] and list(closed.completed()) == []
+
+
+def test_closing_waits_for_an_abandoned_run_whose_answer_may_be_paid_for(build: Build, evaluator: Scripted) -> None:
+    executor = build(ThreadExecutor, workers=1, on_stop=evaluator.gate.set)
+    submit(executor, evaluator, "a")
+    executor.abandon([request("a", 7)])
+    executor.close()
+    assert evaluator.ended == ["a"] and list(executor.completed()) == []

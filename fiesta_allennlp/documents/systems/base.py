@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
@@ -229,7 +229,7 @@ def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
 def _get_field(name: str, fields: Mapping[str, Any]) -> Any:
     if name not in fields:
         hint = did_you_mean(name, fields)
-        raise DataError(f"no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
+        raise DataError(f"no field '{name}' for 'body'; the fields are {join_some(fields)}.{hint}")
     return fields[name]
 
 

@@ -6,7 +6,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.core.errors import DataError, FiestaError, ReaderError, code_line_of, describe_as_sentence
+from fiesta_allennlp.core.errors import (
+    DataError,
+    FiestaError,
+    ReaderError,
+    code_line_of,
+    describe_as_sentence,
+)
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.splits import SET_NAMES, check_ratios, split_pool, target_sizes
 

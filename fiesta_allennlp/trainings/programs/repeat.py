@@ -5,12 +5,12 @@ python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-RE
 The packages are imported first, as `--include-package` does. The run is made in the current directory of its selection.
 """
 
-import json
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.core.splits import Division
@@ -19,7 +19,7 @@ from fiesta_allennlp.trainings.candidate_types import type_of
 
 def repeat_program(description_file: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
-    description = json.loads(description_file.read_text(encoding="utf-8"))
+    description = read_json(description_file)
     run, request = description["run"], Request(**description["run"]["seeds"])
     division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
     options = {"metric": description["metric"], "group_by": run["group_by"], "division": Division(**division)}

@@ -1,0 +1,61 @@
+"""Names and failures without number: what is printed and stored of them has a limit."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, MetricError, describe, join_some
+from fiesta_allennlp.reports.settings import ReportSettings
+from fiesta_allennlp.reports.sources import read_selection
+from fiesta_allennlp.selection.result import MAX_FAILED_RUNS, Result
+from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
+from tests.commands.conftest import Call
+from tests.selections import write_selection
+
+MANY = 5000
+
+
+def test_100000_metrics_are_described_in_a_line() -> None:
+    reported = ReportedMetrics(dict.fromkeys(map(str, range(100_000)), 0.5))
+    with pytest.raises(MetricError, match="1000, 10000, 10001, 10002, and 99992 more") as raised:
+        reported.name_of(["accuracy"])
+    assert len(str(raised.value)) < 300
+
+
+def test_thousands_of_failures_are_counted_and_a_few_are_listed(
+    in_process: Callable[[str], Call], tmp_path: Path
+) -> None:
+    write_selection(tmp_path / "run", {"a": [0.8, 0.9], "b": [0.6, 0.7]}, max_failures=10**6).close()
+    with closing(sqlite3.connect(RunDirectory(tmp_path / "run").store)) as database, database:
+        database.executemany(
+            "INSERT INTO evaluations VALUES ('a', ?, 1, 1, 1, 1, 'failed', ?, NULL, NULL, NULL, NULL, NULL, NULL)",
+            [(10 + k, 100 + k) for k in range(MANY)],
+        )
+        database.executemany(
+            "INSERT INTO failures VALUES (NULL, 'a', ?, ?, ?, ?, 1.0, '', NULL)",
+            [(10 + k, 100 + k, ("error", "timeout")[k % 2], f"{k} {'x' * 10_000}") for k in range(MANY)],
+        )
+    output = in_process("status").done(tmp_path / "run")
+    assert f"{MANY - 8} more runs of a" in output and len(output) < 20_000
+    result = read_selection(tmp_path / "run", ReportSettings()).result
+    entry = result.candidates[0]
+    assert (entry.failures, len(entry.failed_runs)) == (MANY, MAX_FAILED_RUNS)
+    assert sum(entry.further_failures.values()) == MANY - MAX_FAILED_RUNS
+    replace(result, directory=tmp_path / "run").write()
+    assert (tmp_path / "run" / "selection.json").stat().st_size < 50_000
+    assert Result.read(tmp_path / "run").candidates[0] == entry
+
+
+def test_names_and_errors_are_cut() -> None:
+    names = [f"n{k}" for k in range(1000)]
+    assert join_some(names[:2]) == "n0, n1" and join_some(names, " or ").endswith("n7 or and 992 more")
+    assert join_some(names[:20], num_all=30).endswith("n7, and 22 more")
+    error: Any = ValueError("x" * 10**6)
+    assert len(describe(error)) < MAX_ERROR_CHARACTERS + 30
+    assert json.loads(json.dumps(describe(error))).endswith(" ...")
