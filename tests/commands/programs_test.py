@@ -30,7 +30,7 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     assert splits == {config["dataset_reader"]["split_seed"]}
 
     made = report(run)
-    parameters = {candidate.name: candidate.num_parameters for candidate in made.candidates}
+    parameters = {candidate.name: candidate.num_parameters for candidate in made.result.candidates}
     assert parameters["able"] is None and parameters["stock"] > 0
     assert "programs.repeat" in dict(made.checklist)["command to repeat one run of able, blind"]
 
