@@ -13,14 +13,16 @@ import tempfile
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete, read_private, write_json_file
 from fiesta_allennlp.core.records import Outcome, Request, outcome_from_data
-from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 from fiesta_allennlp.version import __version__
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.isolation.worker import RunTask
 
 # The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
 # life.
@@ -194,7 +196,7 @@ class RunQueue:
         self.attempt_directory(ticket).mkdir(mode=OWN_DIRECTORY_MODE)
         return ticket
 
-    def put(self, ticket: str, task: RunTask) -> None:
+    def put(self, ticket: str, task: "RunTask") -> None:
         """Let a job or a worker take a task. Everything about it that is not in the terms is written down."""
         content = {"evaluator": task.evaluator, "request": asdict(task.request)}
         write_json_file(self.root / WAITING / ticket, content, default=float)
@@ -280,7 +282,9 @@ class RunQueue:
                 return claim
         return None
 
-    def read_task(self, claim: Claim, terms: Terms) -> RunTask:
+    def read_task(self, claim: Claim, terms: Terms) -> "RunTask":
+        from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings  # which readers of a queue do without
+
         content = read_private(self.root / TAKEN / claim.file_name, self.directory)
         return RunTask(
             content["evaluator"],

@@ -5,13 +5,15 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, ClassVar, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
 from fiesta_allennlp.core.files import check_private
-from fiesta_allennlp.isolation.run_queue import RunQueue, Terms, Worker
 from fiesta_allennlp.selection.options import check_options, option
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.isolation.run_queue import RunQueue, Terms
 
 WORKER_GROUP = "Worker"
 POLL_SECONDS = 1.0
@@ -57,10 +59,11 @@ def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> 
 
 def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str], None]) -> None:
     from fiesta_allennlp.isolation.queue_worker import heartbeat, make_queued_runs
+    from fiesta_allennlp.isolation.run_queue import Worker
 
     name, idle = Worker.current(settings.cuda_device or "").name, 60 * settings.idle
     deadline = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
-    queue: Optional[RunQueue] = find_queue(root)
+    queue: "Optional[RunQueue]" = find_queue(root)
     while queue is not None:
         terms = _check_terms(queue)
         report(f"Working for {root} as {name}.")
@@ -74,8 +77,10 @@ def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str
         queue = _wait_for_queue(root, min(deadline, time.monotonic() + idle)) if is_over and is_first else None
 
 
-def find_queue(root: Path) -> RunQueue:
+def find_queue(root: Path) -> "RunQueue":
     """Return the queue of the selection in a directory. Raise a `ConfigError` if this user can work for none."""
+    from fiesta_allennlp.isolation.run_queue import RunQueue  # which --help does without
+
     directory = RunDirectory(root)
     if not any(store.exists() for store in directory.stores):
         raise ConfigError(f"{root} contains no selection. Start one with {full_command('select')} --executor workers.")
@@ -90,7 +95,7 @@ def find_queue(root: Path) -> RunQueue:
     )
 
 
-def _wait_for_queue(root: Path, deadline: float) -> Optional[RunQueue]:
+def _wait_for_queue(root: Path, deadline: float) -> "Optional[RunQueue]":
     while time.monotonic() < deadline:
         with suppress(ConfigError):
             return find_queue(root)
@@ -98,7 +103,7 @@ def _wait_for_queue(root: Path, deadline: float) -> Optional[RunQueue]:
     return None
 
 
-def _check_terms(queue: RunQueue) -> Terms:
+def _check_terms(queue: "RunQueue") -> "Terms":
     """Return the terms of the queue, and go to the directory of its command. Raise a `ConfigError` if this worker
     cannot make its runs as the command would."""
     terms = queue.terms
