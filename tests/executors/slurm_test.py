@@ -177,7 +177,7 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
     monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("TIMEOUT")})
     monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 0))
     given(executor, "score", first=1)
-    with pytest.raises(FiestaError, match="a-1 .* 2 jobs .*--job-time"):
+    with pytest.raises(FiestaError, match="a-1 .* 2 Slurm jobs.*--job-time"):
         list(executor.completed())
 
 
@@ -267,7 +267,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
     executor = begun(make(workers=3), *["score"] * 3)
     # All have failed before Slurm is asked about them: for one that was seen to fail, another would be submitted.
     until(lambda: len(jobs_of(directory)) == 3 and not any(job.is_active for job in jobs_of(directory).values()))
-    with pytest.raises(FiestaError, match="last 3 Slurm jobs .*/no/such/python"):
+    with pytest.raises(FiestaError, match="3 Slurm jobs .*/no/such/python"):
         list(executor.completed())
 
 
