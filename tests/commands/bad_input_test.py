@@ -102,7 +102,7 @@ def test_a_missing_data_file_and_vectors_of_another_width(
     for place in ("nowhere.jsonl", "test.jsonl", "v.txt"):
         assert place in said
     (root / "v.txt").write_text("food 1 2\nand 3 4\n")
-    refused(r"'three'.*'embedding_dim' is 4 .*v.txt", *ACCURACY, candidates=[three, write_config("four")])
+    refused(r"'three'.*'embedding_dim' is 4.*v.txt", *ACCURACY, candidates=[three, write_config("four")])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
