@@ -174,7 +174,9 @@ class RunQueue:
         """The terms on which workers make the runs. Raise a `ConfigError` if another version wrote them."""
         content = read_private(self.root / TERMS_FILE, self.directory)
         if (content["version"], content["format"]) != (__version__, QUEUE_FORMAT):
-            raise ConfigError(f"{self.root} is of version {content['version']}, not {__version__}. Install that.")
+            written_by = f"fiesta_allennlp {content['version']} (queue format {content['format']})"
+            own = f"{__version__} (queue format {QUEUE_FORMAT})"
+            raise ConfigError(f"{self.root} is of {written_by}, not {own}. Install the version of the selection here.")
         return Terms(**{**content, "packages": tuple(content["packages"])})
 
     def seconds_since_heartbeat(self) -> Dict[str, float]:

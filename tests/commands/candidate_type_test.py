@@ -67,4 +67,4 @@ def test_what_is_wrong_with_it_is_said_before_the_first_run(tmp_path: Path, conf
     said = fiesta("select", *configs, *OPTIONS, *ratios, "-s", "a", cwd=tmp_path, status=2)
     assert "--split-ratios needs data files" in said
     said = fiesta("select", *configs, "--metric", "accuracy", "-s", "a", cwd=tmp_path, status=2)
-    assert "'type' is 'function', but no class is registered" in said
+    assert "'type' is 'function', not a registered name" in said

@@ -241,8 +241,9 @@ def test_each_stage_reads_every_option_that_is_not_of_the_other_one(
     )
     assert searched.selection is not None and searched.selection.num_evaluations == 4
     refused = {"points"}  # beside a space
-    assert {f.name for f in fields(SearchSettings)} - names_read[SearchSettings] == SECOND_STAGE | refused
-    assert {f.name for f in fields(TrainingSettings)} <= names_read[Settings]
+    merged = {"preset"}  # into the options that it sets
+    assert {f.name for f in fields(SearchSettings)} - names_read[SearchSettings] == SECOND_STAGE | refused | merged
+    assert {f.name for f in fields(TrainingSettings)} - merged <= names_read[Settings]
 
 
 def test_a_run_of_the_first_stage_that_fails_is_announced(programs: List[str], run: Path, search: Call) -> None:

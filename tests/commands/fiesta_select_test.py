@@ -121,7 +121,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
         selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
     history = history_of(selections.run)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
-    assert "not be comparable" in selections.refused("--recover")
+    assert "Restore the original data" in selections.refused("--recover")
     train.write_text(text)
     selections.resume()
     assert scores_of(selections.run) == scores_of(whole.run)

@@ -140,7 +140,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"version": "0.0.1"}, "of version 0.0.1"),
+        ({"version": "0.0.1"}, "of fiesta_allennlp 0.0.1"),
         ({"format": 4}, "queue format 4.*queue format 5"),
         ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
@@ -201,7 +201,7 @@ def test_a_worker_on_a_full_disk_gives_its_run_back_and_says_why(
     queue = write_queue(run)
     put(queue, 0)
     monkeypatch.setattr(queue_worker, "make_run", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
-    in_process("worker").refused(run, said=f"{run}: .*No space left on device. The worker has ended")
+    in_process("worker").refused(run, said=f"{run}: .*No space left on device. Another worker takes its run")
     assert queue.taken_claims() == queue.done_claims() == queue.seconds_since_heartbeat() == {}
 
 

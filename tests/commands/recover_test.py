@@ -143,7 +143,7 @@ def test_results_that_could_not_be_written_come_later(selections: Selections, mo
     before = outcomes_of(run)
     with monkeypatch.context() as patched:
         patched.setattr(f"{writers}.write_csv", Mock(side_effect=OSError(28, "No space left on device")))
-        selections.refused("--recover", said="No space left on device.*safe in store.sqlite")
+        selections.refused("--recover", said="No space left on device.*The store has them")
     selections.resume()
     assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == len(before) == 4
     assert outcomes_of(run) == before
