@@ -32,6 +32,7 @@ REMEDY_BY_ERRNO = {
         (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
         "A link, a file or a directory, which this selection did not make, lies in the way. Move or delete it.",
     ),
+    errno.ENAMETOOLONG: "No file can have this name. Correct or shorten it.",
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""

@@ -1,5 +1,6 @@
 """Selections among trained systems by documents, which `fiesta documents` calls: their systems, checks and dry run."""
 
+import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -102,7 +103,7 @@ def _system_config(name: str, source: str) -> Dict[str, Any]:
     where = f"system '{name}': {source}"
     if not source.endswith((".jsonnet", ".json")):
         raise ConfigError(f"{where} has an unknown format. Pass {SYSTEM_FORMS}.")
-    if not Path(source).is_file():
+    if not os.path.isfile(source):
         raise ConfigError(f"{where}: config file not found. Check the path.")
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:

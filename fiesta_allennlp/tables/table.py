@@ -1,5 +1,6 @@
 """Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
@@ -167,7 +168,7 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
     if path.is_dir():
         refuse_table_options(settings, TABLE_OPTIONS, path)
         return _read_selection(path, settings)
-    if path.suffix or path.exists():
+    if path.suffix or os.path.exists(path):
         return make_score_table(read_rows(path, settings))
     hint = did_you_mean(scores, PRESETS)
     raise ConfigError(f"'{scores}' is neither a table of scores nor a preset.{hint} Presets: {', '.join(PRESETS)}.")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -114,7 +115,7 @@ def parse_candidate(source: str, *, name: Optional[str] = None) -> CandidateSpec
     if is_command(source):
         return CandidateSpec(Path(), explicit_name=name, command=source)
     path, question_mark, values = source.partition("?")
-    if not question_mark or Path(source).is_file():
+    if not question_mark or os.path.isfile(source):
         return CandidateSpec(Path(source), explicit_name=name)
     try:
         return CandidateSpec(Path(path), parse_point(values), name)
@@ -124,7 +125,7 @@ def parse_candidate(source: str, *, name: Optional[str] = None) -> CandidateSpec
 
 def is_command(text: str) -> bool:
     """Return whether a candidate is a command: it contains spaces and a placeholder, and does not begin with a file."""
-    is_template = Path(text.partition("?")[0]).is_file()
+    is_template = os.path.isfile(text.partition("?")[0])
     return len(text.split()) > 1 and PLACEHOLDER_PATTERN.search(text) is not None and not is_template
 
 
@@ -174,14 +175,14 @@ def plain_points(points: Any) -> Any:
 
 
 def _find_template(candidates: Sequence[str]) -> str:
-    configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
+    configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or os.path.isfile(text)))
     if len(configs_without_values) != 1:
         raise ConfigError(
             f"--points needs exactly one config, the template, but got {join_some(configs_without_values) or 'none'}. "
             "To include a config unchanged, put a question mark after its path: 'CONFIG.jsonnet?'."
         )
     (template,) = configs_without_values
-    if "=" in template and not Path(template).is_file():
+    if "=" in template and not os.path.isfile(template):
         raise ConfigError(f"--points names the candidates after their values: remove the name from '{template}'.")
     return template
 

@@ -58,7 +58,7 @@ def load_config(
 ) -> Config:
     """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
     win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
-    if not spec.command and not spec.path.is_file():
+    if not spec.command and not os.path.isfile(spec.path):
         if spec.path.suffix and " " not in spec.source:
             raise ConfigError("no such config file.")
         raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
@@ -71,7 +72,7 @@ def replace_paths(value: Any, new_paths: Mapping[str, str]) -> Any:
 
 
 def _absolute_if_exists(text: str) -> str:
-    return str(Path(text).resolve()) if Path(text).exists() else text
+    return str(Path(text).resolve()) if os.path.exists(text) else text
 
 
 def _map_strings(value: Any, change: Callable[[str], str]) -> Any:

@@ -59,3 +59,15 @@ def test_names_and_errors_are_cut() -> None:
     error: Any = ValueError("x" * 10**6)
     assert len(describe(error)) < MAX_ERROR_CHARACTERS + 30
     assert json.loads(json.dumps(describe(error))).endswith(" ...")
+
+
+def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(
+    write_program: Callable[..., str], reviews: Path, call: Call, in_process: Callable[[str], Call]
+) -> None:
+    command = f"a=python train.py {{train}} {{test}} {{seed}} {'--option value ' * 30}"
+    (reviews / "b.py").touch()
+    options = ("--data", reviews / "train.jsonl", "--data", reviews / "test.jsonl", "--metric", "accuracy", "--dry-run")
+    assert "train.py" in call.refused(command, "b=b.py {train} {test} {seed}", *options)
+    assert "Shorten it with NAME=PATH" in call.refused("n" * 300 + "=" + command, *options)
+    for name in ("report", "plan"):
+        in_process(name).refused("n" * 300, said="error: n*: File name too long.")

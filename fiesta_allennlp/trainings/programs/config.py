@@ -1,6 +1,7 @@
 """The config of a candidate that is a program: its keys, what can be wrong with them, and its placeholders."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -200,7 +201,7 @@ def _check_command_exists(command: Sequence[str]) -> None:
     if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         raise ConfigError(f"'command' begins with '{command[0]}', which is no program on the PATH and not executable.")
     script = next((word for word in command[1:] if not word.startswith("-")), "")
-    if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not Path(script).is_file():
+    if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
@@ -215,4 +216,4 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
 
 def code_of(config: Mapping[str, Any]) -> List[str]:
     """Return the files that a command names, such as its script, as they are typed."""
-    return [word for word in config["command"] if not PLACEHOLDER_PATTERN.search(word) and Path(word).is_file()]
+    return [word for word in config["command"] if not PLACEHOLDER_PATTERN.search(word) and os.path.isfile(word)]
