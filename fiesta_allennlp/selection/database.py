@@ -17,7 +17,7 @@ from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
 
-FORMAT = 1
+FORMAT = 2
 """SQLite's `user_version` of a store. Raise it with every change of the tables and of what they contain."""
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]
@@ -54,7 +54,7 @@ CREATE TABLE evaluations (
     candidate TEXT NOT NULL REFERENCES candidates (name), replicate INTEGER NOT NULL,
     split_seed INTEGER NOT NULL, random_seed INTEGER NOT NULL,
     numpy_seed INTEGER NOT NULL, pytorch_seed INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('pending', 'finished', 'failed')),
+    status TEXT NOT NULL CHECK (status IN ('pending', 'finished', 'failed', 'missed')),
     reserved_order INTEGER NOT NULL UNIQUE, finished_order INTEGER UNIQUE,
     score REAL, metric TEXT, metrics TEXT, seconds REAL, started_at TEXT,
     PRIMARY KEY (candidate, replicate)
@@ -180,12 +180,16 @@ def _begin_transaction(database: sqlite3.Connection) -> None:
 # What the rows say.
 
 
-def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
-    """Return the history in the tables, with nobody withdrawn."""
+def read_history(database: sqlite3.Connection, *, removed: Iterable[str], is_judged: bool = True) -> History:
+    """Return the history in the tables, with nobody withdrawn. Unless `is_judged`, runs that missed `--min-score` are
+    finished ones."""
+    scored = ("finished",) if is_judged else ("finished", "missed")
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
     requests = {_request_key(row): build_record(Request, dict(row)) for row in rows}
-    finished_rows = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
-    failure_rows = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    finished_rows = sorted((row for row in rows if row["status"] in scored), key=lambda row: row["finished_order"])
+    failure_rows = database.execute(
+        "SELECT * FROM failures WHERE ? OR kind <> 'score' ORDER BY finished_order", (is_judged,)
+    ).fetchall()
     run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
     run_numbers += [row["finished_order"] for row in (*finished_rows, *failure_rows)]
     if invalid_numbers := [

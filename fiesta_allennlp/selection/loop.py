@@ -241,10 +241,9 @@ class SelectionLoop:
         if isinstance(outcome, Failure):
             outcome, should_retry = self._record_failure(outcome)
         else:
-            self.store.record(outcome)
             logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
+            outcome = self.store.record(outcome)
             self.retries.record_finish()
-            outcome = self.store.score_threshold.to_outcome(outcome)
         for listener in self.listeners:
             listener.on_outcome(outcome)
         return should_retry

@@ -132,10 +132,9 @@ class StoreReader:
     def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
-        chance. A run that missed `score_threshold`, by default that of the settings, is a failure and not stored as
-        one."""
-        threshold = score_threshold or self.score_threshold
-        return threshold.apply_to(self._read_history()).with_withdrawn(max_failures=max_failures)
+        chance. A `score_threshold` judges the runs in place of the stored verdicts."""
+        history = self._read_history() if score_threshold is None else self._read_judged_by(score_threshold)
+        return history.with_withdrawn(max_failures=max_failures)
 
     @property
     def score_threshold(self) -> ScoreThreshold:
@@ -152,18 +151,23 @@ class StoreReader:
         with translated_store_errors(self._path):
             return read_history(self._database, removed=removed)
 
+    def _read_judged_by(self, score_threshold: ScoreThreshold) -> History:
+        removed = self.meta().removed
+        with translated_store_errors(self._path):
+            history = read_history(self._database, removed=removed, is_judged=False)
+        return score_threshold.apply_to(history)
+
     def rows(self) -> List[Dict[str, Any]]:
-        """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
+        """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
+        missed `--min-score` failed, and has its score too."""
         finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
         failed_rows = self._database.execute(
-            "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
-            " JOIN evaluations e ON e.candidate = f.candidate AND e.replicate = f.replicate"
+            "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed, e.metric,"
+            " IIF(f.kind = 'score', e.score, NULL) AS score, IIF(f.kind = 'score', e.metrics, NULL) AS metrics"
+            " FROM failures f JOIN evaluations e USING (candidate, replicate)"
         ).fetchall()
-        rows = sorted((dict(row) for row in [*finished_rows, *failed_rows]), key=lambda row: row["finished_order"])
-        for row in rows:
-            if row["status"] == "finished" and self.score_threshold.is_missed_by(row["score"]):
-                row.update(status="failed", error=self.score_threshold.reason(row["metric"], row["score"]))
-        return rows
+        rows = [dict(row) for row in [*finished_rows, *failed_rows]]
+        return sorted(rows, key=lambda row: row["finished_order"])
 
 
 def check_store_not_lost(directory: RunDirectory) -> None:
@@ -243,6 +247,8 @@ class RunStore(StoreReader):
             )
             meta = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
+            if "settings" in values:
+                self._judge_again()
 
     def record_margin(self, margin: str) -> None:
         """Record the number that the first runs gave a margin in sds, where the settings have the margin."""
@@ -270,16 +276,36 @@ class RunStore(StoreReader):
             new_history = all_history.with_pending(requests)
         self._history = new_history
 
-    def record(self, outcome: Outcome, *, will_retry: bool = False) -> None:
-        """Record the outcome of a pending request. With `will_retry`, a failure leaves it pending."""
-        history, new_history = self._read_history(), None
+    def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
+        """Record the outcome of a pending request, and return it: a run that missed `--min-score` is a failure. With
+        `will_retry`, a failure leaves the request pending."""
+        history, new_history, score_threshold = self._read_history(), None, self.score_threshold
         with self._change_transaction():
-            if isinstance(outcome, Failure):
-                self._record_failure(outcome, will_retry=will_retry)
-            else:
+            if isinstance(outcome, Evaluation):
                 self._record_evaluation(outcome)
+                outcome = self._record_verdict(outcome, score_threshold)
+            else:
+                self._record_failure(outcome, will_retry=will_retry)
+            if isinstance(outcome, Evaluation):
                 new_history = history.with_finished([outcome])
         self._history = new_history
+        return outcome
+
+    def _record_verdict(self, run: Evaluation, score_threshold: ScoreThreshold) -> Outcome:
+        """Record that a finished run missed the score, if it did."""
+        outcome = score_threshold.to_outcome(run)
+        if isinstance(outcome, Failure):
+            self._record_failure(outcome, status="missed")
+        return outcome
+
+    def _judge_again(self) -> None:
+        """Record the verdicts of the present `--min-score` in place of the stored ones."""
+        score_threshold = self.score_threshold
+        runs = read_history(self._database, removed=(), is_judged=False).evaluations
+        self._database.execute("DELETE FROM failures WHERE kind = 'score'")
+        self._database.execute("UPDATE evaluations SET status = 'finished' WHERE status = 'missed'")
+        for run in runs:
+            self._record_verdict(run, score_threshold)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
@@ -293,15 +319,17 @@ class RunStore(StoreReader):
         if cursor.rowcount != 1:
             raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
-    def _record_failure(self, failure: Failure, *, will_retry: bool) -> None:
+    def _record_failure(self, failure: Failure, *, will_retry: bool = False, status: str = "failed") -> None:
+        """Record a failure with the order of its run if that is finished, and else the next one."""
         self._database.execute(
-            f"INSERT INTO failures (candidate, replicate, finished_order, {', '.join(FAILURE_FIELDS)})"
-            f" VALUES (?, ?, {NEXT_ORDER_SQL}{', ?' * len(FAILURE_FIELDS)})",
-            (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
+            f"INSERT INTO failures (candidate, replicate, {', '.join(FAILURE_FIELDS)}, finished_order)"
+            f" SELECT candidate, replicate{', ?' * len(FAILURE_FIELDS)}, IFNULL(finished_order, {NEXT_ORDER_SQL})"
+            " FROM evaluations WHERE candidate = ? AND replicate = ?",
+            (*(getattr(failure, name) for name in FAILURE_FIELDS), *failure.request.key),
         )
         if not will_retry:
-            update = "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?"
-            self._database.execute(update, failure.request.key)
+            update = "UPDATE evaluations SET status = ? WHERE candidate = ? AND replicate = ?"
+            self._database.execute(update, (status, *failure.request.key))
 
     def release_pending(self, requests: Sequence[Request]) -> None:
         """Forget pending requests that will not be worked on, as when the decision came first. A request that has

@@ -230,8 +230,8 @@ def count_text(number: int, noun: str) -> str:
 class ScoreThreshold:
     """The option `--min-score`, and whether lower scores are better. Without a score, every run works.
 
-    A run with a worse score is a failure of the kind `score`. It is recorded with its score, and judged whenever a
-    history is made of the record. A resumed selection can therefore set, change or drop the option.
+    A run with a worse score is a failure of the kind `score`. A store records this verdict beside the score, and judges
+    again when a resumed selection sets, changes or drops the option.
     """
 
     score: Optional[float] = None

@@ -1,5 +1,7 @@
-"""Runs that miss --min-score: judged where a history is made of the record, in every tool alike."""
+"""Runs that miss --min-score: each tool judges them alike, and a store keeps the verdict."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List
@@ -67,6 +69,12 @@ def with_min_score(directory: RunDirectory, score: Any) -> None:
     store.close()
 
 
+def read_statuses(directory: RunDirectory) -> Dict[Any, str]:
+    with closing(sqlite3.connect(directory.store)) as database:
+        rows = database.execute("SELECT candidate, replicate, status FROM evaluations").fetchall()
+    return {(candidate, replicate): status for candidate, replicate, status in rows}
+
+
 def test_a_selection_keeps_the_scores_and_may_judge_them_again(tmp_path: Path) -> None:
     run = Run(RunDirectory(tmp_path / "run"), {"type": "top_two", "confidence": 0.9})
     with_min_score(run.directory, 0.5)
@@ -79,6 +87,11 @@ def test_a_selection_keeps_the_scores_and_may_judge_them_again(tmp_path: Path) -
     assert {kept[key]["score"] for key in missed} == {0.01}
     assert kept["b", 1]["error"] == "m 0.01 is below --min-score 0.5"
     assert run.go(resume=True, evaluator=Collapsing()) == decision and not run.executor.started
+    assert read_statuses(run.directory) == {**{key: "finished" for key in kept}, **{key: "missed" for key in missed}}
+    with_min_score(run.directory, 0.001)
+    assert set(read_statuses(run.directory).values()) == {"finished"}
+    with_min_score(run.directory, 0.5)
+    assert {key for key, status in read_statuses(run.directory).items() if status == "missed"} == missed
     with_min_score(run.directory, None)
     store = RunStore(run.directory, create=False)
     assert not store.history(max_failures=3).failures and len(store.history(max_failures=3).evaluations) == len(kept)

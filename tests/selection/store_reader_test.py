@@ -113,7 +113,7 @@ def test_a_store_with_anything_else_in_it_is_refused_in_one_message(tmp_path: Pa
                 pytest.raises(StoreError, match="store.sqlite cannot be read as a store: ") as refusal,
                 opened as store,
             ):
-                store.meta(), store.candidates(), store.history(max_failures=3)
+                store.meta(), store.candidates(), store.history(max_failures=3), store.score_threshold
             assert len(str(refusal.value)) < 500
 
 
