@@ -1,11 +1,10 @@
 """The result of a selection by documents, as `selection.json` has it."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.summary import BATCH_WORDS, DOCUMENT_WORDS, Words
+from fiesta_allennlp.selection.texts import BATCH_WORDS, DOCUMENT_WORDS, Words
 
 
 @dataclass(frozen=True)
@@ -25,16 +24,6 @@ class SystemResult(CandidateResult):
     cost: Optional[float] = None
     num_unknown: int = 0
     unknown_labels: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def unknown_text(self) -> str:
-        return unknown_text(self.num_unknown, self.unknown_labels)
-
-
-def unknown_text(num_unknown: int, labels: Mapping[str, int]) -> str:
-    """Word how many answers are no gold label, and the commonest; empty if all are gold labels."""
-    labels_text = ", ".join(f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items())
-    return f"{num_unknown}: {labels_text}" if num_unknown else ""
 
 
 @dataclass(frozen=True)

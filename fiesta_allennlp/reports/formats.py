@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.texts import count_text, duration_text, missed_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
 
 if TYPE_CHECKING:
@@ -49,6 +50,18 @@ def share_text(value: Optional[float]) -> str:
 
 def join_pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def withdrawn_text(candidate: CandidateResult) -> str:
+    """Give the reason for which a candidate does not take part."""
+    num_missed, num_runs = candidate.num_missed, candidate.num_missed + candidate.num_evaluations
+    failures = count_text(candidate.num_counted_failures, "failure")
+    return {
+        None: "you removed it with --allow-removed; its runs are kept but do not count",
+        "no metric": "its first run did not report the metric",
+        "min_score": f"{num_missed} of {num_runs} runs missed --min-score",
+        "max_failures": f"{failures}, as many as --max-failures allows",
+    }[candidate.failed_because]
 
 
 def shorten_names(names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool]) -> Dict[str, str]:
@@ -148,6 +161,7 @@ def _template_environment() -> "Environment":
     environment.globals.update(prose=render_prose, join=join_pairs)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines)
     environment.filters.update(number=number_text, probability=probability_text)
+    environment.filters.update(missed=missed_text, withdrawn=withdrawn_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda margin: Margin.parse(margin).text.replace("=", " = "))
     return environment

@@ -7,7 +7,7 @@ from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.progress import remaining_text
-from fiesta_allennlp.selection.summary import loss_text
+from fiesta_allennlp.selection.texts import loss_text
 from fiesta_allennlp.tables.next_runs import NextRuns
 
 

@@ -8,7 +8,14 @@ from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.result import CandidateResult
-from fiesta_allennlp.selection.summary import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import (
+    count_text,
+    interval_text,
+    missed_runs_text,
+    missed_text,
+    number_text,
+    probability_text,
+)
 from fiesta_allennlp.strategies.stopping_rules import MIN_POWER, RuleOfThree, StoppingRule
 from fiesta_allennlp.version import __version__
 
@@ -292,7 +299,7 @@ def _failed_runs(report: Report) -> Slot:
         f"score far {side} its others."
         for entry in result.collapsed
     ]
-    missed = [f"{c.missed_text} of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
+    missed = [f"{missed_text(c)} of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed]
     if missed:
         limit = (
             f"Runs with a score {side} {result.min_score:g} count as failed and are in no mean: {join_some(missed)}."

@@ -26,7 +26,7 @@ from fiesta_allennlp.selection.candidate_table import (
     candidate_values,
 )
 from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
-from fiesta_allennlp.selection.summary import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import count_text, interval_text, number_text, probability_text
 from fiesta_allennlp.tables.settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]

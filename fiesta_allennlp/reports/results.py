@@ -18,7 +18,7 @@ class SelectionResult(Printable, Result):
     """The content of `selection.json`, together with the directory of the selection.
 
     `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
-    probability that `leading` is the best (within `margin`), or None if unknown. `scored_on` describes the scored data.
+    probability that `leading` is the best (within `margin`), or None if unknown.
     `seconds` is the sum of the run times of all workers. `candidates` are `CandidateResult` records.
     """
 

@@ -19,9 +19,10 @@ from fiesta_allennlp.reports.words import (
     ended_in_words,
     failures_in_words,
     running_in_words,
+    scored_on_text,
 )
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
+from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
 
 MAX_CONFIGS_SHOWN = 5
 """The number of best configs of a screening to show."""
@@ -66,7 +67,7 @@ def _describe_workers(directory: RunDirectory, root: Path) -> Iterator[str]:
 def _make_selection_status(report: Report) -> Status:
     result = report.result
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
-    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), result.scored_on)
+    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
     sentences = tuple(filter(None, (*run_sentences, *report.legend, _last_finish_text(report.history))))
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running)
 

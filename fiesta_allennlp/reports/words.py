@@ -4,23 +4,25 @@ on the terminal."""
 import json
 import re
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, full_command, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs, withdrawn_text
 from fiesta_allennlp.selection.candidate_table import Table, num_decimals
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.summary import (
+from fiesta_allennlp.selection.texts import (
     Words,
     count_text,
     describe_collapsed_runs,
     duration_text,
     interval_text,
     loss_text,
+    missed_runs_text,
+    missed_text,
     number_text,
     probability_text,
 )
@@ -60,7 +62,9 @@ def show_training_plan(plan: Any) -> TerminalLines:
         metrics_text = "known after a run" if preparation.metrics is None else join_some(preparation.metrics)
         rows.append([name, parameters_text, *coverage_cells, metrics_text])
     headings = ["candidate", "parameters", *vector_headings, metrics_heading]
-    return _show_plan(Table(headings, rows, wrapped=(metrics_heading,)), plan, prepared.settings.strategy_params())
+    division, table = prepared.candidate_set.division, Table(headings, rows, wrapped=(metrics_heading,))
+    scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
+    return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
 
 
 def show_documents_plan(plan: Any) -> TerminalLines:
@@ -74,12 +78,14 @@ def show_documents_plan(plan: Any) -> TerminalLines:
     return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 
-def _show_plan(table: Table, plan: Any, strategy_params: Mapping[str, Any], *, prepared: Any = None) -> TerminalLines:
+def _show_plan(
+    table: Table, plan: Any, strategy_params: Mapping[str, Any], *, prepared: Any = None, scored_on: str = ""
+) -> TerminalLines:
     options = {key: value for key, value in strategy_params.items() if key not in ("type", "belief")}
     if "stop" in options:
         options["stop"] = options["stop"]["type"]
     commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
-    template_values = {"strategy": strategy_params, "plan_command": full_command("plan")}
+    template_values = {"strategy": strategy_params, "plan_command": full_command("plan"), "scored_on": scored_on}
     template_values["options"] = join_pairs(options) or "defaults"
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **template_values)]
 
@@ -88,7 +94,7 @@ def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    return tuple(filter(None, (decision_text, *collapsed_in_words(result), result.scored_on, cost_text)))
+    return tuple(filter(None, (decision_text, *collapsed_in_words(result), scored_on_text(result), cost_text)))
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -96,7 +102,7 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     leading, confidence, metric = result.leading, result.confidence, result.metric_text
     after = f"after {count_text(result.num_evaluations, 'score')} of {len(result.candidates)} candidates"
     chance = probability_text(confidence)
-    sentences = [*collapsed_in_words(result), result.scored_on]
+    sentences = [*collapsed_in_words(result), scored_on_text(result)]
     if pair is not None:
         rival = pair.second if leading == pair.first else pair.first
         lead = "" if confidence is None else f"{leading} is better than {rival} with probability {chance}, by {metric}."
@@ -125,6 +131,34 @@ def _difference_in_words(pair: Comparison, decimals: int) -> str:
     return f"{pair.first} minus {pair.second} is {difference}{interval}, over {runs}."
 
 
+def scored_on_text(result: Result) -> str:
+    """Describe what the runs are scored on; empty if that is unknown."""
+    is_official = result.on_official_splits
+    return (
+        "" if result.sets is None else describe_scored_data(result.sets, is_official=is_official, scored=result.score)
+    )
+
+
+VALIDATION_CAUTION = (
+    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
+)
+
+
+def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
+    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
+    if not sets:
+        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
+        text = f"{split_text}; only the candidates know which data their scores are about."
+    elif is_official:
+        text = f"Runs are scored on the official {scored} set; only seeds vary."
+    elif scored == "validation":
+        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
+    else:
+        test_set_text = ", official test set included" if "test" in sets else ""
+        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
+    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
+
+
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:
     """Describe runs far from their candidate's others."""
     return tuple(describe_collapsed_runs(entry, minimise=result.minimise) for entry in result.collapsed)
@@ -137,7 +171,7 @@ def failures_in_words(result: Result) -> List[str]:
         runs_by_reason: Dict[str, List[str]] = {}
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
-                runs_by_reason.setdefault(failed_run.reason, []).append(failed_run.run)
+                runs_by_reason.setdefault(f"{failed_run.kind}: {failed_run.error}", []).append(failed_run.run)
         shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
         sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
         num_shown = sum(len(run_names) for _, run_names in shown_reasons)
@@ -145,19 +179,21 @@ def failures_in_words(result: Result) -> List[str]:
             sentences.append(f"failed: {count_text(num_rest, 'more run')} of {candidate.name}")
         if candidate.num_missed:
             sentences.append(
-                f"{candidate.name}: {candidate.missed_text} runs missed --min-score and are not in its mean: "
-                f"{candidate.missed_runs}"
+                f"{candidate.name}: {missed_text(candidate)} runs missed --min-score and are not in its mean: "
+                f"{missed_runs_text(candidate)}"
             )
         if candidate.withdrawn:
             status_text = "removed" if candidate.removed else "dropped out"
-            sentences.append(f"{status_text}: {candidate.name}: {candidate.withdrawn_because}")
+            sentences.append(f"{status_text}: {candidate.name}: {withdrawn_text(candidate)}")
     return sentences
 
 
 def limit_in_words(result: Result, own_result: Optional[Result]) -> str:
     """Name the runs that `--min-score` removes from a table, or from a selection with another limit of its own, and the
     decision without it."""
-    removed_runs = [f"{c.missed_text} runs of {c.name} ({c.missed_runs})" for c in result.candidates if c.num_missed]
+    removed_runs = [
+        f"{missed_text(c)} runs of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed
+    ]
     age = (
         "a table does not record whether the limit is older than the runs"
         if own_result is None

@@ -32,7 +32,7 @@ from fiesta_allennlp.selection.session import StoredState, dry_run, run_selectio
 from fiesta_allennlp.selection.settings import merge_settings
 from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages
-from fiesta_allennlp.selection.summary import duration_text, number_text
+from fiesta_allennlp.selection.texts import duration_text, number_text
 from fiesta_allennlp.selection.workspace import already_exists_error, clear_directory, has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate

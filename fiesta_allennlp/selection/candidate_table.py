@@ -7,7 +7,14 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from fiesta_allennlp.selection.summary import MIN_DECIMALS, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import (
+    MIN_DECIMALS,
+    failures_text,
+    interval_text,
+    number_text,
+    probability_text,
+    unknown_text,
+)
 
 MAX_DECIMALS = 12
 
@@ -50,6 +57,7 @@ class Column:
         outputs: where it is shown.
         value: the value of a candidate, None if it has none. By default, it is the attribute `name`.
         text: the value as text, with these decimals.
+        cell: a candidate as text, in place of the text of its value.
         of_documents: whether it is only about selections by documents, or only about others. None if about both.
         is_shown: whether a result has anything to show in it. CSV and JSON have it always.
     """
@@ -59,15 +67,24 @@ class Column:
     outputs: FrozenSet[str] = EVERYWHERE
     value: Optional[Callable[[Any], Any]] = None
     text: Callable[[Any, int], str] = number_text
+    cell: Optional[Callable[[Any], str]] = None
     of_documents: Optional[bool] = None
     is_shown: Callable[[Any], bool] = lambda result: True
 
     def value_of(self, candidate: Any) -> Any:
         return getattr(candidate, self.name) if self.value is None else self.value(candidate)
 
+    def text_of(self, candidate: Any, decimals: int) -> str:
+        return self.text(self.value_of(candidate), decimals) if self.cell is None else self.cell(candidate)
+
 
 def _plain(value: Any, decimals: int) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value}"
+
+
+def _standing_text(candidate: Any) -> str:
+    """Return P(best), or `failed` or `removed`."""
+    return candidate.state if candidate.withdrawn else probability_text(candidate.prob_best)
 
 
 def _any_value(name: str) -> Callable[[Any], bool]:
@@ -86,29 +103,20 @@ COLUMNS: List[Column] = [
         is_shown=_any_value("num_pending"),
     ),
     Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value("num_waiting")),
-    Column(
-        "failures_text",
-        "failed",
-        EVERYWHERE - DATA,
-        text=lambda value, decimals: value or "0",
-        is_shown=_any_value("failures_text"),
-    ),
-    Column("failures", "failed", DATA),
+    Column("failures", "failed", cell=failures_text, is_shown=_any_value("failures")),
     Column("num_missed", "missed --min-score", DATA),
     Column(
-        "unknown_text",
+        "num_unknown",
         "no gold label",
-        EVERYWHERE - DATA - {LATEX},
-        text=_plain,
+        EVERYWHERE - {LATEX},
+        cell=lambda system: unknown_text(system.num_unknown, system.unknown_labels),
         of_documents=True,
-        is_shown=_any_value("unknown_text"),
+        is_shown=_any_value("num_unknown"),
     ),
-    Column("num_unknown", "no gold label", DATA, of_documents=True),
     Column("mean", "mean", of_documents=False),
     Column("sd", "sd", of_documents=False),
     Column("measure", "{metric}", text=lambda value, decimals: number_text(value), of_documents=True),
-    Column("standing", "P(best)", EVERYWHERE - DATA, text=_plain),
-    Column("prob_best", "P(best)", DATA),
+    Column("prob_best", "P(best)", cell=_standing_text),
     Column(
         "prob_within_margin",
         "P(within {margin:g})",
@@ -163,7 +171,7 @@ def candidate_table(result: Any, output: str = TERMINAL, *, title: Optional[str]
     pending = "running" if result.running else "pending"
     return Table(
         headings=[column.heading.format(**names, pending=pending) for column in columns],
-        rows=[[column.text(column.value_of(candidate), decimals) for column in columns] for candidate in result.ranked],
+        rows=[[column.text_of(candidate, decimals) for column in columns] for candidate in result.ranked],
         title=title,
     )
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.summary import count_text, loss_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, probability_text
 
 
 def remaining_text(

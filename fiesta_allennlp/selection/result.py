@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tu
 import numpy as np
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError, join_some
+from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
@@ -17,17 +17,13 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
-    RUN_WORDS,
     Interval,
-    Words,
     compare_on_shared_splits,
     compute_mean_interval,
-    count_text,
-    describe_scored_data,
     find_collapsed_runs,
-    probability_text,
     write_json,
 )
+from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.version import __version__
 
 FORMAT = 1
@@ -39,8 +35,6 @@ State = Literal["taking part", "failed", "removed"]
 FailedBecause = Literal["no metric", "min_score", "max_failures"]
 """The reason for which a candidate failed: its first run did not report the metric, its scores missed `--min-score`, or
 it had as many failures as `--max-failures` allows."""
-
-REMOVED_TEXT = "you removed it with --allow-removed; its runs are kept but do not count"
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
@@ -60,10 +54,6 @@ class FailedRun:
     run: str
     kind: str
     error: str
-
-    @property
-    def reason(self) -> str:
-        return f"{self.kind}: {self.error}"
 
 
 CandidateResultType = TypeVar("CandidateResultType", bound="CandidateResult")
@@ -196,41 +186,6 @@ class CandidateResult:
         if not self.num_evaluations and "metric" in self.num_failures_by_kind:
             return "no metric"
         return "min_score" if self.num_missed else "max_failures"
-
-    @property
-    def withdrawn_because(self) -> Optional[str]:
-        """The reason for which it does not take part, as text."""
-        if self.failed_because is None:
-            return REMOVED_TEXT if self.removed else None
-        return {
-            "no metric": "its first run did not report the metric",
-            "min_score": f"{self.num_missed} of {self.num_missed + self.num_evaluations} runs missed --min-score",
-            "max_failures": f"{count_text(self.num_counted_failures, 'failure')}, as many as --max-failures allows",
-        }[self.failed_because]
-
-    @property
-    def missed_runs(self) -> str:
-        """The names of the runs that missed `--min-score`."""
-        names = [failed_run.run for failed_run in self.failed_runs if failed_run.kind == "score"]
-        return join_some(names, num_all=self.num_missed)
-
-    @property
-    def missed_text(self) -> str:
-        """The runs that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
-        total = self.num_missed + self.num_evaluations
-        return f"{self.num_missed} of {total} ({self.num_missed / total:.0%})" if self.num_missed else ""
-
-    @property
-    def failures_text(self) -> str:
-        """The number of failures, with the share of runs that missed `--min-score`; empty for 0."""
-        if self.failures == self.num_missed:
-            return self.missed_text
-        return f"{self.failures}, {self.missed_text}" if self.num_missed else str(self.failures)
-
-    @property
-    def standing(self) -> str:
-        """P(best) as text, or `failed` or `removed`."""
-        return self.state if self.withdrawn else probability_text(self.prob_best)
 
 
 @dataclass(frozen=True)
@@ -445,12 +400,6 @@ class Result:
     @property
     def on_official_splits(self) -> bool:
         return self.splits == OFFICIAL
-
-    @property
-    def scored_on(self) -> str:
-        """A sentence about the scored data."""
-        is_official = self.on_official_splits
-        return "" if self.sets is None else describe_scored_data(self.sets, is_official=is_official, scored=self.score)
 
     @property
     def words(self) -> Words:

@@ -22,8 +22,8 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.options import list_to_tuple
+from fiesta_allennlp.selection.score_threshold import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
-from fiesta_allennlp.selection.summary import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening": "search"}

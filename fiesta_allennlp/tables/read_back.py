@@ -9,7 +9,7 @@ from fiesta_allennlp.core.errors import escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.tables.forms import SplitSource
 
 MIN_VALUES, MAX_VALUES = 2, 20

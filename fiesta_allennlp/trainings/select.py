@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.summary import collapsed_notes, describe_scored_data
+from fiesta_allennlp.selection.texts import collapsed_notes
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -173,11 +173,6 @@ class TrainingSelection(SelectionFamily):
     @property
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
-
-    @property
-    def scored_on(self) -> str:
-        division = self.candidate_set.division
-        return describe_scored_data(self.pool.official, is_official=division.is_official, scored=division.scored)
 
     def metric_notes(self, evaluator: CandidateEvaluator, console: Console) -> MetricNotes:
         """Return the listener to the runs whose metrics are unknown before the first one."""

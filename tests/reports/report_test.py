@@ -89,7 +89,7 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
         "nothing is decided, so nothing is compared"
     )
     poor = report_record.candidate("poor")
-    assert [run.reason for run in poor.failed_runs] == ["error: no memory", "error: no <memory>"] and poor.withdrawn
+    assert [run.error for run in poor.failed_runs] == ["no memory", "no <memory>"] and poor.withdrawn
 
 
 def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:

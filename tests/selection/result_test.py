@@ -15,7 +15,8 @@ from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import FailedRun, Result
-from fiesta_allennlp.selection.summary import describe_collapsed_runs, number_text, write_json
+from fiesta_allennlp.selection.summary import write_json
+from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -61,7 +62,7 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert (c.num_evaluations, c.mean, c.withdrawn, c.prob_best) == (0, None, True, None)
     assert (a.mean_seconds, b.mean_seconds, c.mean_seconds) == (2.0, 2.0, None)
     assert (c.state, c.failed_runs) == ("failed", (FailedRun("c-0", "timeout", "out of time"),))
-    assert a.withdrawn_because is None and c.withdrawn_because is not None
+    assert not a.withdrawn and c.failed_because == "max_failures"
 
 
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:

@@ -4,7 +4,8 @@ from typing import Optional
 
 import pytest
 
-from fiesta_allennlp.selection.summary import duration_text, number_text, probability_text, write_csv
+from fiesta_allennlp.selection.summary import write_csv
+from fiesta_allennlp.selection.texts import duration_text, number_text, probability_text
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any, Dict, Iterator, List
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
-from fiesta_allennlp.documents.result import unknown_text
 from fiesta_allennlp.documents.systems.base import System, Unanswered
 from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.selection.texts import unknown_text
 
 
 @System.register("predictions")

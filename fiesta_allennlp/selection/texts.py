@@ -1,0 +1,137 @@
+"""Numbers and facts as texts, for the live display of a selection and for its report."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.selection.summary import Interval, find_collapsed_runs
+
+
+def duration_text(seconds: float) -> str:
+    """Format a duration in the two largest units of hours, minutes and seconds."""
+    whole_seconds = round(seconds)
+    hours, minutes = whole_seconds // 3600, whole_seconds // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole_seconds % 60} s" if minutes else f"{seconds:.1f} s"
+
+
+def count_text(number: int, noun: str) -> str:
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+SMALL, LARGE, HUGE = 1e-4, 1e7, 1e12
+"""A number below the first or above the second is shown with significant digits instead of decimals."""
+
+
+MIN_DECIMALS = 4
+
+
+def number_text(value: Optional[float], digits: int = MIN_DECIMALS, *, sign: str = "") -> str:
+    """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign. A
+    small or huge number has significant digits instead, and a large one up to 12."""
+    if value is None:
+        return "-"
+    if abs(value) >= LARGE:
+        return f"{value:{sign}.{12 if abs(value) < HUGE else 4}g}"
+    if not 0 < abs(value) < SMALL:
+        return f"{value:{sign}.{digits}f}"
+    num_digits = max(digits + math.floor(math.log10(abs(value))) + 1, min(digits, MIN_DECIMALS))
+    return f"{value:{sign}.{num_digits}g}"
+
+
+def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
+    return "-" if interval is None else " to ".join(number_text(end, digits) for end in interval)
+
+
+def probability_text(value: Optional[float]) -> str:
+    """Format a probability with three decimals, but never as a rounded 0 or 1."""
+    if value is None:
+        return "-"
+    return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
+    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown."""
+    return "" if expected_loss is None else f"choosing {best} now costs {expected_loss:.2g} on average"
+
+
+def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
+    """Describe an entry of `find_collapsed_runs`: its meaning for P(best), and what to do."""
+    scores, side = entry["scores"], "above" if minimise else "below"
+    verb = "lies" if len(scores) == 1 else "lie up to"
+    scores_text = join_some([f"{run}: {score:.4g}" for run, score in scores.items()])
+    return (
+        f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {verb} {entry['sds']:.0f} robust sds "
+        f"{side} the others ({scores_text}). P(best) of a mean cannot see collapsed runs that are rarer. Use "
+        "--min-score to count them as failed, or report the share."
+    )
+
+
+def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
+    """Return the sentence about the collapsed runs of each candidate that has some."""
+    collapsed = find_collapsed_runs(history, minimise=minimise)
+    return {candidate["candidate"]: describe_collapsed_runs(candidate, minimise=minimise) for candidate in collapsed}
+
+
+def failed_notes(history: History) -> List[str]:
+    """Return a note for each candidate with scores that is dropped because of its failed runs."""
+    return [
+        f"{name} takes no part, although it has {count_text(len(history.evaluations_of(name)), 'score')}: "
+        f"{history.num_counted_failures(name)} of its runs failed. If it was not at fault, add --max-failures N."
+        for name in sorted(history.withdrawn)
+        if history.evaluations_of(name)
+    ]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The nouns of a result for its candidates and their evaluations."""
+
+    candidate: str = "candidate"
+    candidates: str = "candidates"
+    evaluation: str = "run"
+    evaluations: str = "runs"
+    finished: str = "finished runs"
+
+    def evaluation_noun(self, count: int) -> str:
+        return self.evaluation if count == 1 else self.evaluations
+
+
+RUN_WORDS = Words()
+
+
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents")
+
+
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
+
+
+def unknown_text(num_unknown: int, labels: Mapping[str, int]) -> str:
+    """Format the number of answers that are no gold label, and the commonest; empty if all are gold labels."""
+    labels_text = ", ".join(f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items())
+    return f"{num_unknown}: {labels_text}" if num_unknown else ""
+
+
+def missed_text(candidate: Any) -> str:
+    """Format the runs of a `CandidateResult` that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+    total = candidate.num_missed + candidate.num_evaluations
+    return f"{candidate.num_missed} of {total} ({candidate.num_missed / total:.0%})" if candidate.num_missed else ""
+
+
+def missed_runs_text(candidate: Any) -> str:
+    """Name the runs of a `CandidateResult` that missed `--min-score`."""
+    names = [failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"]
+    return join_some(names, num_all=candidate.num_missed)
+
+
+def failures_text(candidate: Any) -> str:
+    """Format the number of failures of a `CandidateResult`, with the share of runs that missed `--min-score`."""
+    missed = missed_text(candidate)
+    if not candidate.num_missed:
+        return str(candidate.failures)
+    return missed if candidate.failures == candidate.num_missed else f"{candidate.failures}, {missed}"
