@@ -18,8 +18,9 @@ from fiesta_allennlp.core.interrupts import received_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
-EXIT_NO_DECISION = 1
+EXIT_NO_COMPARISON = 1
 EXIT_USER_ERROR = 2
+EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
 
 REMEDY_BY_ERRNO = {
@@ -101,6 +102,19 @@ class FiestaCommand:
     def interrupt_text(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
         return self.interrupt_message
+
+
+def add_require_decision(parser: Any) -> None:
+    """Add the mode in which a script sees by the exit status whether a winner was named."""
+    help = f"end with exit status {EXIT_INCONCLUSIVE} unless a winner was named"
+    parser.add_argument("--require-decision", action="store_true", help=help)
+
+
+def decision_status(decided: bool, stopped_by: Optional[str], args: argparse.Namespace) -> int:
+    """Return the exit status of a comparison that was not interrupted."""
+    if stopped_by == "failures":
+        return EXIT_NO_COMPARISON
+    return EXIT_INCONCLUSIVE if args.require_decision and not decided else 0
 
 
 def import_dotted(dotted_path: str) -> Any:

@@ -8,7 +8,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
+from fiesta_allennlp.commands.command import (
+    EXIT_INTERRUPTED,
+    FiestaCommand,
+    add_require_decision,
+    decision_status,
+    import_dotted,
+)
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 
@@ -142,6 +148,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.selection.options import RESOURCES_GROUP
 
+        add_require_decision(groups[RESOURCES_GROUP])
         groups[RESOURCES_GROUP].add_argument(
             "--format",
             choices=("text", "json", "csv"),
@@ -151,9 +158,10 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         )
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, or 1 if too many runs failed."""
+        """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.next_runs import next_runs_data, next_runs_in_words, next_runs_table
+        from fiesta_allennlp.selection.result import DECIDED_REASONS
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
@@ -167,7 +175,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
                 print(next_runs_in_words(answer)[-1], file=sys.stderr)
         else:
             console.print(next_runs_table(answer), *next_runs_in_words(answer))
-        return EXIT_NO_DECISION if answer.decision.stopped_by == "failures" else 0
+        stopped_by = answer.decision.stopped_by
+        return decision_status(stopped_by in DECIDED_REASONS, stopped_by, args)
 
 
 PLUGIN_MODULE = "fiesta_allennlp.plugin"

@@ -13,7 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_NO_DECISION, FiestaCommand, import_dotted
+from fiesta_allennlp.commands.command import (
+    EXIT_INTERRUPTED,
+    EXIT_NO_COMPARISON,
+    FiestaCommand,
+    add_require_decision,
+    decision_status,
+    import_dotted,
+)
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
@@ -52,12 +59,14 @@ class SelectionCommand(FiestaCommand):
         parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
         parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
         parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
+        add_require_decision(parser)
         help = "continue in the background after the checks; the output goes to DIR/detached.log"
         parser.add_argument("--detach", action="store_true", help=help)
         parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
+        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input, 3 inconclusive
+        with `--require-decision`."""
         settings_class = import_dotted(self.settings_class_path)
         settings = typed_settings(args, settings_class)
         if args.dry_run:
@@ -123,7 +132,7 @@ def exit_status(result: "Result", args: argparse.Namespace, console: "Console") 
         return EXIT_INTERRUPTED
     if result.stopped_by in LIMIT_OPTIONS:
         console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
-    return EXIT_NO_DECISION if result.stopped_by == "failures" else 0
+    return decision_status(result.decided, result.stopped_by, args)
 
 
 def recover_command(args: argparse.Namespace) -> str:
@@ -178,7 +187,7 @@ selection with its original options."""
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
         console.print("These are scores of single runs and say little. Nothing was kept.")
-        return EXIT_NO_DECISION if failures else 0
+        return EXIT_NO_COMPARISON if failures else 0
 
 
 class SearchCommand(SelectionCommand):

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 import pytest
 
 import fiesta_allennlp
-from fiesta_allennlp.commands.command import EXIT_NO_DECISION
+from fiesta_allennlp.commands.command import EXIT_NO_COMPARISON
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
@@ -209,7 +209,7 @@ def test_bad_input_is_refused_before_the_first_run(
 def test_a_screening_of_failures_decides_nothing(programs: List[str], run: Path, search: Call) -> None:
     Path(programs[0]).write_text(Path(programs[0]).read_text().replace("sleep 0.1", "exit 1"))
     status, output = search(*programs, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)
-    assert status == EXIT_NO_DECISION, output
+    assert status == EXIT_NO_COMPARISON, output
     assert not (run / "store.sqlite").exists()
 
 
@@ -249,6 +249,6 @@ def test_each_stage_reads_every_option_that_is_not_of_the_other_one(
 def test_a_run_of_the_first_stage_that_fails_is_announced(programs: List[str], run: Path, search: Call) -> None:
     Path(programs[0]).write_text(Path(programs[0]).read_text().replace("sleep 0.1", "exit 1"))
     options = ["--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run]
-    assert search(*programs, *options, "--notify", "echo $FIESTA_EVENT")[0] == EXIT_NO_DECISION
+    assert search(*programs, *options, "--notify", "echo $FIESTA_EVENT")[0] == EXIT_NO_COMPARISON
     log = RunDirectory(run / "screening").notify_log
     until(lambda: log.exists() and sorted(log.read_text().split()) == ["decision", *["failure"] * 3])

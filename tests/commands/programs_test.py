@@ -136,3 +136,14 @@ def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program
     selections.refused(candidates[0], misnamed, *METRIC, said="'type' is 'progam'.* Did you mean 'program'")
     selections.refused(*candidates, said="--metric is missing")
     assert not (selections.run / "evaluations").exists()
+
+
+def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: Path) -> None:
+    equals = [write_program("able", GOOD), write_program("twin", f"{GOOD}; true")]
+    options = ["--metric", "accuracy", "--require-decision", "--splits", "independent"]
+    status, output = call(*equals, "-s", run, *options, "--max-evaluations", 6)
+    assert status == 3 and "Inconclusive after 6 runs" in output, output
+    assert call("-s", run, "--recover", "--max-evaluations", 7)[0] == 0, "it belongs to one command"
+    wide = ["--margin", 1, "--max-evaluations", 20]
+    assert call("-s", run, "--recover", *wide, "--require-decision")[0] == 0
+    assert summary_of(run)["best"] is not None

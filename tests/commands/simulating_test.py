@@ -89,12 +89,13 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
         *rows, runs_line, _ = told.splitlines()  # the last two are what it understood, on the standard error
         if "Stop" in told:
             break
+        assert count or call(path, "--candidates", "a,b", "--require-decision")[0] == 3
         assert "of 2 candidates" in runs_line
         with path.open("a") as table:
             for name, split, seed in csv.reader(rows):
                 score = 0.5 + 0.1 * (name == "b") + 0.001 * ((count * 7 + int(split)) % 5)
                 table.write(f"{name},{split},{seed},{score}\n")
-    told = call.done(path)
+    told = call.done(path, "--require-decision")
     assert "b is the best (P(best)" in told and "Stop: it is decided" in told
     told = call.done(path, "--format", "json")
     assert '"stopped_by": "confidence"' in told and '"next": []' in told
