@@ -62,7 +62,7 @@ class DataError(FiestaError):
 
 
 class PackageError(ConfigError):
-    """A package of `--include-package` cannot be imported. The message names the package and the reason."""
+    """A package of `--include-package`, or a plugin, cannot be imported. The message names it and the reason."""
 
 
 class ForeignError(FiestaError):

@@ -5,8 +5,10 @@ Only registered names can be built. A text from somebody else's file therefore c
 
 import dataclasses
 import importlib
+import importlib.metadata
 import inspect
 import json
+import os
 import pkgutil
 import sys
 import types
@@ -36,11 +38,16 @@ SIMPLE_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a num
 """The words of a message for each simple type."""
 
 
+PLUGIN_GROUP = "fiesta_allennlp.plugins"
+"""The group of the entry points with which an installed package names its modules of registered classes."""
+
+
 class Registrable(ABC):  # noqa: B024, each base names its own
     """Base class of everything that users choose by name, such as strategies.
 
-    Register a class with its base: ``@Strategy.register("mine")``. `default` is the name that `build` takes if the
-    mapping has no `type`.
+    Register a class with its base: ``@Strategy.register("mine")``. Modules that installed packages name by an entry
+    point of `PLUGIN_GROUP` are imported once a name is looked up that is not registered yet. `default` is the name that
+    `build` takes if the mapping has no `type`.
     """
 
     default: ClassVar[Optional[str]] = None
@@ -72,7 +79,7 @@ class Registrable(ABC):  # noqa: B024, each base names its own
     @classmethod
     def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
         """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
-        registered_class = Registrable._registered[cls].get(name) if isinstance(name, str) else None
+        registered_class = cls.find(name)
         if registered_class is None:
             text, names = shorten(name), cls.available()
             hint = did_you_mean(text, names) or f" Valid names: {', '.join(names)}."
@@ -80,8 +87,23 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         return registered_class
 
     @classmethod
+    def find(cls: Type[Registered], name: Any) -> Optional[Type[Registered]]:
+        """Return the class that is registered as `name`, or None. Raise a `PackageError` if a plugin is broken."""
+        if not isinstance(name, str):
+            return None
+        if name not in Registrable._registered[cls]:
+            import_plugins()
+        return Registrable._registered[cls].get(name)
+
+    @classmethod
+    def classes(cls: Type[Registered]) -> Dict[str, Type[Registered]]:
+        """Return all registered classes by name, in the order of their registration."""
+        import_plugins()
+        return dict(Registrable._registered[cls])
+
+    @classmethod
     def available(cls) -> List[str]:
-        return sorted(Registrable._registered[cls])
+        return sorted(cls.classes())
 
     @classmethod
     def registered_name(cls) -> str:
@@ -144,6 +166,21 @@ def import_package(name: str) -> None:
         raise PackageError(f"--include-package {name} cannot be imported: {reason}") from error
     finally:
         sys.path.remove("")
+
+
+@cache
+def import_plugins() -> None:
+    """Import the modules that installed packages name as plugins, but none of the current directory, which may be
+    somebody else's. Raise a `PackageError` if one cannot be imported."""
+    paths = [path for path in sys.path if path not in ("", os.getcwd())]
+    for distribution in importlib.metadata.distributions(path=paths):
+        for plugin in distribution.entry_points.select(group=PLUGIN_GROUP):
+            try:
+                plugin.load()
+            except Exception as error:  # of the plugin's own code
+                reason = _import_failure_reason(plugin.value, error)
+                package = distribution.metadata["Name"]
+                raise PackageError(f"the plugin {plugin.name} of the package {package} fails: {reason}") from error
 
 
 def _import_failure_reason(name: str, error: Exception) -> str:

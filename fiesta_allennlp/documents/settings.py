@@ -100,7 +100,8 @@ class DocumentSettings(SelectionSettings):
         belief = _belief_config(to_config(self.belief or self.default_belief, "--belief"), metric)
         complete = replace(self, strategy=strategy or None, belief=belief)
         name = complete.strategy_params()["type"]
-        has_stop = name in Strategy.available() and issubclass(Strategy.by_name(name), FixedConfidence)
+        strategy_class = Strategy.find(name)
+        has_stop = strategy_class is not None and issubclass(strategy_class, FixedConfidence)
         if not has_stop or "stop" in strategy:
             return complete
         stop = to_config(self.stop or self.default_stop, "--stop")

@@ -77,8 +77,9 @@ def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
 def _check_strategy_options(params: Dict[str, Any]) -> None:
     """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
     name = params["type"]
-    if name in Strategy.available():
-        has_budget = issubclass(Strategy.by_name(name), FixedBudget)
+    strategy_class = Strategy.find(name)
+    if strategy_class is not None:
+        has_budget = issubclass(strategy_class, FixedBudget)
         forbidden_options = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
         if wrong_options := [key for key in forbidden_options if key in params]:
             option = "--budget" if has_budget else f"--strategy {name}"

@@ -254,7 +254,8 @@ def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> Repla
         done=settings.done,
     )
     name = choice.strategy_params()["type"]
-    if name in Strategy.available() and not issubclass(Strategy.by_name(name), FixedConfidence):
+    strategy_class = Strategy.find(name)
+    if strategy_class is not None and not issubclass(strategy_class, FixedConfidence):
         raise ConfigError(
             f"--strategy: a plan needs one that stops at a target confidence, such as top_two, but got {name}."
         )

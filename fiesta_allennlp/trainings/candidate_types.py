@@ -350,11 +350,10 @@ def _build_candidate(candidate_class: Type[AnyCandidate], config_text: str) -> A
 
 def stored_type_of(config: Mapping[str, Any]) -> Type[AnyCandidate]:
     """Return the class of a config, or `CandidateType` for that of a package which is not imported."""
-    name = _type_name(config)
-    return AnyCandidate.by_name(name) if name in AnyCandidate.available() else CandidateType
+    return AnyCandidate.find(_type_name(config)) or CandidateType
 
 
 def _type_name(config: Mapping[str, Any]) -> Any:
     """Return the type in a config. An AllenNLP config may also have a `type`, of its training loop."""
-    is_loop = "model" in config and config.get("type") not in AnyCandidate.available()
+    is_loop = "model" in config and AnyCandidate.find(config.get("type")) is None
     return AnyCandidate.default if is_loop else config.get("type", AnyCandidate.default)

@@ -59,9 +59,10 @@ def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packa
     name = params["type"]
     for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
         import_module(f"fiesta_allennlp.executors.{module}")
-    if name not in Executor.available():
+    executor_class = Executor.find(name)
+    if executor_class is None:
         raise ConfigError(f"--executor must be one of {', '.join(Executor.available())} but got '{name}'.")
-    parameters = inspect.signature(Executor.by_name(name)).parameters
+    parameters = inspect.signature(executor_class).parameters
     foreign_keys = [key for key in params if key in executor_options() and key not in parameters]
     if foreign_keys:
         raise ConfigError(f"{flag(foreign_keys[0])} cannot be combined with --executor {name}. Remove it.")

@@ -9,17 +9,21 @@ from typing import List
 
 import pytest
 
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.isolation.run_queue import RunQueue
 from tests.commands.conftest import history_of
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, until
 
 EXAMPLE = REPOSITORY / "examples" / "candidate_type"
 PACKAGE = ("--include-package", "function_candidate")
 OPTIONS = (*PACKAGE, "--metric", "accuracy", "--seed", "1", "--confidence", "0.999999")
 
 
-def fiesta(*typed: object, cwd: Path, status: int = 0, module: str = "fiesta_allennlp") -> str:
+def fiesta(
+    *typed: object, cwd: Path, status: int = 0, module: str = "fiesta_allennlp", python_path: str = str(EXAMPLE)
+) -> str:
     """What a command writes, typed in a directory without the package."""
-    variables = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
+    variables = {**os.environ, "PYTHONPATH": python_path}
     words = [sys.executable, "-m", module, *map(str, typed)]
     done = subprocess.run(words, cwd=cwd, env=variables, capture_output=True, text=True)
     assert done.returncode == status, done.stdout + done.stderr
@@ -29,6 +33,14 @@ def fiesta(*typed: object, cwd: Path, status: int = 0, module: str = "fiesta_all
 @pytest.fixture(scope="module")
 def configs() -> List[str]:
     return [str(EXAMPLE / f"{name}.jsonnet") for name in ("plain", "better")]
+
+
+def install_plugin(root: Path, module: str) -> None:
+    """Write what pip writes for a package that names a module as a plugin."""
+    metadata = root / "functions-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: functions\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[fiesta_allennlp.plugins]\nfunctions = {module}\n")
 
 
 def scores(run: Path) -> List[float]:
@@ -68,3 +80,26 @@ def test_what_is_wrong_with_it_is_said_before_the_first_run(tmp_path: Path, conf
     assert "--split-ratios needs data files" in said
     said = fiesta("select", *configs, "--metric", "accuracy", "-s", "a", cwd=tmp_path, status=2)
     assert "'type' is 'function', not a registered name" in said
+
+
+def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_path: Path, configs: List[str]) -> None:
+    installed, foreign = tmp_path / "installed", tmp_path / "foreign"
+    install_plugin(installed, "function_candidate")
+    install_plugin(foreign, "no_such_module")  # of somebody else, in the current directory
+    run, variables = tmp_path / "run", {**os.environ, "PYTHONPATH": f"{EXAMPLE}{os.pathsep}{installed}"}
+    typed = [sys.executable, "-m", "fiesta_allennlp", "select", *configs, "--metric", "accuracy", "-s", str(run)]
+    typed += ["--budget", "4", "--executor", "workers"]
+    with subprocess.Popen(typed, cwd=foreign, env=variables, stdout=subprocess.DEVNULL) as selection:
+        until(lambda: bool(RunQueue.open_queues(RunDirectory(run).queue)))
+        fiesta("worker", run, cwd=tmp_path, python_path=variables["PYTHONPATH"])
+    assert selection.returncode == 0 and len(scores(run)) == 4
+    fiesta("report", run, cwd=foreign)
+    page = (run / "report" / "report.html").read_text(encoding="utf-8")
+    assert "evaluations/CANDIDATE-REPLICATE/run.json NEW" in page and "NEW function_candidate" not in page
+
+
+def test_a_broken_plugin_is_named(tmp_path: Path, configs: List[str]) -> None:
+    install_plugin(tmp_path / "broken", "no_such_module")
+    typed = ("select", *configs, "--metric", "m", "-s", "run")
+    said = fiesta(*typed, cwd=tmp_path, status=2, python_path=str(tmp_path / "broken"))
+    assert "the plugin functions of the package functions fails: No module named 'no_such_module'" in said

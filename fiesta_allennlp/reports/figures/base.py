@@ -45,9 +45,7 @@ class ReportFigure(Registrable):
 
 def registered_figures() -> Dict[str, ReportFigure]:
     """Return all figures by name, in the order of their registration. Refuse one of an unknown section."""
-    figures: Dict[str, ReportFigure] = {
-        name: figure() for name, figure in Registrable._registered[ReportFigure].items()
-    }
+    figures = {name: figure() for name, figure in ReportFigure.classes().items()}
     for name, figure in figures.items():
         if figure.section not in SECTIONS:
             raise ConfigError(f"figure '{name}': no section '{figure.section}'. Sections: {', '.join(SECTIONS)}.")
