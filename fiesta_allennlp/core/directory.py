@@ -15,8 +15,12 @@ LOG_FILE = "log.txt"
 MODEL_DIRECTORY = f"{OUTPUT_DIRECTORY}/model"
 """The place where a program leaves its trained model."""
 
+RUN_FILE = "run.json"
+"""All that repeats a run that has not finished."""
+
 OUTCOME_FILE = "outcome.json"
-"""Written last and in one step, so that its presence means that the run is complete."""
+"""The outcome, and all that repeats the run. Written last and in one step, so that its presence means that the run is
+complete."""
 
 
 def _path_below_root(name: str) -> "cached_property[Path]":

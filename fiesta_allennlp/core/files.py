@@ -125,9 +125,11 @@ def write_json_file(path: Path, content: Any, **options: Any) -> None:
 
 
 def shorten_log(path: Path) -> None:
-    """Keep the first and the last MiB of a log that is longer, with a line between them."""
+    """Keep the first and the last MiB of a log that is longer, with a line between them. Delete an empty one."""
     with open(path, "r+b", opener=open_without_links) as log:
         size = os.fstat(log.fileno()).st_size
+        if not size:
+            path.unlink()
         if size <= 2 * CHUNK_BYTES + len(CUT_MARKER):
             return
         log.seek(-CHUNK_BYTES, os.SEEK_END)

@@ -6,12 +6,12 @@ import resource
 import sys
 import time
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.core.directory import OUTCOME_FILE
+from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.files import read_json, write_json_file
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
@@ -30,12 +30,8 @@ class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
     `local_paths` maps files that the config names to their places on this machine. `data` are the candidate's data as
-    they were when the selection began. `group_by` is the key of the groups that splits keep whole. `description_file`
-    is the file in which `write_description` leaves what repeats a run; a run that leaves none is described when it has
-    ended.
+    they were when the selection began. `group_by` is the key of the groups that splits keep whole.
     """
-
-    description_file: ClassVar[str] = "run.json"
 
     config: Config
     metric: str
@@ -60,13 +56,17 @@ class CandidateRun(Evaluator):
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
-        description = read_json(directory / self.description_file)
+        description = self._read_description(directory)
         return isinstance(description, dict) and description.get("run") == self._identity(request)
 
-    def write_description(self, request: Request, directory: Path, **further_facts: Any) -> None:
-        """Write down everything that repeats a run, before it is made."""
-        facts = {"run": self._identity(request), "metric": self.metric, "working_directory": self.working_directory}
-        write_json_file(directory / self.description_file, {**facts, **further_facts}, indent=2)
+    def describe(self, request: Request) -> Dict[str, Any]:
+        """Return everything that repeats a run. A finished run has it in `outcome.json`."""
+        return {"run": self._identity(request), "metric": self.metric, "working_directory": self.working_directory}
+
+    def _read_description(self, directory: Path) -> Any:
+        """Return what `describe` said of the run in a directory, finished or not."""
+        path = directory / RUN_FILE
+        return read_json(path if path.exists() else directory / OUTCOME_FILE)
 
     def _identity(self, request: Request) -> Dict[str, Any]:
         """Return everything that decides the score, as plain data."""
@@ -81,11 +81,19 @@ class CandidateRun(Evaluator):
         with checking_unchanged(self.data, self.local_paths):
             reported = self.make_run(request, directory)
         seconds, started_text = time.monotonic() - start, started_at.isoformat(timespec="seconds")
-        if not (directory / self.description_file).exists():
-            self.write_description(request, directory)
+        if (description := self.describe(request)) and not (directory / RUN_FILE).exists():
+            write_json_file(directory / RUN_FILE, description, indent=2)
         evaluation = self.score_run(request, reported, directory, seconds=seconds, started_at=started_text)
-        write_outcome(evaluation, directory)
+        self._write_outcome(evaluation, directory)
         return evaluation
+
+    def _write_outcome(self, evaluation: Evaluation, directory: Path) -> None:
+        """Leave the outcome for `--recover`, in case the parent dies before it records it, and what repeats the run."""
+        path = directory / RUN_FILE
+        description = read_json(path) if path.exists() else {}
+        outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
+        write_json_file(directory / OUTCOME_FILE, {**outcome, **description}, indent=2)
+        path.unlink(missing_ok=True)
 
     def score_run(
         self, request: Request, reported: ReportedMetrics, directory: Path, *, seconds: float, started_at: str
@@ -112,7 +120,7 @@ class CandidateRun(Evaluator):
             run_record = read_json(directory / UNSCORED_METRICS_FILE)
             reported = ReportedMetrics(**run_record.pop("reported"))
             evaluation = self.score_run(request, reported, directory, **run_record)
-            write_outcome(evaluation, directory)
+            self._write_outcome(evaluation, directory)
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
@@ -135,18 +143,13 @@ class MemoryMeasuringEvaluator(Evaluator):
         return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
-def write_outcome(evaluation: Evaluation, directory: Path) -> None:
-    """Leave an outcome for `--recover`, in case the parent dies before it records it."""
-    outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
-    write_json_file(directory / OUTCOME_FILE, outcome)
-
-
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
+    """Return the outcome that a finished run left for this request; None if it is missing or has another metric."""
     try:
         outcome = read_json(directory / OUTCOME_FILE)
-        evaluation = Evaluation(request=request, **outcome)
+        values = {f.name: outcome[f.name] for f in fields(Evaluation) if f.name != "request"}
+        evaluation = Evaluation(request=request, **values)
         checked_score(evaluation.score, OUTCOME_FILE)
-    except (OSError, ValueError, TypeError, FiestaError):
+    except (OSError, ValueError, TypeError, LookupError, FiestaError):
         return None
     return evaluation if evaluation.metric == metric else None

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
+from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
@@ -153,7 +154,7 @@ class AnyCandidate(Registrable):
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
         """Return the shell command that repeats one run."""
-        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{CandidateRun.description_file}"
+        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{OUTCOME_FILE}"
         return " ".join(["python -m fiesta_allennlp.trainings.programs.repeat", file, "NEW", *packages])
 
 
@@ -326,7 +327,7 @@ class ProgramCandidate(AnyCandidate):
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
-        return super().repeat_command(()).replace(CandidateRun.description_file, ProgramRun.description_file)
+        return super().repeat_command(())
 
 
 def limit_to_one_epoch(config: Config) -> Config:

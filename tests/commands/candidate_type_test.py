@@ -57,12 +57,11 @@ def test_a_type_of_the_users_own_goes_through_all_commands(tmp_path: Path, confi
     assert "accuracy" in fiesta("status", "a", cwd=tmp_path)  # without the package
     fiesta("report", "a", cwd=tmp_path)
     page = (tmp_path / "a" / "report" / "report.html").read_text(encoding="utf-8")
-    command = "fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/run.json NEW"
+    command = "fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW"
     assert f"{command} function_candidate" in page
     run = tmp_path / "a" / "evaluations" / "better-0"
-    repeated = fiesta(
-        run / "run.json", tmp_path / "new", PACKAGE[1], cwd=EXAMPLE, module="fiesta_allennlp.trainings.programs.repeat"
-    )
+    repeat = "fiesta_allennlp.trainings.programs.repeat"
+    repeated = fiesta(run / "outcome.json", tmp_path / "new", PACKAGE[1], cwd=EXAMPLE, module=repeat)
     assert repeated == f"accuracy {json.loads((run / 'outcome.json').read_text())['score']}\n"
 
 
@@ -95,7 +94,7 @@ def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_pa
     assert selection.returncode == 0 and len(scores(run)) == 4
     fiesta("report", run, cwd=foreign)
     page = (run / "report" / "report.html").read_text(encoding="utf-8")
-    assert "evaluations/CANDIDATE-REPLICATE/run.json NEW" in page and "NEW function_candidate" not in page
+    assert "evaluations/CANDIDATE-REPLICATE/outcome.json NEW" in page and "NEW function_candidate" not in page
 
 
 def test_a_broken_plugin_is_named(tmp_path: Path, configs: List[str]) -> None:

@@ -24,7 +24,7 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     assert "able leads" in selections.begin(write_config("stock", BLIND), *EQUALLY, "--budget", 6)
     rows = scores_of(run)
     assert {name for name, _, _ in rows} == {"able", "blind", "stock"} and len(rows) == 6
-    seeds = {(run / "evaluations" / f"{name}-0" / "program.json") for name in ("able", "blind")}
+    seeds = {(run / "evaluations" / f"{name}-0" / "outcome.json") for name in ("able", "blind")}
     splits = {json.loads(path.read_text())["run"]["seeds"]["split_seed"] for path in seeds}
     config = json.loads((run / "evaluations" / "stock-0" / "config.json").read_text())
     assert splits == {config["dataset_reader"]["split_seed"]}
@@ -136,6 +136,12 @@ def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program
     selections.refused(candidates[0], misnamed, *METRIC, said="'type' is 'progam'.* Did you mean 'program'")
     selections.refused(*candidates, said="--metric is missing")
     assert not (selections.run / "evaluations").exists()
+
+
+def test_a_finished_run_of_a_program_leaves_few_files(selections: Selections, run: Path) -> None:
+    selections.begin(*EQUALLY, "--budget", 20)
+    runs = [sorted(path.relative_to(root) for path in root.rglob("*")) for root in (run / "evaluations").iterdir()]
+    assert runs == [[Path("log.txt"), Path("outcome.json")]] * 20
 
 
 def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: Path) -> None:

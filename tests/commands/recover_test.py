@@ -166,7 +166,7 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     config = tmp_path / "settings.jsonnet"
     config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
     call.done("-s", run, "--config", config)
-    assert (run / "evaluations" / "n=1-0" / "program.json").exists()
+    assert (run / "evaluations" / "n=1-0" / "outcome.json").exists()
 
     points.write_text('{"n": 1}\n{"n": 2}\n')
     call.refused("-s", run, "--recover", "--budget", 3, said="candidate 'n=1,X=2")

@@ -112,7 +112,7 @@ def test_a_program_gets_its_sets_and_its_script_on_a_node(
     assert score_of(executor, program) == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
     assert len((left / "output" / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
-    sent = json.loads((left / "program.json").read_text())["command"][1]
+    sent = json.loads((left / "outcome.json").read_text())["command"][1]
     assert sent.endswith("/score.sh") and sent != str(reviews / "score.sh")
 
 

@@ -78,6 +78,6 @@ def test_the_keys_are_the_arguments_of_the_constructor(keys: Dict[str, Any], mes
 
 def test_a_report_needs_no_package_of_a_type() -> None:
     command = stored_type_of({"type": "not_imported"}).repeat_command(("package",))
-    assert command.endswith("DIR/evaluations/CANDIDATE-REPLICATE/run.json NEW package")
-    assert "/program.json NEW" in stored_type_of({"type": "program"}).repeat_command(("package",))
+    assert command.endswith("DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW package")
+    assert "/outcome.json NEW" in stored_type_of({"type": "program"}).repeat_command(("package",))
     assert stored_type_of({"type": "a loop", "model": {}}) is stored_type_of({})

@@ -62,8 +62,6 @@ class AllenNLPRun(CandidateRun):
     word-vector files to read instead of the files in the config.
     """
 
-    description_file = CONFIG_NAME
-
     vectors: Mapping[str, str] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
@@ -92,6 +90,10 @@ class AllenNLPRun(CandidateRun):
     @property
     def metric_names(self) -> List[str]:
         return [f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"]
+
+    def describe(self, request: Request) -> Dict[str, Any]:
+        """Return nothing, because `config.json` repeats the run."""
+        return {}
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Compare the configs. The run directory with its word vectors may have moved since."""

@@ -1,6 +1,6 @@
-"""Repeats one run from its `program.json`, or from the `run.json` that a candidate type of your own leaves:
+"""Repeats one run from its `outcome.json`, or one that failed from its `run.json`:
 
-python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW [PACKAGE ...]
+python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW [PACKAGE ...]
 
 The packages are imported first, as `--include-package` does. The run is made in the current directory of its selection.
 """

@@ -5,13 +5,14 @@ import re
 import signal
 import subprocess
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
 from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, escape_invisible
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
@@ -120,12 +121,10 @@ def last_lines(text: str) -> str:
 class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
-    A run leaves `program.json`, `outcome.json` and the program's own `output`, which is empty when the program starts.
-    `keep_models` keeps the directory `model` that the program made. `max_records` limits all sets together, for a
-    trial.
+    A run leaves `outcome.json` with its command, and the program's own `output`, which is empty when the program starts
+    and deleted if it stays so. Until it has finished, `run.json` has the command. `keep_models` keeps the directory
+    `model` that the program made. `max_records` limits all sets together, for a trial.
     """
-
-    description_file = "program.json"
 
     keep_models: bool = False
     max_records: Optional[int] = None
@@ -149,6 +148,8 @@ class ProgramRun(CandidateRun):
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
             delete(directory / MODEL_DIRECTORY)
+        with suppress(OSError):
+            output.rmdir()  # if it is empty
         return reported
 
     def note_on_metric(self, reported_name: str) -> str:
@@ -179,7 +180,7 @@ class ProgramRun(CandidateRun):
     ) -> str:
         words = fill_command(config, placeholder_values)
         command = [self.local_paths.get(self._absolute(word), word) for word in words]
-        self.write_description(request, directory, command=command)
+        write_json_file(directory / RUN_FILE, {**self.describe(request), "command": command}, indent=2)
         texts = config.get("environment", {}).items()
         environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}
         working_directory = self.working_directory if Path(self.working_directory).is_dir() else None

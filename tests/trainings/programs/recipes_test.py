@@ -111,7 +111,7 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
     names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
     assert f"did not report a metric named {names}. In " in said and ": test_f1" in said
     scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
-    made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/program.json")}
+    made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/outcome.json")}
     assert 1 <= len(scored) <= 2
     resume = ("select", "-s", "runs/lightning", "--recover", "--metric")
     status, said = fiesta(*resume, "f1", "--budget", "6")

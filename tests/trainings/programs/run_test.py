@@ -42,7 +42,7 @@ def output_of(directory: Path) -> Path:
 def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -> None:
     evaluation, directory = ran(reviews, KEEP)
     assert evaluation.score == evaluation.metrics["accuracy"] == float(f"0.{REQUEST.random_seed}")
-    assert sorted(path.name for path in directory.iterdir()) == ["outcome.json", "output", "program.json"]
+    assert sorted(path.name for path in directory.iterdir()) == ["outcome.json", "output"]
     assert sorted(path.name for path in output_of(directory).iterdir()) == ["1", "2", "3"]
     sets = [(output_of(directory) / name).read_text().splitlines() for name in "123"]
     assert [len(lines) for lines in sets] == [40, 12, 20]
@@ -126,7 +126,7 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert replace(run, metric="f1").salvage(REQUEST, directory) is None
     assert make_run(program_config(reviews, "echo accuracy 1")).salvage(REQUEST, directory) is None
     assert run.salvage(REQUEST, reviews) is None
-    for path in (directory / "program.json", directory / "outcome.json"):
+    for path in (directory / "outcome.json", directory / "outcome.json"):
         whole = path.read_text()
         for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense", "[" * 100_000):
             path.write_text(content)
@@ -151,7 +151,7 @@ def test_a_program_may_write_any_name_and_begins_with_an_empty_directory(reviews
 
 def test_a_run_is_repeated_from_what_it_left(reviews: Path) -> None:
     done, directory = ran(reviews, KEEP, division=Division(ratios=(0.5, 0.25, 0.25)))
-    again = repeat_program(directory / "program.json", reviews / "again")
+    again = repeat_program(directory / "outcome.json", reviews / "again")
     assert (again.request, again.score) == (REQUEST, done.score)
     for name in "123":
         assert file_digest(output_of(reviews / "again") / name) == file_digest(output_of(directory) / name)
@@ -170,4 +170,4 @@ def test_files_are_read_where_a_machine_has_them(reviews: Path, monkeypatch: pyt
     away = run.reading({str(reviews / "script.sh"): str(sent / "1")})
     assert [one.evaluate(REQUEST, reviews / "run").score for one in (run, away)] == [0.1, 0.2]
     assert away.salvage(REQUEST, reviews / "run") == run.salvage(REQUEST, reviews / "run") is not None
-    assert json.loads((reviews / "run" / "program.json").read_text())["command"][1] == str(sent / "1")
+    assert json.loads((reviews / "run" / "outcome.json").read_text())["command"][1] == str(sent / "1")
