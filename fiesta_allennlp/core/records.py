@@ -7,6 +7,8 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
+
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
@@ -95,6 +97,7 @@ class Evaluation:
     seconds: float = 0.0
     started_at: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    origin: Origin = UNKNOWN_ORIGIN
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ class Failure:
     seconds: float = 0.0
     started_at: str = ""
     log_path: Optional[str] = None
+    origin: Origin = UNKNOWN_ORIGIN
 
 
 Outcome = Union[Evaluation, Failure]
@@ -126,7 +130,8 @@ Outcome = Union[Evaluation, Failure]
 def outcome_from_data(fields: Mapping[str, Any]) -> Outcome:
     """Return the outcome from its fields, as `asdict` returns them."""
     outcome_class = Evaluation if "score" in fields else Failure
-    return outcome_class(**{**fields, "request": Request(**fields["request"])})
+    parts = {"request": Request(**fields["request"]), "origin": Origin(**fields.get("origin", {}))}
+    return outcome_class(**{**fields, **parts})
 
 
 LOW_SCORES_PER_FINISHED_RUN = 3

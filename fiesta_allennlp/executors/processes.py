@@ -1,16 +1,19 @@
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation import fork_server
+from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
 
 MAX_DEATHS = 2
@@ -40,6 +43,7 @@ class ProcessExecutor(QueueingExecutor):
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
         self._device_by_run: Dict[Any, Optional[str]] = {}
+        self._is_one_machine = len(set(self._devices)) < 2
         directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
         self._context = fork_server.start_fork_server(self.num_threads, self.packages)
 
@@ -59,15 +63,20 @@ class ProcessExecutor(QueueingExecutor):
         task = self.task_for(evaluator, request, directory, device=device)
         name = fork_server.worker_process_name(request)
         call = fork_server.as_process_call(evaluate_task, self._context, name=name, timeout=self.time_limit)
-        self._device_by_run[run := call(task)] = device
+        self._device_by_run[run := call(task, self._origin(device))] = device
         return run
+
+    def _origin(self, device: Optional[str]) -> Origin:
+        """Return the origin of the runs with this device."""
+        return replace(origin_here(self.packages, device=device), is_only_machine=self._is_one_machine)
 
     def wait_for_run(self, timeout: Optional[float]) -> Any:
         ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
         return next(iter(ended_futures), None)
 
     def read_outcome(self, future: Any, run: ActiveRun) -> Outcome:
-        return fork_server.outcome_of_future(future, run.start, time_limit=self.time_limit)
+        start = replace(run.start, origin=self._origin(self._device_by_run[future]))
+        return fork_server.outcome_of_future(future, start, time_limit=self.time_limit)
 
     def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
         names = [fork_server.worker_process_name(run.start.request) for run in runs.values()]

@@ -22,6 +22,7 @@ from fiesta_allennlp.isolation.fork_server import (
     stop_workers,
     unset_safe_path,
 )
+from fiesta_allennlp.isolation.machine import find_job
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 
@@ -132,12 +133,12 @@ def run_slurm_job(root: Path) -> int:
     unset_safe_path()
     queue = RunQueue(root)
     terms = queue.terms
-    array_id = os.environ.get("SLURM_ARRAY_JOB_ID")
-    job_id = f"{array_id}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array_id else os.environ["SLURM_JOB_ID"]
+    job = find_job()
+    assert job is not None
     return make_queued_runs(
         queue,
         terms,
-        job_id,
+        job,
         seconds_idle=IDLE_SECONDS,
         max_runs=terms.jobs["runs_per_job"],
         restart_count=int(os.environ.get("SLURM_RESTART_COUNT", "0")),

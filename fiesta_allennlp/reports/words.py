@@ -137,7 +137,7 @@ def failures_in_words(result: Result) -> List[str]:
         runs_by_reason: Dict[str, List[str]] = {}
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
-                runs_by_reason.setdefault(failed_run.reason, []).append(failed_run.run)
+                runs_by_reason.setdefault(result.reason_of(failed_run), []).append(failed_run.run)
         shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
         sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
         num_shown = sum(len(run_names) for _, run_names in shown_reasons)

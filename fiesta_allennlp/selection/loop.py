@@ -242,7 +242,8 @@ class SelectionLoop:
             outcome, should_retry = self._record_failure(outcome)
         else:
             self.store.record(outcome)
-            logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
+            name, machine = outcome.request.name, outcome.origin.machine
+            logger.info("end %s on %s: %s %s", name, machine, outcome.metric, outcome.score)
             self.retries.record_finish()
             outcome = self.store.score_threshold.to_outcome(outcome)
         for listener in self.listeners:
@@ -256,7 +257,8 @@ class SelectionLoop:
             failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
         should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
         self.store.record(failure, will_retry=should_retry)
-        logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
+        name, machine = failure.request.name, failure.origin.machine
+        logger.info("fail %s on %s: %s: %s", name, machine, failure.kind, failure.error)
         for name in self._read_history().withdrawn - history.withdrawn:
             logger.warning("candidate %s is dropped: too many failures", name)
         if not should_retry:

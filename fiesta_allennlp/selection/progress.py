@@ -117,7 +117,8 @@ class ProgressDisplay:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
         if isinstance(outcome, Failure):
             retry_text = " (will be retried after a pause)" if outcome.kind == "machine" else ""
-            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
+            place_text = "" if outcome.origin.is_only_machine else f" on {outcome.origin.machine}"
+            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s{place_text}"
             self._print_line(f"{failure_text}: {outcome.error}{retry_text}")
             return
         self._num_finished += 1

@@ -51,13 +51,6 @@ class Environment:
 
     host: str = ""
     directory: str = ""
-    python: str = ""
-    platform: str = ""
-    processor: str = ""
-    cores: int = 0
-    memory_gib: float = 0.0
-    gpus: Sequence[str] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -284,20 +277,22 @@ class RunStore(StoreReader):
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
         values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
+        origin = json.dumps(asdict(evaluation.origin))
         cursor = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
-            f" started_at = ?, finished_order = {NEXT_ORDER_SQL}"
+            f" started_at = ?, origin = ?, finished_order = {NEXT_ORDER_SQL}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-            (*values, *evaluation.request.key),
+            (*values, origin, *evaluation.request.key),
         )
         if cursor.rowcount != 1:
             raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
     def _record_failure(self, failure: Failure, *, will_retry: bool) -> None:
+        columns = {**vars(failure), "origin": json.dumps(asdict(failure.origin))}
         self._database.execute(
             f"INSERT INTO failures (candidate, replicate, finished_order, {', '.join(FAILURE_FIELDS)})"
             f" VALUES (?, ?, {NEXT_ORDER_SQL}{', ?' * len(FAILURE_FIELDS)})",
-            (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
+            (*failure.request.key, *(columns[name] for name in FAILURE_FIELDS)),
         )
         if not will_retry:
             update = "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?"

@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.files import read_json, write_json_file
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.isolation.machine import RUN_ORIGIN
 from fiesta_allennlp.selection.metrics import checked_score
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataSnapshot, checking_unchanged
@@ -83,22 +85,41 @@ class CandidateRun(Evaluator):
         seconds, started_text = time.monotonic() - start, started_at.isoformat(timespec="seconds")
         if not (directory / self.description_file).exists():
             self.write_description(request, directory)
-        evaluation = self.score_run(request, reported, directory, seconds=seconds, started_at=started_text)
+        origin = RUN_ORIGIN.get()
+        evaluation = self.score_run(
+            request, reported, directory, seconds=seconds, started_at=started_text, origin=origin
+        )
         write_outcome(evaluation, directory)
         return evaluation
 
     def score_run(
-        self, request: Request, reported: ReportedMetrics, directory: Path, *, seconds: float, started_at: str
+        self,
+        request: Request,
+        reported: ReportedMetrics,
+        directory: Path,
+        *,
+        seconds: float,
+        started_at: str,
+        origin: Origin,
     ) -> Evaluation:
-        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
-        score is missing or not a finite number."""
+        """Return the evaluation of a run from its metrics, its seconds, its start and its origin. Raise a `FiestaError`
+        if the score is missing or not a finite number."""
         try:
             score = reported.score(self.metric_names)
         except MetricError:  # the right name may be given later
-            run_record = {"reported": asdict(reported), "seconds": seconds, "started_at": started_at}
+            times = {"seconds": seconds, "started_at": started_at}
+            run_record = {"reported": asdict(reported), **times, "origin": asdict(origin)}
             write_json_file(directory / UNSCORED_METRICS_FILE, run_record)
             raise
-        return Evaluation(request, score, self.metric, metrics=reported.numbers, seconds=seconds, started_at=started_at)
+        return Evaluation(
+            request,
+            score,
+            self.metric,
+            metrics=reported.numbers,
+            seconds=seconds,
+            started_at=started_at,
+            origin=origin,
+        )
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
@@ -110,8 +131,8 @@ class CandidateRun(Evaluator):
             if evaluation is not None:
                 return evaluation
             run_record = read_json(directory / UNSCORED_METRICS_FILE)
-            reported = ReportedMetrics(**run_record.pop("reported"))
-            evaluation = self.score_run(request, reported, directory, **run_record)
+            reported, origin = ReportedMetrics(**run_record.pop("reported")), Origin(**run_record.pop("origin"))
+            evaluation = self.score_run(request, reported, directory, **run_record, origin=origin)
             write_outcome(evaluation, directory)
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
@@ -137,7 +158,8 @@ class MemoryMeasuringEvaluator(Evaluator):
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
     """Leave an outcome for `--recover`, in case the parent dies before it records it."""
-    outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
+    facts = {**vars(evaluation), "origin": asdict(evaluation.origin)}
+    outcome = {name: value for name, value in facts.items() if name != "request"}
     write_json_file(directory / OUTCOME_FILE, outcome)
 
 
@@ -145,8 +167,8 @@ def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Eva
     """Return the outcome that `write_outcome` left for this request; None if it is missing or has another metric."""
     try:
         outcome = read_json(directory / OUTCOME_FILE)
-        evaluation = Evaluation(request=request, **outcome)
+        evaluation = Evaluation(request=request, **{**outcome, "origin": Origin(**outcome["origin"])})
         checked_score(evaluation.score, OUTCOME_FILE)
-    except (OSError, ValueError, TypeError, FiestaError):
+    except (OSError, ValueError, TypeError, KeyError, FiestaError):
         return None
     return evaluation if evaluation.metric == metric else None

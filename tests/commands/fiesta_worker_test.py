@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
 from tests.executors.light import start_selection, wanted_scores
 from tests.isolation.queue_worker_test import put
-from tests.run_files import scores_of, summary_of
+from tests.run_files import rows_of, scores_of, summary_of
 
 IMPATIENT = json.dumps({"type": "workers", "seconds_of_silence": 2})
 
@@ -102,6 +103,7 @@ def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
     assert command.wait() == 0
 
     assert scores_of(run) == wanted_scores()
+    assert {(row["host"], row["python"]) for row in rows_of(run)} == {(platform.node(), platform.python_version())}
     assert (summary_of(run)["num_evaluations"], summary_of(run)["num_failures"]) == (8, 0)
     started = (tmp_path / "started").read_text().split()
     assert len(started) == 10  # 8 runs, of which those of the killed and the paused worker began twice

@@ -20,10 +20,11 @@ from fiesta_allennlp.core.errors import ForeignError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_in_processes
+from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from tests.conftest import REPOSITORY, until
 from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
-from tests.executors.light import Light, is_running, request
+from tests.executors.light import PACKAGES, Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
 
@@ -86,6 +87,15 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
 def test_whatever_ends_a_run_is_a_failure(make: Make, what: str, kind: str, reason: str) -> None:
     failure = failure_of(make(), Light(what))
     assert failure.kind == kind and reason in failure.error
+    assert failure.origin == origin_here(PACKAGES)
+
+
+def test_outcomes_tell_the_device_that_made_them(make: Make) -> None:
+    executor = make(workers=1, cuda_devices=["7"])
+    whats = ("device", "raise", "die")
+    assert [o.origin for o in given(executor, *whats).completed()] == [origin_here(PACKAGES, device="7")] * len(whats)
+    outcomes = given(make(workers=2, cuda_devices=["4", "7"]), "device", "device").completed()
+    assert {(o.origin.gpu, o.origin.is_only_machine) for o in outcomes} == {("4", False), ("7", False)}
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
