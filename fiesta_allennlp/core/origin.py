@@ -1,7 +1,17 @@
 """The origin of an outcome: the machine that made it, and its software."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Mapping, Tuple
+from typing import Any, Mapping, NamedTuple, Tuple
+
+
+class Machine(NamedTuple):
+    """A host with the GPUs that a run saw: what a failure may be blamed on, if not the candidate."""
+
+    host: str
+    gpu: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.host} (GPU {self.gpu.removeprefix('GPU-')})" if self.gpu else self.host
 
 
 @dataclass(frozen=True)
@@ -26,9 +36,8 @@ class Origin:
     is_only_machine: bool = True
 
     @property
-    def machine(self) -> str:
-        """The host with the GPUs: the machine that a failure may be blamed on."""
-        return f"{self.host} (GPU {self.gpu.removeprefix('GPU-')})" if self.gpu else self.host
+    def machine(self) -> Machine:
+        return Machine(self.host, self.gpu)
 
     @property
     def software(self) -> Mapping[str, str]:

@@ -26,6 +26,9 @@ RUN_ORIGIN: ContextVar[Origin] = ContextVar("RUN_ORIGIN", default=UNKNOWN_ORIGIN
 JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 """The variables in which batch systems put the number of a job."""
 
+NODE_VARIABLE = "SLURMD_NODENAME"
+"""The variable in which Slurm puts its name of the node."""
+
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 MIG_PREFIX = "MIG-"  # begins the names of parts of a card
 GPU_PREFIXES = ("GPU-", MIG_PREFIX)
@@ -38,7 +41,7 @@ def origin_here(packages: Tuple[str, ...] = (), *, device: Optional[str] = None)
     that this process sees. `packages` are the modules that it imports for the models that they register."""
     gpus = _gpus_of(os.environ.get(DEVICES_VARIABLE) if device is None else device)
     return Origin(
-        host=platform.node(),
+        host=os.environ.get(NODE_VARIABLE) or platform.node(),
         gpu=",".join(gpus),
         gpu_names=", ".join(filter(None, gpus.values())),
         job=find_job() or "",

@@ -71,7 +71,7 @@ def _group_machines(result: Result, key: Callable[[Origin], Any]) -> List[Tuple[
     groups: Dict[str, List[Origin]] = {}
     for machine in result.machines:
         groups.setdefault(repr(key(machine.origin)), []).append(machine.origin)
-    names = [join_some(dict.fromkeys(origin.machine for origin in origins)) for origins in groups.values()]
+    names = [join_some(dict.fromkeys(str(origin.machine) for origin in origins)) for origins in groups.values()]
     return [(name if len(groups) > 1 else "", origins[0]) for name, origins in zip(names, groups.values(), strict=True)]
 
 

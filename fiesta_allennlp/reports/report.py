@@ -283,7 +283,7 @@ def _tabulate_machines(report: Report) -> Table:
     headings = ("machine", "GPU", "Python", "finished", "failed", "mean seconds")
     rows = [
         (
-            machine.origin.machine,
+            str(machine.origin.machine),
             machine.origin.gpu_names or MISSING_TEXT,
             machine.origin.python,
             str(machine.num_evaluations),

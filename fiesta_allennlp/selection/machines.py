@@ -51,8 +51,8 @@ def different_versions(origins: Iterable[Origin]) -> Dict[str, Dict[str, List[st
     for name, machines_by_version in machines_by_package.items():
         for origin in known_origins:
             machines = machines_by_version.setdefault(origin.software.get(name, "none"), [])
-            if origin.machine not in machines:
-                machines.append(origin.machine)
+            if str(origin.machine) not in machines:
+                machines.append(str(origin.machine))
     return {name: machines for name, machines in machines_by_package.items() if len(machines) > 1}
 
 

@@ -129,7 +129,7 @@ class CandidateResult:
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
             failed_runs=tuple(
-                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS), f.origin.machine)
+                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS), str(f.origin.machine))
                 for f in failures[:MAX_FAILED_RUNS]
             ),
             further_failures=dict(Counter(f.kind for f in failures[MAX_FAILED_RUNS:])),

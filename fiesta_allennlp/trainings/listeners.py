@@ -14,7 +14,7 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import delete, open_without_links
-from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.origin import Machine, Origin
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
@@ -148,6 +148,9 @@ class NotifyCommand:
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
             self._start_command("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
+
+    def on_broken_machine(self, machine: Machine, error: str) -> None:
+        self._start_command("machine", f"{machine} takes no more runs, because they fail there: {error}")
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:
