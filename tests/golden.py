@@ -27,6 +27,8 @@ CHANGING = (
     "started_at",
     "checklist",
     "version",
+    "origin",
+    "machine",
 )
 """What differs between two equal selections, or between machines."""
 

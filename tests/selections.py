@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.options import settings_to_json
@@ -14,16 +15,20 @@ from fiesta_allennlp.trainings.settings import Settings
 METRIC = "f1"
 SEED = 7
 
-ENVIRONMENT = {
-    "host": platform.node(),
-    "python": "3.11.7",
-    "platform": "Linux",
-    "processor": "Some CPU",
-    "cores": 2,
-    "memory_gib": 7.5,
-    "gpus": ["Some GPU"],
-    "versions": {"torch": "2.0"},
-}
+ENVIRONMENT = {"host": platform.node()}
+
+ORIGIN = Origin(
+    host="node1",
+    gpu="0",
+    gpu_names="Some GPU",
+    job="17",
+    python="3.11.7",
+    versions={"torch": "2.0"},
+    platform="Linux",
+    processor="Some CPU",
+    cores=2,
+    memory_gib=7.5,
+)
 
 
 def facts(fingerprint: str = "abc") -> Dict[str, Any]:
@@ -53,6 +58,7 @@ def write_selection(
     seed: int = SEED,
     fingerprint: str = "abc",
     meta: Optional[Mapping[str, Any]] = None,
+    origin: Origin = ORIGIN,
     **settings: Any,
 ) -> RunStore:
     """A selection that is under way: whoever calls closes the store.
@@ -63,6 +69,7 @@ def write_selection(
     development : likewise.
     failures : candidate, replicate and error, in order, after all evaluations.
     pending : candidate and replicate.
+    origin : of all outcomes.
     """
     given = {"max_evaluations": 10**6, "confidence": 0.99999999, "metric": METRIC, **settings}
     typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
@@ -81,11 +88,12 @@ def write_selection(
         if development is not None:
             metrics[f"best_validation_{METRIC}"] = development[name][k]
         store.reserve([request])
-        evaluation = Evaluation(request, scores[name][k], METRIC, 2.0, f"2026-01-01T00:00:{k % 60:02d}", metrics)
+        started_at = f"2026-01-01T00:00:{k % 60:02d}"
+        evaluation = Evaluation(request, scores[name][k], METRIC, 2.0, started_at, metrics, origin)
         store.record(evaluation)
     for name, k, error in failures:
         request = make_request(seed, name, k, shared_splits=True)
         store.reserve([request])
-        store.record(Failure(request, "error", error, 1.0))
+        store.record(Failure(request, "error", error, 1.0, origin=origin))
     store.reserve([make_request(seed, name, k, shared_splits=True) for name, k in pending])
     return store

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
@@ -67,7 +68,7 @@ class FreshProcessExecutor(QueueingExecutor):
         outcome = outcome_from_data(json.loads(path.read_text()))
         path.unlink()
         if isinstance(outcome, Failure):  # with its times, which the run does not know
-            outcome = run.start.failure(outcome.kind, outcome.error)
+            outcome = replace(run.start.failure(outcome.kind, outcome.error), origin=outcome.origin)
         return outcome
 
     def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:

@@ -7,6 +7,9 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
+from fiesta_allennlp.core.blame import MachineHistory, RunKey
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
+
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
@@ -73,7 +76,7 @@ class Request:
     pytorch_seed: int
 
     @property
-    def key(self) -> Tuple[str, int]:
+    def key(self) -> RunKey:
         return self.candidate, self.replicate
 
     @property
@@ -95,6 +98,7 @@ class Evaluation:
     seconds: float = 0.0
     started_at: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    origin: Origin = UNKNOWN_ORIGIN
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,12 @@ class Failure:
     seconds: float = 0.0
     started_at: str = ""
     log_path: Optional[str] = None
+    origin: Origin = UNKNOWN_ORIGIN
+
+    @property
+    def run(self) -> RunKey:
+        """The key of its request."""
+        return self.request.key
 
 
 Outcome = Union[Evaluation, Failure]
@@ -126,7 +136,8 @@ Outcome = Union[Evaluation, Failure]
 def outcome_from_data(fields: Mapping[str, Any]) -> Outcome:
     """Return the outcome from its fields, as `asdict` returns them."""
     outcome_class = Evaluation if "score" in fields else Failure
-    return outcome_class(**{**fields, "request": Request(**fields["request"])})
+    parts = {"request": Request(**fields["request"]), "origin": Origin(**fields.get("origin", {}))}
+    return outcome_class(**{**fields, **parts})
 
 
 LOW_SCORES_PER_FINISHED_RUN = 3
@@ -161,29 +172,43 @@ class History:
         """Number of candidates in a plan: all except those that the user removed."""
         return sum(name not in self.removed for name in self.candidates)
 
+    @cached_property
+    def machines(self) -> MachineHistory:
+        """The machines behind the outcomes, which tell whether a failure counts against its candidate."""
+        return MachineHistory(self.evaluations, self.failures)
+
+    def has_failed(self, request: Request) -> bool:
+        """Return whether a run is not tried again, because it raised or took too long, and that counts."""
+        own_failures = (failure for failure in self.failures if failure.request == request)
+        return any(f.kind not in ("killed", "machine") and self.machines.is_of_candidate(f) for f in own_failures)
+
     def num_counted_failures(self, candidate: str) -> int:
         """Return the number of failures of one candidate that count towards dropping out.
 
         This is the larger of two numbers: how many of its runs failed for good, and how often a process died under one
-        and the same run. A run that finished later does not count, and neither does a failure of the machine. Scores
-        that are too low count only beyond three for each run that works: a candidate of which one run in twenty
-        collapses is no broken one.
+        and the same run. A run that finished later does not count, and neither does a failure of the machine, by its
+        kind or by `MachineHistory`. Scores that are too low count only beyond three for each run that works: a
+        candidate of which one run in twenty collapses is no broken one.
         """
-        candidate_failures = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
-        if not candidate_failures:
+        own_failures = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
+        if not own_failures:
             return 0
+        finished_requests = {e.request for e in self.evaluations_of(candidate)}
+        candidate_failures = [
+            f for f in own_failures if f.request not in finished_requests and self.machines.is_of_candidate(f)
+        ]
         num_low_scores = sum(f.kind == "score" for f in candidate_failures)
         num_excess_low_scores = max(0, num_low_scores - LOW_SCORES_PER_FINISHED_RUN * self.num_finished(candidate))
-        num_errors = sum(f.kind not in ("score", "killed") for f in candidate_failures)
-        finished_requests = {e.request for e in self.evaluations_of(candidate)}
+        num_errors = len({f.request for f in candidate_failures if f.kind not in ("score", "killed")})
         deaths = Counter(f.request for f in candidate_failures if f.kind == "killed")
-        num_deaths = max((number for request, number in deaths.items() if request not in finished_requests), default=0)
+        num_deaths = max(deaths.values(), default=0)
         return num_excess_low_scores + max(num_errors, num_deaths)
 
     @property
     def candidates_without_metric(self) -> FrozenSet[str]:
         """The candidates that have no score, and a run that ended without the metric."""
-        failed_candidates = {failure.request.candidate for failure in self.failures if failure.kind == "metric"}
+        failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
+        failed_candidates = {failure.request.candidate for failure in failures}
         return frozenset(name for name in failed_candidates if not self.num_finished(name))
 
     @property
@@ -267,6 +292,10 @@ class History:
     def with_pending(self, requests: Iterable[Request]) -> "History":
         """Return this history with these requests pending too."""
         return self._copy_with(pending=(*self.pending, *requests))
+
+    def with_failure(self, failure: Failure) -> "History":
+        """Return this history after one more failure."""
+        return self._copy_with(failures=(*self.failures, failure))
 
     def with_withdrawn(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -22,6 +22,7 @@ from fiesta_allennlp.documents.systems.base import STOP_REASON, System, Unanswer
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
+from fiesta_allennlp.isolation.machine import origin_here
 
 MAX_LABEL_LENGTH = 60  # characters
 
@@ -164,9 +165,10 @@ class ThreadExecutor(Executor):
 
     def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
-        started_run = RunStart.now(request)
+        started_run = RunStart.now(request, origin_here())
         try:
-            return evaluator.evaluate(request, self._directory.evaluation(request.name))
+            evaluation = evaluator.evaluate(request, self._directory.evaluation(request.name))
+            return replace(evaluation, origin=started_run.origin)
         except StoreError:
             raise
         except Exception as error:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Iterator, Optional, Sequence
 
+from fiesta_allennlp.core.blame import NO_FACTS, MachineFacts
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.isolation.evaluator import Evaluator
@@ -23,6 +24,12 @@ class Executor(Registrable):
     hides_gpus: bool = False
     """True if no run sees a GPU, whatever its config says."""
 
+    can_choose_machines: bool = False
+    """True if it keeps each run away from the machines in `machines` that the run has failed on."""
+
+    machines: MachineFacts = NO_FACTS
+    """Facts about the machines, from the last call of `use_machines`."""
+
     last_words: str = ""
     """A sentence for the user about what became of the runs when the executor was closed."""
 
@@ -42,6 +49,14 @@ class Executor(Registrable):
         Raises:
             FiestaError: if it cannot run anywhere, for example because a machine lacks its data.
         """
+
+    def use_machines(self, machines: MachineFacts) -> None:
+        """Take in how runs have fared on machines. Called before runs are submitted, after every change.
+
+        Raises:
+            FiestaError: if no machine is left.
+        """
+        self.machines = machines
 
     @abstractmethod
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:

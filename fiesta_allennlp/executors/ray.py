@@ -324,7 +324,8 @@ class RayExecutor(QueueingExecutor):
             return start.failure("machine", describe(error))
         except OSError as error:
             return start.failure(_failure_kind(error), describe(error))
-        return result.outcome
+        origin = replace(result.outcome.origin, is_only_machine=len(self._nodes()) < 2)
+        return replace(result.outcome, origin=origin)
 
     def _write_files(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write a run's files in one step, so that an existing directory is complete."""

@@ -8,10 +8,12 @@ import time
 from abc import abstractmethod
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Collection, Dict, Mapping, Optional, Union
+from typing import Any, Collection, Dict, Mapping, Optional, Set, Union
 
+from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH, MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import check_private
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
@@ -50,6 +52,9 @@ class SharedQueueExecutor(QueueingExecutor):
         self._open_queue: Optional[RunQueue] = None
         self._tickets_under_way: Dict[str, str] = {}
         self._losses: Dict[str, Union[str, Failure]] = {}
+        self._jobs_by_machine: Dict[Machine, Set[str]] = {}
+
+    can_choose_machines = True
 
     @abstractmethod
     def queue_terms(self) -> Dict[str, Any]:
@@ -122,8 +127,20 @@ class SharedQueueExecutor(QueueingExecutor):
 
     def start_run(self, evaluator: Evaluator, request: Request) -> str:
         ticket = self.queue.new_ticket(request)
-        self.queue.put(ticket, self.task_for(evaluator, request, self.queue.attempt_directory(ticket)))
+        task = self.task_for(evaluator, request, self.queue.attempt_directory(ticket))
+        self.queue.put(ticket, task, failed_on=[*map(str, self.machines.failed_on.get(request.key, ()))])
         return ticket
+
+    def use_machines(self, machines: MachineFacts) -> None:
+        """Dismiss the jobs or workers that have failed on broken machines."""
+        super().use_machines(machines)
+        for machine, error in machines.broken.items():
+            for job in self._jobs_by_machine.pop(machine, ()):
+                self.queue.dismiss(
+                    job,
+                    f"{machine} takes no more runs, because {MAX_FAILURES_BEFORE_FINISH} or more failed there before "
+                    f"one finished. Fix it, then start the worker again. The last error: {error}",
+                )
 
     def wait_for_run(self, timeout: Optional[float]) -> Optional[str]:
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
@@ -154,6 +171,8 @@ class SharedQueueExecutor(QueueingExecutor):
         outcome = self._lost_outcome(ticket, run, loss) if claim is None else queue.read_outcome(claim)
         if outcome is None:
             return None
+        if claim is not None and isinstance(outcome, Failure):
+            self._jobs_by_machine.setdefault(outcome.origin.machine, set()).add(claim.job)
         queue.move_attempt(ticket, self.directory.evaluation(run.start.request.name))
         if claim is not None:
             queue.delete_outcome(claim)  # the next session takes the run over from its directory

@@ -9,20 +9,22 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.queueing import ActiveRun
+from fiesta_allennlp.executors.queueing import ActiveRun, no_machine_left_error
 from fiesta_allennlp.executors.shared_queue import SharedQueueExecutor, end_queue
 from fiesta_allennlp.executors.slurm_commands import (
     ENDING_STATE,
     JobStatus,
     SlurmUnavailable,
+    accepts_jobs,
     check_sbatch_options,
     check_whole_number,
     query_past_status,
@@ -49,6 +51,10 @@ OUT_OF_MEMORY_PATTERN = re.compile("exceeded (job |step )?memory limit|oom.?kill
 
 FAULTLESS_STATES = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 """Lists the ends of a job that has not taken a run, without anything being wrong with it."""
+
+
+class NoNodeLeft(Exception):
+    """Raised if Slurm accepts no job because of the nodes that are excluded as broken."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,9 @@ class SlurmJobs:
         is_in_log = any(OUT_OF_MEMORY_PATTERN.search(line) for line in self._last_lines(lost_run.job))
         return lost_run.status.state == "OUT_OF_MEMORY" or is_in_log
 
-    def submit_missing(self) -> None:
-        """Submit jobs until every waiting run has a job that has no other run."""
+    def submit_missing(self, *, broken: Collection[str] = (), avoided: Collection[str] = ()) -> None:
+        """Submit jobs until every waiting run has a job that has no other run: not for `broken` nodes, and if possible
+        not for `avoided` ones."""
         busy_jobs = {claim.job for claim in self._queue.taken_claims().values()}  # later claims are counted twice
         num_waiting = len(self._queue.waiting_tickets())
         free_jobs = [job for job in self._statuses if job not in busy_jobs and self._has_room(job, self._statuses[job])]
@@ -121,8 +128,13 @@ class SlurmJobs:
             return
         while num_missing > 0:
             try:
-                new_jobs = self._submit(min(num_missing, self._array_size))
+                new_jobs = self._submit(min(num_missing, self._array_size), excluded={*broken, *avoided})
             except SlurmUnavailable as error:
+                if avoided:
+                    avoided = ()
+                    continue
+                if broken and accepts_jobs(self._options):
+                    raise NoNodeLeft from error
                 logger.warning("Slurm accepts no jobs now; trying again: %s", error)
                 self._last_refusal_time = time.monotonic()
                 return
@@ -173,8 +185,10 @@ class SlurmJobs:
         num_taken = self._num_taken.get((job, status.restart_count), 0)
         return status.is_active and status.state != ENDING_STATE and num_taken < self._runs_per_job
 
-    def _submit(self, num_jobs: int) -> List[str]:
-        """Submit a job, or an array of several, and return the numbers as `squeue --array` prints them."""
+    def _submit(self, num_jobs: int, *, excluded: Collection[str]) -> List[str]:
+        """Submit a job, or an array of several, and return the numbers as `squeue --array` prints them. They do not go
+        to nodes that are `excluded`, here or by the user."""
+        all_excluded = [*filter(None, [self._options.get("exclude")]), *sorted(excluded)]
         array = {"array": f"0-{num_jobs - 1}"} if num_jobs > 1 else {}
         command = [sys.executable, "-m", "fiesta_allennlp.isolation.queue_worker", str(self._queue.root)]
         options = {
@@ -183,6 +197,7 @@ class SlurmJobs:
             "open-mode": "append",
             **array,
             **self._options,
+            **({"exclude": ",".join(all_excluded)} if all_excluded else {}),
             "wrap": shlex.join(command),
         }
         variables = {**dict.fromkeys(_own_job_variables()), SAFE_PATH_VARIABLE: SAFE_PATH_VALUE}
@@ -299,18 +314,26 @@ class SlurmExecutor(SharedQueueExecutor):
     def find_lost_runs(self, taken: Collection[Claim], done: Collection[Claim]) -> Dict[str, Union[str, Failure]]:
         self._jobs.record_claims([*taken, *done])
         lost_runs = self._jobs.find_lost(self.active_runs, taken)
-        self._jobs.submit_missing()
+        failed_on = [self.machines.failed_on.get(run.start.request.key, ()) for run in self.active_runs.values()]
+        broken = {machine.host for machine in self.machines.broken}
+        avoided = {machine.host for machines in failed_on for machine in machines}
+        try:
+            self._jobs.submit_missing(broken=broken, avoided=avoided)
+        except NoNodeLeft:
+            raise no_machine_left_error(self.machines) from None
         return {ticket: self._explain_loss(self.active_runs[ticket], lost) for ticket, lost in lost_runs.items()}
 
     def _explain_loss(self, run: ActiveRun, lost_run: LostRun) -> Union[str, Failure]:
         """Return how a run was lost, or the failure that it is. Raise a `FiestaError` if the time limit of a job is too
         short for this run."""
         status, job_text = lost_run.status, f"Slurm job {lost_run.job} {lost_run.status.describe()}"
+        origin = Origin(host=status.node, job=lost_run.job, is_only_machine=not status.node)
+        start = replace(run.start, origin=origin)
         if not status.is_active and self._jobs.ran_out_of_memory(lost_run):
             last_line = self._jobs.last_line(lost_run.job)
-            return run.start.failure("machine", f"{job_text}, because it ran out of memory: {last_line}")
+            return start.failure("machine", f"{job_text}, because it ran out of memory: {last_line}")
         if status.state in ("FAILED", "COMPLETED"):
-            return run.start.failure("killed", f"{job_text} during the run: {self._jobs.last_line(lost_run.job)}")
+            return start.failure("killed", f"{job_text} during the run: {self._jobs.last_line(lost_run.job)}")
         if status.state == "TIMEOUT" and lost_run.claim is not None and lost_run.claim.number == 0:
             self._count_timeout(run.start.request)
         return job_text

@@ -25,7 +25,7 @@ WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL
 WORKING_STATES = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDING_STATE)
 """Lists the states of a job of which something may run. It has ended in every other state."""
 
-SQUEUE_FORMAT = "JobArrayID:60,State:30,RestartCnt:12"
+SQUEUE_FORMAT = "JobArrayID:60,State:30,RestartCnt:12,NodeList:250"
 
 RESERVED_OPTIONS = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
 """Lists the options of `sbatch` that the selection gives itself."""
@@ -41,10 +41,11 @@ class SlurmUnavailable(Exception):
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of a job in Slurm's words, and how often it has been requeued."""
+    """The state of a job in Slurm's words, how often it has been requeued, and its node, if it has one."""
 
     state: str
     restart_count: int = 0
+    node: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -80,16 +81,16 @@ def query_statuses(name: str) -> Dict[str, JobStatus]:
     """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
     options = ("--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={SQUEUE_FORMAT}")
     output = run_slurm_command("squeue", *options)
-    rows = [line.split() for line in output.splitlines() if line.strip()]
-    return {job: JobStatus(state, int(number) if number.isdigit() else 0) for job, state, number in rows}
+    rows = [[*line.split(), ""] for line in output.splitlines() if line.strip()]  # a pending job has no node
+    return {job: JobStatus(state, int(count) if count.isdigit() else 0, node) for job, state, count, node, *_ in rows}
 
 
 def query_past_status(job: str) -> JobStatus:
     """Return the status of a job that the scheduler has forgotten; on a cluster without accounting, it has no state."""
     with suppress(SlurmUnavailable):
-        options = ("--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
-        output = run_slurm_command("sacct", *options)
-        return JobStatus((output.split() or [""])[0])
+        options = ("--noheader", "--allocations", "--parsable2", "--format=State,NodeList", f"--jobs={job}")
+        state, _, node = run_slurm_command("sacct", *options).partition("\n")[0].partition("|")
+        return JobStatus((state.split() or [""])[0], node=node.strip())
     return JobStatus("")
 
 
@@ -165,10 +166,22 @@ def sbatch_flags(options: Mapping[str, Any]) -> List[str]:
     return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
 
 
-def check_sbatch_options(options: Mapping[str, Any]) -> None:
+def accepts_jobs(options: Mapping[str, Any]) -> bool:
     """Ask Slurm whether it would take such a job, without submitting one."""
+    with suppress(SlurmUnavailable):
+        _test_job(options)
+        return True
+    return False
+
+
+def _test_job(options: Mapping[str, Any]) -> None:
+    run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
+
+
+def check_sbatch_options(options: Mapping[str, Any]) -> None:
+    """Refuse options with which Slurm would take no job."""
     try:
-        run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
+        _test_job(options)
     except SlurmUnavailable as error:
         flags = " ".join(sbatch_flags(options))
         raise ConfigError(f"Slurm rejects jobs with {flags}: {error}. Correct these options, or add others.") from error

@@ -79,6 +79,13 @@ class WorkersExecutor(SharedQueueExecutor):
             return None
         return {worker: seconds for worker, seconds in silence.items() if seconds <= self._max_silence_seconds}
 
+    def _num_set_aside(self) -> int:
+        """Return the number of runs that wait for another machine than those they failed on. They take no slot, so that
+        the machines have others to make."""
+        waiting = {*self.queue.waiting_tickets()}
+        runs = {ticket: run.start.request.key for ticket, run in self.active_runs.items()}
+        return sum(ticket in waiting and run in self.machines.failed_on for ticket, run in runs.items())
+
     def find_lost_runs(self, taken: Collection[Claim], done: Collection[Claim]) -> Dict[str, Union[str, Failure]]:
         if time.monotonic() - self._last_check_time < self._heartbeat_seconds:
             return {}
@@ -87,9 +94,9 @@ class WorkersExecutor(SharedQueueExecutor):
         live_workers = self._live_workers()
         if live_workers is None:
             return {}
-        if self.workers == "auto":
-            self.slots = max(1, len(live_workers))
-            self.fill_slots()
+        base_slots = self.workers if isinstance(self.workers, int) else max(1, len(live_workers))
+        self.slots = base_slots + self._num_set_aside()
+        self.fill_slots()
         lost_claims = self.queue.find_lost(self.active_runs, taken, lambda claim: claim.job not in live_workers)
         return {
             ticket: "its worker ended" if claim is None else f"worker {claim.job} gave no sign of life"

@@ -14,7 +14,7 @@ import time
 import traceback
 from concurrent.futures import TimeoutError, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from multiprocessing import util
 from pathlib import Path
@@ -24,7 +24,9 @@ import psutil
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
 from fiesta_allennlp.isolation.worker import RunTask, evaluate_task
 
@@ -159,20 +161,22 @@ def as_process_call(
 
 @dataclass(frozen=True)
 class RunStart:
-    """The beginning of a run: `started_at` is ISO 8601 in UTC, `monotonic_start` on the monotonic clock."""
+    """The beginning of a run: `started_at` is ISO 8601 in UTC, `monotonic_start` on the monotonic clock. `origin` is
+    empty where another machine makes the run."""
 
     request: Request
     started_at: str
     monotonic_start: float
+    origin: Origin = UNKNOWN_ORIGIN
 
     @classmethod
-    def now(cls, request: Request) -> "RunStart":
-        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
+    def now(cls, request: Request, origin: Origin = UNKNOWN_ORIGIN) -> "RunStart":
+        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic(), origin)
 
     def failure(self, kind: str, error: str) -> Failure:
         """Return the failure of a run that ends at this moment."""
         seconds = time.monotonic() - self.monotonic_start
-        return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at)
+        return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at, origin=self.origin)
 
 
 def outcome_of_future(future: Any, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
@@ -210,9 +214,11 @@ def process_error(error: BaseException) -> BaseException:
 
 
 def make_run(task: RunTask, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:
-    """Make one run in a fresh process and return its outcome. Stop it once it is no longer wanted."""
-    start = RunStart.now(task.request)
-    future = as_process_call(evaluate_task, context, timeout=task.time_limit)(task)
+    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Stop it once
+    it is no longer wanted."""
+    origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
+    start = RunStart.now(task.request, origin)
+    future = as_process_call(evaluate_task, context, timeout=task.time_limit)(task, origin)
     try:
         while not wait([future], timeout=POLL_SECONDS).done:
             if not is_wanted():

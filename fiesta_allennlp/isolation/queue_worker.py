@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
+from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.isolation.fork_server import (
     POLL_SECONDS,
@@ -22,10 +23,12 @@ from fiesta_allennlp.isolation.fork_server import (
     stop_workers,
     unset_safe_path,
 )
+from fiesta_allennlp.isolation.machine import find_job, origin_here
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 
 IDLE_SECONDS = 120.0  # of a job, before it ends. A network file system may show a new file after a minute
+RELUCTANCE_SECONDS = 60.0  # before a run is taken that has failed on this machine, if no other machine takes it
 SIGNAL_DELAY_SECONDS = 2.0  # Slurm ends all processes of a job: the run's may be gone before this one gets its signal
 
 
@@ -41,13 +44,19 @@ def make_queued_runs(
     report: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Make runs, and return how many this job or worker took. End after `max_runs`, when the queue is closed, when no
-    run has come for `seconds_idle`, or instead of the next run after `deadline`. An interrupted run is given back."""
+    run has come for `seconds_idle`, or instead of the next run after `deadline`. An interrupted run is given back.
+
+    Raises:
+        FiestaError: if the command dismisses it, because runs fail on this machine.
+    """
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
     num_runs, context = 0, start_fork_server(terms.num_threads, terms.packages)
+    machine = str(origin_here(terms.packages, device=terms.device).machine)
     while num_runs < max_runs:
         take = partial(queue.take, worker, restart_count, num_runs)
-        claim = _wait_for_claim(queue, take, min(deadline, time.monotonic() + seconds_idle))
+        latest_time = min(deadline, time.monotonic() + seconds_idle)
+        claim = _wait_for_claim(queue, take, worker=worker, machine=machine, deadline=latest_time)
         if claim is None:
             break
         num_runs += 1
@@ -66,10 +75,16 @@ def make_queued_runs(
     return num_runs
 
 
-def _wait_for_claim(queue: RunQueue, take: Callable[[], Optional[Claim]], deadline: float) -> Optional[Claim]:
-    """Take the next run. Return None if the queue is gone, or nothing has come until `deadline`."""
+def _wait_for_claim(
+    queue: RunQueue, take: Callable[..., Optional[Claim]], *, worker: str, machine: str, deadline: float
+) -> Optional[Claim]:
+    """Take the next run. Return None if the queue is gone, or nothing has come until `deadline`. A run that failed on
+    this machine is left to others for a while."""
+    reluctance_end = time.monotonic() + RELUCTANCE_SECONDS
     while queue.is_open and time.monotonic() < deadline:
-        claim = take()
+        if reason := queue.reason_of_dismissal(worker):
+            raise FiestaError(reason)
+        claim = take(machine=machine if time.monotonic() < reluctance_end else "")
         if claim is not None:
             return claim
         time.sleep(POLL_SECONDS)
@@ -132,16 +147,19 @@ def run_slurm_job(root: Path) -> int:
     unset_safe_path()
     queue = RunQueue(root)
     terms = queue.terms
-    array_id = os.environ.get("SLURM_ARRAY_JOB_ID")
-    job_id = f"{array_id}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array_id else os.environ["SLURM_JOB_ID"]
-    return make_queued_runs(
-        queue,
-        terms,
-        job_id,
-        seconds_idle=IDLE_SECONDS,
-        max_runs=terms.jobs["runs_per_job"],
-        restart_count=int(os.environ.get("SLURM_RESTART_COUNT", "0")),
-    )
+    job = find_job()
+    assert job is not None
+    try:
+        return make_queued_runs(
+            queue,
+            terms,
+            job,
+            seconds_idle=IDLE_SECONDS,
+            max_runs=terms.jobs["runs_per_job"],
+            restart_count=int(os.environ.get("SLURM_RESTART_COUNT", "0")),
+        )
+    except FiestaError as error:
+        sys.exit(f"error: {error}")
 
 
 def _end_job(signum: int, frame: Any) -> None:

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 # The directories of a queue: runs in each state, the runs' own directories, the jobs' scripts and logs, and signs of
 # life.
 WAITING, TAKEN, DONE, RUNS, JOBS, WORKERS = "waiting", "taken", "done", "runs", "jobs", "workers"
+DISMISSED = "dismissed"  # the jobs and workers that shall take no more, each a file with the reason
 
 TERMS_FILE = "terms.json"
 
-QUEUE_FORMAT = 5
+QUEUE_FORMAT = 6
 """Changes with the files of the queue."""
 
 TICKET_PATTERN = re.compile(r".+-\d+\.[0-9a-f]{8}")
@@ -147,12 +148,12 @@ class RunQueue:
             directory.mkdir(mode=0o700, exist_ok=True)
         check_private(self.root, self.directory)
         write_json_file(self.root / TERMS_FILE, asdict(terms))
-        for name in (JOBS, WORKERS, RUNS, DONE, TAKEN, WAITING):
+        for name in (JOBS, WORKERS, DISMISSED, RUNS, DONE, TAKEN, WAITING):
             (self.root / name).mkdir(mode=0o700, exist_ok=True)
 
     def close(self) -> None:
         """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
-        for name in (WAITING, TAKEN, DONE, RUNS, WORKERS):
+        for name in (WAITING, TAKEN, DONE, RUNS, WORKERS, DISMISSED):
             shutil.rmtree(self.root / name, ignore_errors=True)
         (self.root / TERMS_FILE).unlink(missing_ok=True)
 
@@ -198,9 +199,10 @@ class RunQueue:
         self.attempt_directory(ticket).mkdir(mode=OWN_DIRECTORY_MODE)
         return ticket
 
-    def put(self, ticket: str, task: "RunTask") -> None:
-        """Let a job or a worker take a task. Everything about it that is not in the terms is written down."""
-        content = {"evaluator": task.evaluator, "request": asdict(task.request)}
+    def put(self, ticket: str, task: "RunTask", *, failed_on: Collection[str] = ()) -> None:
+        """Let a job or a worker take a task, but preferably not on the machines `failed_on`. Everything about the task
+        that is not in the terms is written down."""
+        content = {"evaluator": task.evaluator, "request": asdict(task.request), "failed_on": sorted(failed_on)}
         write_json_file(self.root / WAITING / ticket, content, default=float)
 
     def waiting_tickets(self) -> List[str]:
@@ -249,9 +251,14 @@ class RunQueue:
         for ticket in self.waiting_tickets():
             (self.root / WAITING / ticket).unlink(missing_ok=True)
 
+    def dismiss(self, job: str, reason: str) -> None:
+        """Make a job or a worker take no more runs. Nothing happens if the queue is gone."""
+        with suppress(FileNotFoundError):
+            (self.root / DISMISSED / job).write_text(reason, encoding="utf-8")
+
     def refresh_listings(self) -> None:
         """Make a network file system list the newest files: a change drops what it remembers of a directory."""
-        for name in (DONE, TAKEN, WORKERS):
+        for name in (DONE, TAKEN, WORKERS, DISMISSED):
             with suppress(OSError):
                 os.utime(self.root / name)
 
@@ -276,12 +283,26 @@ class RunQueue:
 
     # What a job does.
 
-    def take(self, job: str, restart_count: int, number: int) -> Optional[Claim]:
-        """Take the run that has waited longest; return None if none waits."""
+    def take(self, job: str, restart_count: int, number: int, *, machine: str = "") -> Optional[Claim]:
+        """Take the run that has waited longest, of those that have not failed on `machine`; return None if none
+        waits."""
         for path in sorted((self.root / WAITING / ticket for ticket in self.waiting_tickets()), key=_modification_time):
+            if machine and machine in self._machines_to_avoid(path):
+                continue
             claim = Claim(path.name, job, restart_count, number)
             if _move_file(path, self.root / TAKEN / claim.file_name):
                 return claim
+        return None
+
+    def _machines_to_avoid(self, path: Path) -> Collection[str]:
+        with suppress(FileNotFoundError):  # another one has taken it
+            return list(read_private(path, self.directory)["failed_on"])
+        return ()
+
+    def reason_of_dismissal(self, job: str) -> Optional[str]:
+        """Return why a job or a worker shall take no more runs; None if it may."""
+        with suppress(FileNotFoundError):
+            return (self.root / DISMISSED / job).read_text(encoding="utf-8")
         return None
 
     def read_task(self, claim: Claim, terms: Terms) -> "RunTask":

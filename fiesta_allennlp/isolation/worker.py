@@ -10,7 +10,7 @@ import tempfile
 import threading
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
@@ -28,9 +28,11 @@ from fiesta_allennlp.core.errors import (
     describe_with_line,
 )
 from fiesta_allennlp.core.files import open_without_links, shorten_log
-from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.isolation.evaluator import Evaluator
+from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
 LAST_EXIT_PRIORITY = -1000
@@ -76,16 +78,22 @@ class RunTask:
         return self.directory / LOG_FILE
 
 
-def evaluate_task(task: RunTask) -> Outcome:
-    """Make a run in this fresh process. Anything that it raises, `SystemExit` included, becomes a `Failure`. The
-    executor adds the times, because it knows them of a process that died too."""
+def evaluate_task(task: RunTask, origin: Optional[Origin] = None) -> Outcome:
+    """Make a run in this fresh process. `origin` describes this machine, if the caller knows it. Anything that the run
+    raises, `SystemExit` included, becomes a `Failure`. The executor adds the times, because it knows them of a process
+    that died too."""
+    if origin is None:
+        origin = origin_here(task.settings.packages, device=task.settings.device)
+    RUN_ORIGIN.set(origin)
+    outcome: Outcome
     try:
-        return call_logged(_evaluate_task, task, log=task.log, settings=task.settings)
+        outcome = call_logged(_evaluate_task, task, log=task.log, settings=task.settings)
     except BaseException as error:
-        return Failure(task.request, kind=_failure_kind(error, task.directory), error=describe_with_line(error))
+        outcome = Failure(task.request, kind=_failure_kind(error, task.directory), error=describe_with_line(error))
+    return replace(outcome, origin=origin)
 
 
-def _evaluate_task(task: RunTask) -> Outcome:
+def _evaluate_task(task: RunTask) -> Evaluation:
     """Make a run once the packages are imported, among them that of the evaluator."""
     evaluator = build(Evaluator, task.evaluator)
     return evaluator.reading(task.local_paths).evaluate(task.request, task.directory)
@@ -129,7 +137,7 @@ def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: W
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, format=line, stream=sys.stderr, force=True)
     if settings.device is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
+        os.environ[DEVICES_VARIABLE] = settings.device
     try:
         for package in settings.packages:
             import_package(package)

@@ -3,15 +3,16 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import file_digest
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.environment import describe_environment
 from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
@@ -38,8 +39,7 @@ def build_checklist(
     """Return pairs of key and value."""
     if selection is None:
         files_text = "; ".join(f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files)
-        environments = [describe_environment()]
-        text_values = {"files_text": files_text or "rows from Python", "environments": environments}
+        text_values = {"files_text": files_text or "rows from Python", "origin": origin_here()}
         return render_rows("checklist.j2", result=result, table=table, **text_values)
     run_candidates = [] if result.by_documents else selection.candidates
     program_names = [c.name for c in run_candidates if not stored_type_of(c.config).builds_model]
@@ -52,6 +52,8 @@ def build_checklist(
             table=None,
             meta=selection.meta,
             environments=selection.meta.environments,
+            machines_by_software=_group_machines(result, lambda origin: origin.software),
+            machines_by_hardware=_group_machines(result, lambda origin: origin.hardware),
             candidates=selection.candidates,
             settings=settings,
             program_names=program_names,
@@ -62,6 +64,15 @@ def build_checklist(
     repeat_all = ("command to repeat it all", build_repeat_command(settings, selection.meta))
     commands = () if result.by_documents else _list_run_commands(selection, settings, program_names)
     return (*rows, repeat_all, *commands)
+
+
+def _group_machines(result: Result, key: Callable[[Origin], Any]) -> List[Tuple[str, Origin]]:
+    """Return an origin of each kind, with the names of its machines if there are several kinds."""
+    groups: Dict[str, List[Origin]] = {}
+    for machine in result.machines:
+        groups.setdefault(repr(key(machine.origin)), []).append(machine.origin)
+    names = [join_some(dict.fromkeys(str(origin.machine) for origin in origins)) for origins in groups.values()]
+    return [(name if len(groups) > 1 else "", origins[0]) for name, origins in zip(names, groups.values(), strict=True)]
 
 
 def build_repeat_command(settings: Any, meta: Any) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.selection.texts import count_text, duration_text, missed_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
 
@@ -50,6 +50,12 @@ def share_text(value: Optional[float]) -> str:
 
 def join_pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def reason_text(failed_run: FailedRun, result: Result) -> str:
+    """Give the reason of a failure, with its machine if there are several."""
+    is_unclear = failed_run.machine and len(result.machines) > 1
+    return f"{f'on {failed_run.machine}: ' if is_unclear else ''}{failed_run.kind}: {failed_run.error}"
 
 
 def withdrawn_text(candidate: CandidateResult) -> str:
@@ -161,7 +167,7 @@ def _template_environment() -> "Environment":
     environment.globals.update(prose=render_prose, join=join_pairs)
     environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines)
     environment.filters.update(number=number_text, probability=probability_text)
-    environment.filters.update(missed=missed_text, withdrawn=withdrawn_text)
+    environment.filters.update(missed=missed_text, withdrawn=withdrawn_text, reason=reason_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
     environment.filters.update(margin=lambda margin: Margin.parse(margin).text.replace("=", " = "))
     return environment

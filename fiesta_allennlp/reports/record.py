@@ -24,6 +24,7 @@ from fiesta_allennlp.reports.formats import Printable, TerminalLines
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
@@ -135,7 +136,9 @@ class Report(Printable):
         candidates = () if self.result.by_documents else self.result.candidates
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in candidates)
         lines = () if self.read_back is None else self.read_back.lines
-        return (*changes, *lines, SHARED_SPLITS_NOTE) if shares_splits else (*changes, *lines)
+        versions = describe_different_versions(machine.origin for machine in self.result.machines)
+        notes = (*changes, *lines, *([versions] if versions else ()))
+        return (*notes, SHARED_SPLITS_NOTE) if shares_splits else notes
 
     @cached_property
     def legend(self) -> Tuple[str, ...]:

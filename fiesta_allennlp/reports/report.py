@@ -194,12 +194,13 @@ def _render(report: Report, template: str, output: str, **values: Any) -> str:
 
 def tabulate(report: Report, section: str) -> Optional[Table]:
     """Return the table of a section: a row for each comparison, for each way to compare single runs, for each
-    correlation of validation scores, or for each finalist. None if it has no row."""
+    correlation of validation scores, for each finalist, or for each machine. None if it has no row."""
     table: Table = {
         "differences": _tabulate_differences,
         "single": _tabulate_single_scores,
         "development": _tabulate_development,
         "screening": _tabulate_finalists,
+        "machines": _tabulate_machines,
     }[section](report)
     return table if table.rows else None
 
@@ -275,3 +276,20 @@ def _tabulate_finalists(report: Report) -> Table:
         for finalist in (report.screening.finalists if report.screening else ())
     ]
     return Table(FINALIST_HEADINGS, rows)
+
+
+def _tabulate_machines(report: Report) -> Table:
+    """The runs of each machine."""
+    headings = ("machine", "GPU", "Python", "finished", "failed", "mean seconds")
+    rows = [
+        (
+            str(machine.origin.machine),
+            machine.origin.gpu_names or MISSING_TEXT,
+            machine.origin.python,
+            str(machine.num_evaluations),
+            str(machine.num_failures),
+            MISSING_TEXT if machine.mean_seconds is None else f"{machine.mean_seconds:.1f}",
+        )
+        for machine in report.result.machines
+    ]
+    return Table(headings, rows)

@@ -10,7 +10,14 @@ from fiesta_allennlp.core.errors import MAX_SHOWN, full_command, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs, withdrawn_text
+from fiesta_allennlp.reports.formats import (
+    MISSING_TEXT,
+    TerminalLines,
+    join_pairs,
+    reason_text,
+    render_paragraphs,
+    withdrawn_text,
+)
 from fiesta_allennlp.selection.candidate_table import Table, num_decimals
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
@@ -171,7 +178,7 @@ def failures_in_words(result: Result) -> List[str]:
         runs_by_reason: Dict[str, List[str]] = {}
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
-                runs_by_reason.setdefault(f"{failed_run.kind}: {failed_run.error}", []).append(failed_run.run)
+                runs_by_reason.setdefault(reason_text(failed_run, result), []).append(failed_run.run)
         shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
         sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
         num_shown = sum(len(run_names) for _, run_names in shown_reasons)

@@ -42,7 +42,7 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
-from fiesta_allennlp.trainings.listeners import NotifyCommand, reporting_jobs
+from fiesta_allennlp.trainings.listeners import NotifyCommand, VersionNotes, reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -143,7 +143,7 @@ class ScreeningSelection(TrainingSelection):
         display = ScreeningProgress(
             console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
         )
-        listeners: List[Listener] = [display]
+        listeners: List[Listener] = [display, VersionNotes(console)]
         if settings.notify:
             listeners.append(NotifyUnlessComplete(settings.notify, self.directory))
         with reporting_jobs(self.executor, self.directory, console), display:

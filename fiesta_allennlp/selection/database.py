@@ -6,11 +6,13 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build_record, convert_value
 from fiesta_allennlp.version import __version__
@@ -56,12 +58,13 @@ CREATE TABLE evaluations (
     numpy_seed INTEGER NOT NULL, pytorch_seed INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('pending', 'finished', 'failed', 'missed')),
     reserved_order INTEGER NOT NULL UNIQUE, finished_order INTEGER UNIQUE,
-    score REAL, metric TEXT, metrics TEXT, seconds REAL, started_at TEXT,
+    score REAL, metric TEXT, metrics TEXT, seconds REAL, started_at TEXT, origin TEXT,
     PRIMARY KEY (candidate, replicate)
 );
 CREATE TABLE failures (
     id INTEGER PRIMARY KEY, candidate TEXT NOT NULL, replicate INTEGER NOT NULL, finished_order INTEGER NOT NULL,
-    kind TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, started_at TEXT NOT NULL, log_path TEXT
+    kind TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, started_at TEXT NOT NULL, log_path TEXT,
+    origin TEXT NOT NULL
 );
 """
 
@@ -217,6 +220,13 @@ def _parse_metrics(text: Optional[str]) -> Dict[str, float]:
     return dict(metrics)
 
 
+@lru_cache(maxsize=1000)
+def _parse_origin(text: str) -> Origin:
+    """Return the origin of runs; most have an equal one."""
+    origin: Origin = convert_value(json.loads(text), Origin, "origin")
+    return origin
+
+
 def _request_key(row: sqlite3.Row) -> Tuple[str, int]:
     return row["candidate"], row["replicate"]
 
@@ -225,7 +235,7 @@ def _read_outcome(
     record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
 ) -> OutcomeRecord:
     """Return a record of a row. Its end must be a time."""
-    values = {**dict(row), "request": requests[_request_key(row)]}
+    values = {**dict(row), "request": requests[_request_key(row)], "origin": _parse_origin(row["origin"])}
     metrics = values.pop("metrics", None)  # some of them may not be finite
     outcome: Any = build_record(record_class, values)
     if isinstance(outcome, Evaluation):

@@ -12,6 +12,7 @@ from typing import List, Optional, Protocol, Sequence, Set, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
@@ -71,9 +72,37 @@ class Listener(Protocol):
         """Called for every finished run and failure once it is recorded."""
         return None
 
+    def on_broken_machine(self, machine: Machine, error: str) -> None:
+        """Called once for each machine that takes no more runs, with the last error there."""
+        return None
+
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""
         return None
+
+
+class MachineWatch:
+    """Tells the executor how runs have fared on machines, and the listeners which machines are broken.
+
+    It is kept in memory only: each session tries all machines again.
+    """
+
+    def __init__(self) -> None:
+        self._first_failure: Optional[int] = None
+        self._broken: Set[Machine] = set()
+
+    def update(self, history: History, executor: Executor, listeners: Sequence[Listener]) -> None:
+        """Take in the outcomes so far. Raise a `FiestaError` if no machine is left."""
+        if self._first_failure is None:
+            self._first_failure = history.machines.num_failures
+        facts = history.machines.facts(first_failure=self._first_failure)
+        for machine, error in facts.broken.items():
+            if machine not in self._broken:
+                logger.warning("machine %s takes no more runs: %s", machine, error)
+                for listener in listeners:
+                    listener.on_broken_machine(machine, error)
+        self._broken = set(facts.broken)
+        executor.use_machines(facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +125,7 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
+    machine_watch: MachineWatch = field(default_factory=MachineWatch)
     removal_advice: str = "list the others with --allow-removed"
     can_mark_unfit: bool = True
 
@@ -133,7 +163,8 @@ class SelectionLoop:
     def _loop(self, working_time: WorkingTime) -> Decision:
         active_requests = self._resume_pending()
         while True:
-            history = self._stop_withdrawn(active_requests)
+            history = self._stop_unwanted(active_requests)
+            self.machine_watch.update(history, self.executor, self.listeners)
             if margin := self.strategy.fix_margin(history):
                 self.store.record_margin(margin)
             decision = self._recommend(history)
@@ -187,27 +218,33 @@ class SelectionLoop:
         """Take over finished work that was not recorded, and start the other pending requests again."""
         active_requests: Set[Request] = set()
         history = self._read_history()
+        self.machine_watch.update(history, self.executor, self.listeners)
         for request in history.pending:
             run = self.evaluator.for_request(request)
             evaluation = run.salvage(request, self.directory.evaluation(request.name))
             if evaluation is not None:
                 logger.info("%s had finished before the interruption; recording its score", request.name)
                 self._record(evaluation)
-            elif request.candidate in history.withdrawn:
+            elif request.candidate in history.withdrawn or history.has_failed(request):
                 self._release_runs([request])
             else:
                 self._submit(request, active_requests)
         return active_requests
 
-    def _stop_withdrawn(self, active_requests: Set[Request]) -> History:
-        """Stop runs of withdrawn candidates, so that their slots are free, and return the history."""
+    def _stop_unwanted(self, active_requests: Set[Request]) -> History:
+        """Stop runs of withdrawn candidates, and those that wait for another machine although their failure counts by
+        now, so that their slots are free. Return the history."""
         history = self._read_history()
-        withdrawn_runs = [request for request in history.pending if request.candidate in history.withdrawn]
-        if not withdrawn_runs:
+        unwanted_runs = [
+            request
+            for request in history.pending
+            if request.candidate in history.withdrawn or history.has_failed(request)
+        ]
+        if not unwanted_runs:
             return history
-        logger.info("stop %s", ", ".join(request.name for request in withdrawn_runs))
-        self._release_runs(withdrawn_runs)
-        active_requests.difference_update(withdrawn_runs)
+        logger.info("stop %s", ", ".join(request.name for request in unwanted_runs))
+        self._release_runs(unwanted_runs)
+        active_requests.difference_update(unwanted_runs)
         return self._read_history()
 
     def _salvage_outcome(self, outcome: Outcome) -> Outcome:
@@ -241,7 +278,8 @@ class SelectionLoop:
         if isinstance(outcome, Failure):
             outcome, should_retry = self._record_failure(outcome)
         else:
-            logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
+            name, machine = outcome.request.name, outcome.origin.machine
+            logger.info("end %s on %s: %s %s", name, machine, outcome.metric, outcome.score)
             outcome = self.store.record(outcome)
             self.retries.record_finish()
         for listener in self.listeners:
@@ -251,11 +289,14 @@ class SelectionLoop:
     def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
         raise_if_fatal(failure, self.directory.root)
         history = self._read_history()
-        if self.can_mark_unfit:
-            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
-        should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
+        should_retry = not history.with_failure(failure).machines.is_of_candidate(failure)
+        if not should_retry:
+            if self.can_mark_unfit:
+                failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
+            should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
         self.store.record(failure, will_retry=should_retry)
-        logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
+        name, machine = failure.request.name, failure.origin.machine
+        logger.info("fail %s on %s: %s: %s", name, machine, failure.kind, failure.error)
         for name in self._read_history().withdrawn - history.withdrawn:
             logger.warning("candidate %s is dropped: too many failures", name)
         if not should_retry:
@@ -263,13 +304,21 @@ class SelectionLoop:
         return failure, should_retry
 
     def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
-        """Start a run again: at once if its process died, and after a pause if the machine lacked something."""
-        request = outcome.request
-        if not isinstance(outcome, Failure) or outcome.kind != "machine":
+        """Start a run again: elsewhere if its machine may be broken, at once if its process died, and after a pause if
+        the machine lacked something."""
+        request, history = outcome.request, self._read_history()
+        if not isinstance(outcome, Failure):
+            return
+        is_elsewhere = not history.machines.is_of_candidate(outcome)
+        if is_elsewhere and self.executor.can_choose_machines:
+            logger.info("%s goes to another machine", request.name)
+            self.retries.schedule_elsewhere(request)
+            return
+        if outcome.kind != "machine" and not is_elsewhere:
             self._submit(request, active_requests)
             return
         self.retries.schedule(request)
-        at_start = not self._read_history().evaluations
+        at_start = not history.evaluations
         if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *active_requests]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "

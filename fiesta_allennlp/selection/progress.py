@@ -11,6 +11,8 @@ from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.result import CandidateResult, Result
@@ -117,7 +119,8 @@ class ProgressDisplay:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
         if isinstance(outcome, Failure):
             retry_text = " (will be retried after a pause)" if outcome.kind == "machine" else ""
-            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
+            place_text = "" if outcome.origin.is_only_machine else f" on {outcome.origin.machine}"
+            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s{place_text}"
             self._print_line(f"{failure_text}: {outcome.error}{retry_text}")
             return
         self._num_finished += 1
@@ -125,6 +128,12 @@ class ProgressDisplay:
             self._pending_line = (
                 f"{outcome.request.name} {self._metric} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
             )
+
+    def on_broken_machine(self, machine: Machine, error: str) -> None:
+        self._print_line(
+            f"{machine} takes no more runs: {MAX_FAILURES_BEFORE_FINISH} failed there before one "
+            f"finished. The last error: {error}"
+        )
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self._waiting_requests = requests

@@ -13,6 +13,7 @@ from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selection.machines import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL
@@ -26,7 +27,7 @@ from fiesta_allennlp.selection.summary import (
 from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 """The number of the format of `selection.json`, which every change of a key raises."""
 
 State = Literal["taking part", "failed", "removed"]
@@ -49,11 +50,12 @@ MAX_FAILED_RUNS = 20
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A failure of a run. `kind` is that of a `Failure`."""
+    """A failure of a run. `kind` is that of a `Failure`; `machine` is empty if it is unknown."""
 
     run: str
     kind: str
     error: str
+    machine: str = ""
 
 
 CandidateResultType = TypeVar("CandidateResultType", bound="CandidateResult")
@@ -117,7 +119,7 @@ class CandidateResult:
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
             failed_runs=tuple(
-                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS))
+                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS), str(f.origin.machine))
                 for f in failures[:MAX_FAILED_RUNS]
             ),
             further_failures=dict(Counter(f.kind for f in failures[MAX_FAILED_RUNS:])),
@@ -211,6 +213,7 @@ class Result:
         sets: the names of the data sets; empty if only the programs know the data, and None if that is unknown.
         seed: the master random seed.
         running: whether the selection was at work when the result was made.
+        machines: the runs of each machine.
     """
 
     leading: Optional[str]
@@ -232,6 +235,7 @@ class Result:
     sets: Optional[Tuple[str, ...]] = None
     seed: str = ""
     running: bool = False
+    machines: Tuple[MachineRuns, ...] = ()
     directory: Path = Path()
 
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
@@ -265,6 +269,7 @@ class Result:
             "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
             "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
             "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),
+            "machines": count_machine_runs(history),
         }
         candidates = tuple(
             cls.candidate_class.from_history(history, decision, name, num_parameters=num_parameters.get(name))
@@ -287,7 +292,8 @@ class Result:
             check_format(path, content.get("format"), FORMAT, version=content.get("version"))
             values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
             candidates = tuple(map(cls.candidate_class.from_entry, content["candidates"]))
-            return cls(**{**values, "candidates": candidates, "directory": Path(directory)})
+            machines = tuple(map(MachineRuns.from_entry, content["machines"]))
+            return cls(**{**values, "candidates": candidates, "machines": machines, "directory": Path(directory)})
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "

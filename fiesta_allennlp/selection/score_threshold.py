@@ -35,7 +35,8 @@ class ScoreThreshold:
         """Return the run, or the failure that it is."""
         if not self.is_missed_by(run.score):
             return run
-        return Failure(run.request, "score", self.reason(run.metric, run.score), run.seconds, run.started_at)
+        failure = Failure(run.request, "score", self.reason(run.metric, run.score), run.seconds, run.started_at)
+        return replace(failure, origin=run.origin)
 
     def apply_to(self, history: History) -> History:
         """Return the history with the runs that missed the score as failures."""

@@ -51,13 +51,6 @@ class Environment:
 
     host: str = ""
     directory: str = ""
-    python: str = ""
-    platform: str = ""
-    processor: str = ""
-    cores: int = 0
-    memory_gib: float = 0.0
-    gpus: Sequence[str] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -310,22 +303,24 @@ class RunStore(StoreReader):
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
         values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
+        origin = json.dumps(asdict(evaluation.origin))
         cursor = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
-            f" started_at = ?, finished_order = {NEXT_ORDER_SQL}"
+            f" started_at = ?, origin = ?, finished_order = {NEXT_ORDER_SQL}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-            (*values, *evaluation.request.key),
+            (*values, origin, *evaluation.request.key),
         )
         if cursor.rowcount != 1:
             raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
 
     def _record_failure(self, failure: Failure, *, will_retry: bool = False, status: str = "failed") -> None:
         """Record a failure with the order of its run if that is finished, and else the next one."""
+        columns = {**vars(failure), "origin": json.dumps(asdict(failure.origin))}
         self._database.execute(
             f"INSERT INTO failures (candidate, replicate, {', '.join(FAILURE_FIELDS)}, finished_order)"
             f" SELECT candidate, replicate{', ?' * len(FAILURE_FIELDS)}, IFNULL(finished_order, {NEXT_ORDER_SQL})"
             " FROM evaluations WHERE candidate = ? AND replicate = ?",
-            (*(getattr(failure, name) for name in FAILURE_FIELDS), *failure.request.key),
+            (*(columns[name] for name in FAILURE_FIELDS), *failure.request.key),
         )
         if not will_retry:
             update = "UPDATE evaluations SET status = ? WHERE candidate = ? AND replicate = ?"

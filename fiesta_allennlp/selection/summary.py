@@ -52,9 +52,12 @@ def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
 
 
 SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-
-
-CSV_COLUMNS = ("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at", "error")
+ORIGIN_COLUMNS = ("host", "gpu", "gpu_names", "job", "python", "versions")
+CSV_COLUMNS = (
+    *("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at"),
+    *ORIGIN_COLUMNS,
+    "error",
+)
 
 
 def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
@@ -104,6 +107,9 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         writer = csv.writer(csv_file, lineterminator="\n")
         writer.writerow([*CSV_COLUMNS, *(to_csv_cell(f"metric:{name}") for name in names)])
         for row, run_metrics in zip(rows, metrics, strict=True):
+            origin = json.loads(row.get("origin") or "{}")
+            versions = ", ".join(f"{package} {version}" for package, version in origin.get("versions", {}).items())
+            values = {**row, **origin, "versions": versions}
             writer.writerow(
-                [to_csv_cell(value) for value in (*map(row.get, CSV_COLUMNS), *map(run_metrics.get, names))]
+                [to_csv_cell(value) for value in (*map(values.get, CSV_COLUMNS), *map(run_metrics.get, names))]
             )

@@ -14,9 +14,11 @@ from typing import Any, Dict, List, Mapping, Optional
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.files import read_json, write_json_file
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.isolation.machine import RUN_ORIGIN
 from fiesta_allennlp.selection.metrics import checked_score
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataSnapshot, checking_unchanged
@@ -83,7 +85,10 @@ class CandidateRun(Evaluator):
         seconds, started_text = time.monotonic() - start, started_at.isoformat(timespec="seconds")
         if (description := self.describe(request)) and not (directory / RUN_FILE).exists():
             write_json_file(directory / RUN_FILE, description, indent=2)
-        evaluation = self.score_run(request, reported, directory, seconds=seconds, started_at=started_text)
+        origin = RUN_ORIGIN.get()
+        evaluation = self.score_run(
+            request, reported, directory, seconds=seconds, started_at=started_text, origin=origin
+        )
         self._write_outcome(evaluation, directory)
         return evaluation
 
@@ -91,22 +96,39 @@ class CandidateRun(Evaluator):
         """Leave the outcome for `--recover`, in case the parent dies before it records it, and what repeats the run."""
         path = directory / RUN_FILE
         description = read_json(path) if path.exists() else {}
-        outcome = {name: value for name, value in vars(evaluation).items() if name != "request"}
+        facts = {**vars(evaluation), "origin": asdict(evaluation.origin)}
+        outcome = {name: value for name, value in facts.items() if name != "request"}
         write_json_file(directory / OUTCOME_FILE, {**outcome, **description}, indent=2)
         path.unlink(missing_ok=True)
 
     def score_run(
-        self, request: Request, reported: ReportedMetrics, directory: Path, *, seconds: float, started_at: str
+        self,
+        request: Request,
+        reported: ReportedMetrics,
+        directory: Path,
+        *,
+        seconds: float,
+        started_at: str,
+        origin: Origin,
     ) -> Evaluation:
-        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
-        score is missing or not a finite number."""
+        """Return the evaluation of a run from its metrics, its seconds, its start and its origin. Raise a `FiestaError`
+        if the score is missing or not a finite number."""
         try:
             score = reported.score(self.metric_names)
         except MetricError:  # the right name may be given later
-            run_record = {"reported": asdict(reported), "seconds": seconds, "started_at": started_at}
+            times = {"seconds": seconds, "started_at": started_at}
+            run_record = {"reported": asdict(reported), **times, "origin": asdict(origin)}
             write_json_file(directory / UNSCORED_METRICS_FILE, run_record)
             raise
-        return Evaluation(request, score, self.metric, metrics=reported.numbers, seconds=seconds, started_at=started_at)
+        return Evaluation(
+            request,
+            score,
+            self.metric,
+            metrics=reported.numbers,
+            seconds=seconds,
+            started_at=started_at,
+            origin=origin,
+        )
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
@@ -118,8 +140,8 @@ class CandidateRun(Evaluator):
             if evaluation is not None:
                 return evaluation
             run_record = read_json(directory / UNSCORED_METRICS_FILE)
-            reported = ReportedMetrics(**run_record.pop("reported"))
-            evaluation = self.score_run(request, reported, directory, **run_record)
+            reported, origin = ReportedMetrics(**run_record.pop("reported")), Origin(**run_record.pop("origin"))
+            evaluation = self.score_run(request, reported, directory, **run_record, origin=origin)
             self._write_outcome(evaluation, directory)
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
@@ -148,7 +170,7 @@ def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Eva
     try:
         outcome = read_json(directory / OUTCOME_FILE)
         values = {f.name: outcome[f.name] for f in fields(Evaluation) if f.name != "request"}
-        evaluation = Evaluation(request=request, **values)
+        evaluation = Evaluation(request=request, **{**values, "origin": Origin(**values["origin"])})
         checked_score(evaluation.score, OUTCOME_FILE)
     except (OSError, ValueError, TypeError, LookupError, FiestaError):
         return None

@@ -14,10 +14,12 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import delete, open_without_links
+from fiesta_allennlp.core.origin import Machine, Origin
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
@@ -68,6 +70,27 @@ class MetricNotes(Listener):
         if source != self._metric and source not in self._noted_names:
             self._noted_names.add(source)
             self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
+
+
+class VersionNotes(Listener):
+    """Prints a note when the first run comes that was made with other versions than the first one of the selection."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._origins: List[Origin] = []
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        if not self._origins:
+            self._origins = [run.origin for run in history.evaluations if run.origin.host]
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        origin = outcome.origin
+        is_new = origin.host and all(origin.software != other.software for other in self._origins)
+        if is_new and self._origins:
+            text = describe_different_versions([self._origins[0], origin])
+            self._console.print(f"Note: {outcome.request.name}: {text}")
+        if is_new:
+            self._origins.append(origin)
 
 
 def remaining_estimator(
@@ -125,6 +148,9 @@ class NotifyCommand:
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
             self._start_command("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
+
+    def on_broken_machine(self, machine: Machine, error: str) -> None:
+        self._start_command("machine", f"{machine} takes no more runs, because they fail there: {error}")
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:

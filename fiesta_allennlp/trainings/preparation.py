@@ -29,8 +29,8 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import num_workers, run_in_processes
+from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.selection.environment import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import candidate_counter

@@ -29,6 +29,7 @@ from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
     NotifyCommand,
+    VersionNotes,
     remaining_estimator,
     reporting_jobs,
 )
@@ -215,7 +216,7 @@ class TrainingSelection(SelectionFamily):
         console.print(f"Training {executor.describe()}.")
         with reporting_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
+            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, metric.sign))
             if settings.notify:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -21,9 +22,9 @@ from fiesta_allennlp.isolation.run_queue import RunQueue, Terms, Worker
 from fiesta_allennlp.trainings.fiesta_worker import QueueWorkerSettings, run_worker
 from tests.commands.conftest import Call
 from tests.conftest import still_runs, until
-from tests.executors.light import start_selection, wanted_scores
+from tests.executors.light import start_selection, wanted_scores, write_programs
 from tests.isolation.queue_worker_test import put
-from tests.run_files import scores_of, summary_of
+from tests.run_files import rows_of, scores_of, summary_of
 
 IMPATIENT = json.dumps({"type": "workers", "seconds_of_silence": 2})
 
@@ -102,6 +103,7 @@ def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
     assert command.wait() == 0
 
     assert scores_of(run) == wanted_scores()
+    assert {(row["host"], row["python"]) for row in rows_of(run)} == {(platform.node(), platform.python_version())}
     assert (summary_of(run)["num_evaluations"], summary_of(run)["num_failures"]) == (8, 0)
     started = (tmp_path / "started").read_text().split()
     assert len(started) == 10  # 8 runs, of which those of the killed and the paused worker began twice
@@ -109,6 +111,32 @@ def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
     assert "stopped, because it is not wanted any more" in paused.communicate()[0]
     until(lambda: not any(map(still_runs, below)))
     assert not (run / "queue").exists()
+
+
+def test_a_worker_without_what_programs_need_leaves_and_costs_no_candidate(
+    work: Start, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All runs fail on the bad host, at once. It is there first, and alone until it has left."""
+    candidates = write_programs(tmp_path)
+    for path in map(Path, candidates):
+        config = json.loads(path.read_text())
+        config["command"][2] = "[ -z $BROKEN ] || { echo no such library; exit 1; }; " + config["command"][2]
+        path.write_text(json.dumps(config))
+    command = start_selection(run, candidates, "--executor", "workers", "--workers", "3")
+    queue_of(run)
+    monkeypatch.setenv("BROKEN", "1")
+    monkeypatch.setenv("SLURMD_NODENAME", "bad")
+    bad = work()
+    output = bad.communicate()[0]
+    assert bad.returncode == 2 and "error: bad takes no more runs" in output and "no such library" in output
+    monkeypatch.delenv("BROKEN")
+    monkeypatch.setenv("SLURMD_NODENAME", "good")
+    good = work()
+    assert (command.wait(), good.wait()) == (0, 0)
+    assert scores_of(run) == wanted_scores()
+    hosts = [(row["status"], row["host"]) for row in rows_of(run)]
+    assert set(hosts) == {("failed", "bad"), ("finished", "good")} and hosts.count(("failed", "bad")) >= 3
+    assert {entry["state"] for entry in summary_of(run)["candidates"]} == {"taking part"}
 
 
 def test_a_worker_that_is_interrupted_gives_its_run_back(work: Start, run: Path, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
     assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()
 
 
-@pytest.mark.parametrize("environment", [{"code": [1]}, {"directory": [1]}, {"gpus": 1}, {"versions": 1}])
+@pytest.mark.parametrize("environment", [{"code": [1]}, {"directory": [1]}])
 def test_wrong_facts_about_the_machine_are_refused(
     in_process: Callable[[str], Call], foreign: Path, environment: Dict[str, Any]
 ) -> None:

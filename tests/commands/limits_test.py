@@ -34,11 +34,11 @@ def test_thousands_of_failures_are_counted_and_a_few_are_listed(
     write_selection(tmp_path / "run", {"a": [0.8, 0.9], "b": [0.6, 0.7]}, max_failures=10**6).close()
     with closing(sqlite3.connect(RunDirectory(tmp_path / "run").store)) as database, database:
         database.executemany(
-            "INSERT INTO evaluations VALUES ('a', ?, 1, 1, 1, 1, 'failed', ?, NULL, NULL, NULL, NULL, NULL, NULL)",
+            f"INSERT INTO evaluations VALUES ('a', ?, 1, 1, 1, 1, 'failed', ?{', NULL' * 7})",
             [(10 + k, 100 + k) for k in range(MANY)],
         )
         database.executemany(
-            "INSERT INTO failures VALUES (NULL, 'a', ?, ?, ?, ?, 1.0, '', NULL)",
+            "INSERT INTO failures VALUES (NULL, 'a', ?, ?, ?, ?, 1.0, '', NULL, '{}')",
             [(10 + k, 100 + k, ("error", "timeout")[k % 2], f"{k} {'x' * 10_000}") for k in range(MANY)],
         )
     output = in_process("status").done(tmp_path / "run")

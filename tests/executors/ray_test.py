@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import platform
 import signal
 import socket
 import threading
@@ -72,6 +73,10 @@ def test_a_failure_comes_back_with_its_reason_and_its_log(
     failure = failure_of(make(), Light(what))
     assert failure.kind == kind and words in failure.error
     assert failure.log_path == "failures/a-0.1.log"
+    assert (failure.origin.host, failure.origin.is_only_machine) == (
+        platform.node(),
+        False,
+    )  # the cluster has more nodes
     assert "this is the log of a-0" in (directory.root / failure.log_path).read_text()
 
 

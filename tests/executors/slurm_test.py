@@ -76,7 +76,8 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: M
     assert failures[4][0] == "timeout" and "--time-limit 4" in failures[4][1]
     assert "could not convert string to float: ''" in failures[5][1]  # no GPU was asked for, so none is seen
     until_ended(pids_in(directory.evaluation("a-4") / "child"))
-    assert [status.state for status in jobs_of(directory).values()] == ["RUNNING"]
+    ((job, status),) = jobs_of(directory).items()
+    assert status.state == "RUNNING" and {outcome.origin.job for outcome in outcomes.values()} == {job}
     assert (directory.root / "failures" / "a-3.1.log").exists()
     executor.close()
     assert executor.last_words == ""  # nothing was at work any more

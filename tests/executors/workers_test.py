@@ -8,9 +8,11 @@ from typing import Callable, List, Set
 
 import pytest
 
+from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.core.records import Evaluation
+from fiesta_allennlp.core.origin import Machine, Origin
+from fiesta_allennlp.core.records import Evaluation, Failure
 from fiesta_allennlp.executors.shared_queue import end_earlier_queues
 from fiesta_allennlp.executors.workers import WorkersExecutor
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue
@@ -117,6 +119,29 @@ def test_as_many_runs_as_living_workers(make: Make) -> None:
     silence(executor, TWO)
     assert list(executor.completed(timeout=0)) == []
     assert executor.slots == 1
+
+
+def test_workers_on_a_broken_machine_are_dismissed_and_others_stay(make: Make) -> None:
+    executor = begun(make(workers=2), "score", "score")
+    bad, good = Origin("bad", is_only_machine=False), Origin("good", is_only_machine=False)
+    for worker, origin in ((ONE, bad), (TWO, good)):
+        claim = taken(executor, worker)
+        executor.queue.finish(claim, Failure(request(0), "error", "no luck", origin=origin))
+    list(executor.completed(timeout=0))
+    executor.use_machines(MachineFacts(broken={bad.machine: "no such library"}))
+    assert "The last error: no such library" in executor.queue.reason_of_dismissal(ONE)
+    assert executor.queue.reason_of_dismissal(TWO) is None
+
+
+def test_a_run_that_waits_for_another_machine_takes_no_slot(make: Make) -> None:
+    executor = make(workers=2)
+    executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset([Machine("bad")])}))
+    begun(executor, "score", "score", "score")
+    executor.queue.write_heartbeat(ONE)
+    assert list(executor.completed(timeout=0)) == [] and executor.slots == 3
+    assert len(executor.queue.waiting_tickets()) == 3
+    assert executor.queue.take(ONE, 0, 0, machine="good").run == "a-0"
+    assert list(executor.completed(timeout=0)) == [] and executor.slots == 2
 
 
 def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_over(

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import List, Optional
 from unittest.mock import Mock
@@ -9,13 +10,14 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.errors import FiestaError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure
-from fiesta_allennlp.isolation import run_queue
-from fiesta_allennlp.isolation.queue_worker import as_memory_failure, num_out_of_memory_kills
+from fiesta_allennlp.isolation import queue_worker, run_queue
+from fiesta_allennlp.isolation.machine import origin_here
+from fiesta_allennlp.isolation.queue_worker import as_memory_failure, make_queued_runs, num_out_of_memory_kills
 from fiesta_allennlp.isolation.run_queue import Claim, RunQueue, Terms
 from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
-from tests.executors.light import request
+from tests.executors.light import PACKAGES, request
 
 TERMS = Terms("/shared/queue", "/shared", num_threads=3, packages=("mine",), time_limit=7.5, device="")
 
@@ -56,6 +58,38 @@ def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
     queue.delete_outcome(claim)
     assert queue.done_claims() == {} and (queue.root / "kept").is_dir()
     assert put(queue, 3) != ticket
+
+
+def test_a_run_is_left_to_other_machines_than_those_that_it_failed_on(queue: RunQueue) -> None:
+    ticket = queue.new_ticket(request(3))
+    task = RunTask({"type": "light", "what": "score"}, request(3), queue.attempt_directory(ticket), WorkerSettings())
+    queue.put(ticket, task, failed_on=["node1 (GPU 0)"])
+    assert queue.take("7", 0, 0, machine="node1 (GPU 0)") is None
+    other = put(queue, 4)
+    claim = queue.take("7", 0, 0, machine="node1 (GPU 0)")
+    assert claim is not None and claim.ticket == other
+    claim = queue.take("8", 0, 0, machine="node1")
+    assert claim is not None and claim.ticket == ticket
+
+
+def test_a_run_that_no_other_machine_takes_is_taken_in_the_end(
+    queue: RunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = RunTask({"type": "light", "what": "score"}, request(3), queue.root, WorkerSettings())
+    queue.put(queue.new_ticket(request(3)), task, failed_on=[str(origin_here(TERMS.packages, device="").machine)])
+    for seconds, num_runs in ((60.0, 0), (0.0, 1)):
+        monkeypatch.setattr(queue_worker, "RELUCTANCE_SECONDS", seconds)
+        assert make_queued_runs(queue, replace(TERMS, packages=PACKAGES), "7", seconds_idle=0.1) == num_runs
+
+
+def test_a_job_that_is_dismissed_ends_with_the_reason(queue: RunQueue) -> None:
+    put(queue, 3)
+    queue.dismiss("7", "node1 takes no more runs")
+    with pytest.raises(FiestaError, match="node1 takes no more runs"):
+        make_queued_runs(queue, TERMS, "7", seconds_idle=60)
+    assert len(queue.waiting_tickets()) == 1
+    queue.close()
+    queue.dismiss("8", "the queue is gone")
 
 
 def test_a_failure_comes_back_as_it_was(queue: RunQueue) -> None:

@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, List
@@ -10,16 +11,17 @@ from scipy import stats
 
 from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import Evaluation, Failure, History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.paragraph import fill_slots
 from fiesta_allennlp.reports.record import compute_belief_path
-from fiesta_allennlp.reports.report import render_markdown, render_scores, report
+from fiesta_allennlp.reports.report import render_html, render_markdown, render_scores, report
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
-from tests.selections import ENVIRONMENT, write_selection
+from tests.selections import ENVIRONMENT, ORIGIN, write_selection
 from tests.strategies.histories import history
 
 RNG = np.random.default_rng(11)
@@ -111,7 +113,8 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
 
 
 def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -> None:
-    meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
+    sessions = [{**ENVIRONMENT, "code": {"a.py": "abc"}}, {**ENVIRONMENT, "code": {"a.py": "def"}}]
+    meta = {"environments": sessions, "working_seconds": 61.0}
     options = {
         "notify": "curl --user me:secret x",
         "workers": 2,
@@ -126,8 +129,27 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
         "--confidence 0.975 --max-evaluations 1000000 --workers 2 --no-ship-data --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
-    assert (found["versions after resumption 1"], found["time at work"]) == ("Python 3.12.1, torch 2.0", "1 min 1 s")
+    assert (found["versions"], found["time at work"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")
+    assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
+    assert (found["code of a.py"], found["code of a.py after resumption 1"]) == ("SHA-256 abc", "SHA-256 def")
     assert found["every split"].endswith("stay together (60 groups)")
+
+
+def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) -> None:
+    with closing(write_selection(tmp_path, {"a": [0.8, 0.9], "b": [0.6, 0.7]})) as store:
+        requests = [make_request(7, name, 9, shared_splits=True) for name in "ab"]
+        store.reserve(requests)
+        origin = replace(ORIGIN, host="node2", gpu="", gpu_names="", python="3.13.0", cores=4)
+        store.record(Evaluation(requests[0], 0.5, "f1", 4.0, origin=origin))
+        store.record(Failure(requests[1], "error", "no luck", origin=replace(origin, job="18")))
+    report_record = report(tmp_path)
+    note = "Runs have different versions, which can change scores: Python 3.11.7 on node1 (GPU 0) and 3.13.0 on node2."
+    assert note in report_record.notes
+    text, page = render_markdown(report_record), render_html(report_record, {})
+    assert r"| node1 (GPU 0) | Some GPU | 3.11.7 | 4 | 0 | 2.0 |" in text and '<h2 id="machines">Machines</h2>' in page
+    assert "| node2 | - | 3.13.0 | 1 | 1 | 4.0 |" in text and "b-9 on node2: error: no luck" in text
+    found = dict(report_record.checklist)
+    assert found["versions on node2"] == "Python 3.13.0, torch 2.0" and found["hardware of node1 (GPU 0)"]
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     assert told.items() <= written.items() and written["sets"] == ["train", "test"]
     c = written["candidates"][2]
     assert (c["failures"], c["state"]) == (1, "failed")
-    assert c["failed_runs"] == [{"run": "c-0", "kind": "timeout", "error": "out of time"}]
+    assert c["failed_runs"] == [{"run": "c-0", "kind": "timeout", "error": "out of time", "machine": ""}]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     [
         ("", "cannot be read as the result of a selection"),
         ("[]", "cannot be read as the result of a selection"),
-        ('{"format": 1}', "cannot be read as the result of a selection"),
-        ('{"format": 2, "version": "9.1"}', "has format 2, but .* reads format 1. .*9.1"),
+        ('{"format": 2}', "cannot be read as the result of a selection"),
+        ('{"format": 3, "version": "9.1"}', "has format 3, but .* reads format 2. .*9.1"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str, named: str) -> None:

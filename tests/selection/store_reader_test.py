@@ -68,7 +68,7 @@ DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
     [
         f"DROP TABLE evaluations; CREATE VIEW evaluations AS {ENDLESS}",
         "CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",
-        "INSERT INTO failures VALUES (99, 'a', 99, 99, 'error', '', 1.0, '', NULL)",
+        "INSERT INTO failures VALUES (99, 'a', 99, 99, 'error', '', 1.0, '', NULL, '{}')",
         "UPDATE candidates SET name = 'c' WHERE name = 'a'",
         "UPDATE failures SET finished_order = 9223372036854775807",
         "INSERT INTO meta VALUES ('changes', '[{}]')",
@@ -90,6 +90,7 @@ DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
                 ("evaluations", "started_at", ("'yesterday'", "'9999-12-31T23:59:59'", DEEP)),
                 ("evaluations", "metrics", ("'[1]'", """'{"f1": "high"}'""", DEEP)),
                 ("evaluations", "metric", ("x'ff'",)),
+                ("evaluations", "origin", ("'[1]'", """'{"cores": "many"}'""", DEEP, "NULL")),
                 ("evaluations", "reserved_order", ("reserved_order || 'x'", "9223372036854775807 - reserved_order")),
                 ("evaluations", "finished_order", ("finished_order - 9",)),
                 ("evaluations", "replicate", ("9223372036854775807 - replicate",)),

@@ -16,6 +16,7 @@ from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.version import __version__
+from tests.selections import ORIGIN
 
 
 def request(candidate: str, replicate: int):
@@ -51,9 +52,9 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     requests = [request("a", 0), request("b", 0), request("a", 1), request("a", 2)]
     store.reserve(requests)
     assert store.history(max_failures=3).pending == tuple(requests)
-    store.record(Failure(requests[0], "killed", "signal 9"), will_retry=True)
+    store.record(Failure(requests[0], "killed", "signal 9", origin=ORIGIN), will_retry=True)
     metrics = {"loss": 1.5, "count:tp": 7, "count:fp": 0}
-    store.record(Evaluation(requests[1], 0.1 + 0.2, "f1", 3.0, "2020-01-01T00:00:00+00:00", metrics))
+    store.record(Evaluation(requests[1], 0.1 + 0.2, "f1", 3.0, "2020-01-01T00:00:00+00:00", metrics, ORIGIN))
     store.record(Failure(requests[2], "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
     store.record(Evaluation(requests[0], 0.6, "f1", metrics={**metrics, "count:tp": 4}))
     with pytest.raises(StoreError, match="a-0 is not pending"):
@@ -75,6 +76,7 @@ def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
     assert evaluations == [(requests[1], 0.1 + 0.2, 3.0), (requests[0], 0.6, 0.0)]
     failures = [(f.request.name, f.kind, f.error, f.log_path) for f in before.failures]
     assert failures == [("a-0", "killed", "signal 9", None), ("a-1", "error", "nan loss", "failures/a-1.1.log")]
+    assert before.failures[0].origin == before.evaluations[0].origin == ORIGIN
     assert before.evaluations[0].metrics == metrics and before.counts("b").values.tolist() == [[0, 7]]
     ended = [f"{row['candidate']} {row['status']}" for row in rows]
     assert ended == ["a failed", "b finished", "a failed", "a finished"]
@@ -120,7 +122,7 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
     [
         (
             "PRAGMA user_version = 99",
-            f"has format 99, but .* reads format 1. Use the version that wrote it: {__version__}",
+            f"has format 99, but .* reads format 2. Use the version that wrote it: {__version__}",
         ),
         ("PRAGMA user_version = 0; DELETE FROM meta", "has format 0, .*: unknown"),
         ("DROP TABLE meta", "cannot be read as a store: .*no such table: meta"),

@@ -1,9 +1,12 @@
 import csv
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Optional
 
 import pytest
 
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.selection.summary import write_csv
 from fiesta_allennlp.selection.texts import duration_text, number_text, probability_text
 
@@ -21,8 +24,17 @@ def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], tex
 
 def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
     seeds = {"split_seed": 1, "random_seed": 2, "numpy_seed": 3, "pytorch_seed": 4}
+    origin = json.dumps(asdict(Origin("node1", gpu="0", job="7", python="3.11", versions={"a": "1", "b": "2"})))
     rows = [
-        {"candidate": "a", "replicate": 0, "status": "finished", "score": 0.1 + 0.2, "metrics": '{"x": 1}', **seeds},
+        {
+            "candidate": "a",
+            "replicate": 0,
+            "status": "finished",
+            "score": 0.1 + 0.2,
+            "metrics": '{"x": 1}',
+            **seeds,
+            "origin": origin,
+        },
         {"candidate": "b", "replicate": 0, "status": "failed", "error": 'said "no", twice', **seeds},
     ]
     write_csv(rows, tmp_path / "e.csv")
@@ -32,6 +44,8 @@ def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
     assert (read[0]["metric:x"], read[1]["metric:x"], read[1]["score"]) == ("1", "", "")
     assert read[1]["error"] == 'said "no", twice'
     assert list(read[0])[:4] == ["candidate", "replicate", "status", "score"]
+    where = ("host", "gpu", "job", "python", "versions")
+    assert [read[0][name] for name in where] == ["node1", "0", "7", "3.11", "a 1, b 2"] and read[1]["host"] == ""
 
 
 def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
@@ -39,7 +53,7 @@ def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
     write_csv([row], tmp_path / "e.csv")
     head, line = (tmp_path / "e.csv").read_text(encoding="utf-8").splitlines()
     assert head.endswith(r",error,metric:=x,metric:\ud800")
-    assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,-2,1"
+    assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,,,,,,,-2,1"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.selection import environment
+from fiesta_allennlp.isolation import machine as environment
 from fiesta_allennlp.selection.options import (
     add_options,
     changed_options,
