@@ -33,6 +33,10 @@ REMEDY_BY_ERRNO = {
         (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
         "A link, a file or a directory, which this selection did not make, lies in the way. Move or delete it.",
     ),
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        "The disk is full. Free some space. Finished runs are safe: continue with --recover.",
+    ),
     errno.ENAMETOOLONG: "No file can have this name. Correct or shorten it.",
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }

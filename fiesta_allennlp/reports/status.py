@@ -68,8 +68,16 @@ def _make_selection_status(report: Report) -> Status:
     result = report.result
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
-    sentences = tuple(filter(None, (*run_sentences, *report.legend, _last_finish_text(report.history))))
+    sentences = tuple(
+        filter(None, (*run_sentences, _error_text(report), *report.legend, _last_finish_text(report.history)))
+    )
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running)
+
+
+def _error_text(report: Report) -> Optional[str]:
+    """State the error that ended the last session; None if none did."""
+    error = None if report.selection is None or report.result.running else report.selection.meta.error
+    return error and f"The last session ended with an error: {error}"
 
 
 def _make_screening_status(screening: StoredSelection) -> Status:

@@ -23,8 +23,10 @@ from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import PointPool, pool_from_points, read_space
 from fiesta_allennlp.selection.jsonnet import cached_evaluations
-from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
+from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import CandidateResult, Result
@@ -42,7 +44,7 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
-from fiesta_allennlp.trainings.listeners import NotifyCommand, VersionNotes, reporting_jobs
+from fiesta_allennlp.trainings.listeners import VersionNotes, reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -180,9 +182,9 @@ class ScreeningSelection(TrainingSelection):
 class NotifyUnlessComplete(NotifyCommand):
     """Announces the end of a first stage only if it ran too few configs, so that no second one follows."""
 
-    def on_state(self, history: History, decision: Decision) -> None:
+    def on_end(self, history: History, decision: Decision) -> None:
         if decision.stopped_by != STOPPED_BY_BUDGET:
-            super().on_state(history, decision)
+            super().on_end(history, decision)
 
 
 class ScreeningProgress(ProgressDisplay):

@@ -7,7 +7,7 @@ import platform
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import List, Optional, Protocol, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
@@ -16,6 +16,7 @@ from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -59,26 +60,6 @@ class WorkingTime:
         if force or time.monotonic() - self._last_save >= SECONDS_BETWEEN_SAVES:
             self._store.set_meta(working_seconds=self.seconds)
             self._last_save = time.monotonic()
-
-
-class Listener(Protocol):
-    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        """Called after every change of what is finished or pending."""
-        return None
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        """Called for every finished run and failure once it is recorded."""
-        return None
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        """Called once for each machine that takes no more runs, with the last error there."""
-        return None
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Called with the pending requests that wait for their next try, after every change of them."""
-        return None
 
 
 class MachineWatch:
@@ -268,6 +249,8 @@ class SelectionLoop:
 
     def _submit(self, request: Request, active_requests: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
+        for listener in self.listeners:
+            listener.on_start(request)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
         active_requests.add(request)

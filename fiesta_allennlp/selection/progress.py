@@ -15,6 +15,7 @@ from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, probability_text
 
@@ -47,7 +48,7 @@ def _duration_range_text(low: float, high: float) -> str:
     return f"{' to '.join(dict.fromkeys(bounds))} {unit}"
 
 
-class ProgressDisplay:
+class ProgressDisplay(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
     `every`, and for each failure. `remaining` describes the remaining runs, once after every finished run."""
 

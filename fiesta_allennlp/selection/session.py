@@ -15,6 +15,7 @@ from typing import (
     Iterator,
     List,
     Mapping,
+    Optional,
     Sequence,
     Tuple,
     Type,
@@ -27,7 +28,7 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
-from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.environment import (
@@ -36,7 +37,9 @@ from fiesta_allennlp.selection.environment import (
     check_current_directory,
     describe_environment,
 )
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.notify import notifying_of_errors, recording_errors
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
@@ -137,6 +140,7 @@ def run_selection(
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
+        stack.enter_context(notifying_of_errors(_notify_command(settings), session.directory))
         if isinstance(settings, SelectionSettings):
             return session.start(settings, force=force)
         if recover:
@@ -152,6 +156,36 @@ def dry_run(family: Type[Family], settings: SelectionSettings, console: Console)
         selection = family.check(settings, StoredState(directory), allow_removed=False)
         with selection.prepare_runs(directory, console):
             yield selection
+
+
+def _notify_command(settings: Union[Mapping[str, Any], SelectionSettings]) -> Optional[str]:
+    """Return the command of `--notify`, which not every family has."""
+    return settings.get("notify") if isinstance(settings, Mapping) else getattr(settings, "notify", None)
+
+
+class CodeWatch(Listener):
+    """Notes, and records in the store, that code which runs execute has changed since the last run started. `sources`
+    are the packages and files of `describe_environment`, whose last answer is `environment`."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        environment: Dict[str, Any],
+        sources: Tuple[Sequence[str], Sequence[str]],
+        console: Console,
+    ) -> None:
+        self._store, self._environment, self._sources, self._console = store, environment, sources, console
+
+    def on_start(self, request: Request) -> None:
+        try:
+            environment = describe_environment(*self._sources)
+        except OSError:  # a file is being replaced at this moment; the next run sees it
+            return
+        for name in changed_code([self._environment], environment):
+            self._console.print(f"Note: the code of {name} has changed. Runs from {request.name} on use the new code.")
+        if environment != self._environment:
+            self._environment = environment
+            self._store.set_meta(environments=append_environment(self._store.meta().environments, environment))
 
 
 @dataclass(frozen=True)
@@ -170,6 +204,8 @@ class _Session(Generic[Family]):
                 check_private(path, directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
+        if not _notify_command(new_settings):
+            self.stack.enter_context(notifying_of_errors(_notify_command(meta.settings or {}), directory))
         check_current_directory(meta.environments)
         all_history = store.history(max_failures=1)
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
@@ -214,7 +250,9 @@ class _Session(Generic[Family]):
         for name in changed_code(meta.environments, current_environment):
             remedy = "If that changes scores, start over in another directory."
             self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
+        watch = CodeWatch(store, current_environment, (settings.include_package, selection.code_files), self.console)
         with selection.open_loop(store, self.console, seed=int(seed)) as loop:
+            loop = replace(loop, listeners=[*loop.listeners, watch])
             store.put_candidates(
                 selection.candidates,
                 kind=selection.name,
@@ -223,10 +261,15 @@ class _Session(Generic[Family]):
                 seed=seed,
                 environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
+                error=None,
                 **selection.meta,
             )
             decision = loop.run()
-        return self._write_results(selection, store.history(max_failures=settings.max_failures), decision, store)
+        history = store.history(max_failures=settings.max_failures)
+        result = self._write_results(selection, history, decision, store)
+        for listener in loop.listeners:
+            listener.on_end(history, decision)
+        return result
 
     def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
         """Write the results, and return what `selection.json` says."""
@@ -244,7 +287,9 @@ class _Session(Generic[Family]):
         return result
 
     def _open_store(self, *, create: bool) -> RunStore:
-        return self.stack.enter_context(workspace.open_store(self.directory, create=create))
+        store = self.stack.enter_context(workspace.open_store(self.directory, create=create))
+        self.stack.enter_context(recording_errors(store))
+        return store
 
     def _prepare_runs(self, selection: Family, directory: RunDirectory) -> None:
         self.stack.enter_context(selection.prepare_runs(directory, self.console))

@@ -59,9 +59,9 @@ class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
     `version` is the one that wrote the `settings`, which are None until the checks were passed. `seed` is the master
-    seed as text. `removed` are the candidates
-    that the user removed; their runs stay. `environments` and `working_seconds` are about all sessions. `changes`
-    record how the choice of runs, or their end, was changed: option, before, now, and the number of runs. The others
+    seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
+    `working_seconds` are about all sessions. `error` ended the last session. `changes` record how the choice of runs,
+    or their end, was changed: option, before, now, and the number of runs. The others
     belong to a selection by documents: the fingerprint of the file, its facts, and the name under which answers are
     paid for.
     """
@@ -74,6 +74,7 @@ class Meta:
     environments: Tuple[Dict[str, Any], ...] = ()
     working_seconds: float = 0.0
     changes: Tuple[Dict[str, Any], ...] = ()
+    error: Optional[str] = None
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None

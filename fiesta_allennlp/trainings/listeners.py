@@ -1,24 +1,21 @@
 """The observers of a selection: the live table, and others that the settings ask for, such as a command of the user."""
 
 import logging
-import os
-import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.files import delete, open_without_links
-from fiesta_allennlp.core.origin import Machine, Origin
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.strategies.base import Strategy
@@ -127,50 +124,3 @@ def reporting_jobs(executor: Executor, directory: RunDirectory, console: Console
     finally:
         if executor.last_words:
             console.print(executor.last_words)
-
-
-class NotifyCommand:
-    """Starts a shell command, with what happened in the environment variables `FIESTA_EVENT`, `FIESTA_MESSAGE` and
-    `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`."""
-
-    def __init__(self, command: str, directory: RunDirectory) -> None:
-        self._command = command
-        self._directory = directory
-        self._is_over = False
-        self._num_waiting = 0
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        if decision.stopped_by is not None and not self._is_over:
-            self._is_over = True
-            text = f"{decision.best or 'no candidate'} after {len(history.evaluations)} runs"
-            self._start_command("decision", f"{text}, stopped by {decision.stopped_by}")
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Failure):
-            self._start_command("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        self._start_command("machine", f"{machine} takes no more runs, because they fail there: {error}")
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        if requests and not self._num_waiting:
-            names = join_some([request.name for request in requests])
-            self._start_command("waiting", f"{names}: a file or memory is unavailable; retrying later")
-        self._num_waiting = len(requests)
-
-    def _start_command(self, event: str, message: str) -> None:
-        root = str(self._directory.root.resolve())
-        variables = {"FIESTA_EVENT": event, "FIESTA_MESSAGE": message, "FIESTA_DIRECTORY": root}
-        try:
-            with open(self._directory.notify_log, "ab", opener=open_without_links) as log:
-                subprocess.Popen(
-                    self._command,
-                    shell=True,
-                    env={**os.environ, **variables},
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-        except (OSError, ValueError) as error:
-            logger.warning("--notify: cannot start the command: %s", error)

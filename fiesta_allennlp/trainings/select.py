@@ -12,8 +12,10 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.loop import Listener, SelectionLoop
+from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
+from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
@@ -28,7 +30,6 @@ from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
-    NotifyCommand,
     VersionNotes,
     remaining_estimator,
     reporting_jobs,

@@ -144,7 +144,7 @@ class TrainingSettings(SelectionSettings):
     )
     notify: Optional[str] = resource_option(
         None,
-        "shell command to run after the decision, after failed runs, and when runs wait; it gets FIESTA_EVENT, "
+        "shell command to run at the end, after an error or a failed run, and when runs wait; it gets FIESTA_EVENT, "
         "FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )

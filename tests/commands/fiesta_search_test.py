@@ -251,4 +251,4 @@ def test_a_run_of_the_first_stage_that_fails_is_announced(programs: List[str], r
     options = ["--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run]
     assert search(*programs, *options, "--notify", "echo $FIESTA_EVENT")[0] == EXIT_NO_COMPARISON
     log = RunDirectory(run / "screening").notify_log
-    until(lambda: log.exists() and sorted(log.read_text().split()) == ["decision", *["failure"] * 3])
+    until(lambda: log.exists() and sorted(log.read_text().split()) == [*["failure"] * 3, "no_comparison"])

@@ -9,6 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections
+from tests.conftest import until
 from tests.executors.conftest import until_ended
 from tests.run_files import rows_of, scores_of, summary_of
 
@@ -106,6 +107,34 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     assert "the code of score.sh has changed" in call.done("-s", run, "--recover", "--budget", 4)
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
     call.refused("-s", run, "--recover", "--budget", 6, said=f"the content of {reviews / 'test.jsonl'}")
+
+
+def test_code_that_changes_during_a_selection_is_noted_when_the_next_run_starts(
+    write_program: Write, reviews: Path, run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reviews)
+    (reviews / "score.sh").write_text('echo "accuracy 0.$4"; [ -e changed ] || { touch changed; echo "# new" >> $0; }\n')
+    given = [write_program(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
+    output = call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 4, "--workers", 1)
+    assert len(re.findall("the code of score.sh has changed. Runs from (one|other)-[01] on use", output)) == 1
+    assert "the code of" not in call.done("-s", run, "--recover", "--budget", 6)
+
+
+def test_an_error_that_ends_a_selection_is_told_and_shown_until_it_goes_on(
+    write_program: Write, reviews: Path, run: Path, call: Call, in_process: Callable[[str], Call]
+) -> None:
+    change = f'[ -e {reviews}/changed ] || {{ touch {reviews}/changed; echo "{{}}" >> {reviews}/test.jsonl; }}'
+    given = [write_program("one", GOOD), write_program("other", f"{change}; {POOR}")]
+    options = (*EQUALLY, *METRIC, "--budget", 4, "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"')
+    before = (reviews / "test.jsonl").read_text()
+    error = call.refused(*given, "-s", run, *options, said=r"test\.jsonl").partition("error: ")[2].splitlines()[0]
+    until(lambda: f"error: {error}" in (run / "notify.log").read_text())
+    assert f"ended by an error: {error}" in (run / "selection.log").read_text()
+    assert "The last session ended with an error: " in in_process("status").done(run)
+    (reviews / "test.jsonl").write_text(before)
+    call.done("-s", run, "--recover")
+    until(lambda: "decision: one after 4 runs, stopped by budget" in (run / "notify.log").read_text())
+    assert "ended with an error" not in in_process("status").done(run)
 
 
 def test_only_the_winners_best_model_is_kept_by_a_metric_to_minimise(

@@ -13,7 +13,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import PEAK_MEMORY, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import trial_table
-from fiesta_allennlp.trainings.listeners import BestModelKeeper, NotifyCommand, VersionNotes
+from fiesta_allennlp.selection.notify import NotifyCommand
+from fiesta_allennlp.trainings.listeners import BestModelKeeper, VersionNotes
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import until
@@ -90,7 +91,6 @@ def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) 
     notify = NotifyCommand(COMMAND, directory)
     history = History(("a", "b"), evaluations=(Evaluation(REQUEST, 0.5, "m"),))
     notify.on_outcome(history.evaluations[0])
-    notify.on_state(history, Decision(best="a"))
     notify.on_waiting([])
     notify.on_outcome(Failure(REQUEST, "error", "ValueError: no"))
     (failed,) = told(directory, 1)
@@ -98,9 +98,10 @@ def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) 
     for _ in range(2):  # the same pause is told once
         notify.on_waiting([REQUEST])
     assert told(directory, 2)[1]["EVENT"] == "waiting"
-    for _ in range(2):
-        notify.on_state(history, Decision(best="a", stopped_by="confidence"))
-    assert told(directory, 3)[2]["EVENT"] == "decision"
+    events = {"confidence": "decision", "max_hours": "inconclusive", "failures": "no_comparison"}
+    for number, (stopped_by, event) in enumerate({**events, "interrupted": "interrupted"}.items(), start=3):
+        notify.on_end(history, Decision(best="a", stopped_by=stopped_by))
+        assert told(directory, number)[-1]["EVENT"] == event
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -1,0 +1,34 @@
+"""The observers of a selection."""
+
+from typing import Protocol, Sequence
+
+from fiesta_allennlp.core.origin import Machine
+from fiesta_allennlp.core.records import Decision, History, Outcome, Request
+
+
+class Listener(Protocol):
+    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Called after every change of what is finished or pending."""
+        return None
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Called for every finished run and failure once it is recorded."""
+        return None
+
+    def on_broken_machine(self, machine: Machine, error: str) -> None:
+        """Called once for each machine that takes no more runs, with the last error there."""
+        return None
+
+    def on_start(self, request: Request) -> None:
+        """Called before each run starts."""
+        return None
+
+    def on_end(self, history: History, decision: Decision) -> None:
+        """Called once the results of the final decision are written."""
+        return None
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        """Called with the pending requests that wait for their next try, after every change of them."""
+        return None
