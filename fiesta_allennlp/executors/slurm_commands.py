@@ -105,15 +105,18 @@ def cancel_jobs(name: str) -> str:
 def _cancel_jobs(name: str) -> str:
     filters = (f"--name={name}", f"--user={getpass.getuser()}")
     job_states = run_slurm_command("squeue", "--noheader", "--array", "--format=%T", *filters).split()
-    states = [state.lower() for state in job_states if state != ENDING_STATE]
-    if not states:
-        return ""
-    run_slurm_command("scancel", *filters)
-    deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
-    while time.monotonic() < deadline and any(status.is_active for status in query_statuses(name).values()):
+    deadline, jobs_before = time.monotonic() + STOP_TIMEOUT_SECONDS, None
+    while job_states and time.monotonic() < deadline:
+        jobs = {job: status for job, status in query_statuses(name).items() if status.is_active}
+        if not jobs:
+            break
+        if jobs != jobs_before:  # a job that is preempted ends, and waits again afterwards
+            run_slurm_command("scancel", *filters)
+        jobs_before = jobs
         time.sleep(POLL_SECONDS)
+    states = [state.lower() for state in job_states if state != ENDING_STATE]
     counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
-    return f"Cancelled {len(states)} Slurm job(s): {counts}."
+    return f"Cancelled {len(states)} Slurm job(s): {counts}." if states else ""
 
 
 def sbatch_options(
