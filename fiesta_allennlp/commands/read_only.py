@@ -5,6 +5,7 @@ import csv
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
@@ -30,7 +31,8 @@ class StatusCommand(FiestaCommand):
 changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
-  %(prog)s runs/first --follow"""
+  %(prog)s runs/first --follow
+  %(prog)s runs/first --json"""
     settings_class_path = "fiesta_allennlp.reports.settings.StatusSettings"
     positional_settings = (("directory", None),)
     interrupt_message = "Interrupted. The selection is not affected."
@@ -41,7 +43,11 @@ changes nothing in the directory."""
 
         while True:
             status = read_status(settings.directory)
-            console.print(status.table, *status.sentences)
+            if settings.json:
+                indent = None if settings.follow else 2
+                print(json.dumps(status.data, indent=indent, default=asdict), flush=True)
+            else:
+                console.print(status.table, *status.sentences)
             if not settings.follow or not status.running:
                 return 0
             time.sleep(settings.every)

@@ -306,10 +306,10 @@ leave at any time."""
     settings_class_path = "fiesta_allennlp.trainings.fiesta_worker.QueueWorkerSettings"
     starts_runs = True
     positional_settings = (("directory", None),)
-    interrupt_message = "Interrupted. Another worker starts the run again."
+    interrupt_message = "Interrupted."
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, or 2 if no selection in the directory waits for this worker."""
+        """Return the status: 0, also if the selection has ended; 2 if it waits for no workers or dismisses this one."""
         settings = self.build_settings(args)
         from fiesta_allennlp.trainings.fiesta_worker import run_worker
 

@@ -15,17 +15,26 @@ import threading
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from filelock import FileLock, Timeout
 
+from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, describe
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, PART_SUFFIX, delete
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor, check_positive, import_library
+from fiesta_allennlp.executors.queueing import (
+    ActiveRun,
+    QueueingExecutor,
+    check_positive,
+    import_library,
+    no_machine_left_error,
+)
 from fiesta_allennlp.isolation.fork_server import make_run, start_fork_server
 from fiesta_allennlp.isolation.worker import DISK_FULL_ERRORS, RunTask
 
@@ -196,6 +205,7 @@ class RayExecutor(QueueingExecutor):
     """
 
     gives_devices = True
+    can_choose_machines = True
 
     def __init__(
         self,
@@ -265,8 +275,30 @@ class RayExecutor(QueueingExecutor):
             scheduling_strategy="SPREAD",
         )(evaluate_on_node)
 
+    def use_machines(self, machines: MachineFacts) -> None:
+        if machines.broken and not self._nodes_except(machines.broken):
+            raise no_machine_left_error(machines)
+        super().use_machines(machines)
+
+    def _nodes_except(self, machines: Collection[Machine]) -> List[Mapping[str, Any]]:
+        """Return the nodes on other hosts than these machines."""
+        hosts = {machine.host for machine in machines}
+        return [node for node in self._nodes() if node["NodeManagerHostname"] not in hosts]
+
     def start_run(self, evaluator: Evaluator, request: Request) -> Any:
-        return self._task.options(name=request.name).remote(self._describe_task(evaluator, request))
+        options = {"name": request.name, **self._node_options(request)}
+        return self._task.options(**options).remote(self._describe_task(evaluator, request))
+
+    def _node_options(self, request: Request) -> Dict[str, Any]:
+        """Return the options that keep a run away from broken nodes and, if others are left, those it has failed on."""
+        broken, failed_on = self.machines.broken, self.machines.failed_on.get(request.key, frozenset())
+        nodes = self._nodes_except({*broken, *failed_on}) or self._nodes_except(broken)
+        excluded_ids = [node["NodeID"] for node in self._nodes() if node not in nodes]
+        if not excluded_ids:
+            return {}
+        strategies = import_module("ray.util.scheduling_strategies")
+        is_other_node = {"ray.io/node-id": strategies.NotIn(*excluded_ids)}
+        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=is_other_node)}
 
     def wait_for_run(self, timeout: Optional[float]) -> Any:
         ended_tasks, _ = self._ray.wait(list(self.active_runs), num_returns=1, timeout=timeout)

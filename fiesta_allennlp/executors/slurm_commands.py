@@ -7,6 +7,7 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import ConfigError, describe
@@ -25,7 +26,8 @@ WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL
 WORKING_STATES = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDING_STATE)
 """Lists the states of a job of which something may run. It has ended in every other state."""
 
-SQUEUE_FORMAT = "JobArrayID:60,State:30,RestartCnt:12,NodeList:250"
+SQUEUE_WIDTHS = {"JobArrayID": 60, "State": 30, "RestartCnt": 12, "NodeList": 250, "Reason": 250}
+"""Gives the columns of `squeue` and their widths in characters."""
 
 RESERVED_OPTIONS = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
 """Lists the options of `sbatch` that the selection gives itself."""
@@ -41,11 +43,12 @@ class SlurmUnavailable(Exception):
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of a job in Slurm's words, how often it has been requeued, and its node, if it has one."""
+    """The state of a job in Slurm's words, how often it has been requeued, its node, if it has one, and why it waits."""
 
     state: str
     restart_count: int = 0
     node: str = ""
+    reason: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -79,10 +82,14 @@ def run_slurm_command(*command: str) -> str:
 
 def query_statuses(name: str) -> Dict[str, JobStatus]:
     """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
-    options = ("--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={SQUEUE_FORMAT}")
-    output = run_slurm_command("squeue", *options)
-    rows = [[*line.split(), ""] for line in output.splitlines() if line.strip()]  # a pending job has no node
-    return {job: JobStatus(state, int(count) if count.isdigit() else 0, node) for job, state, count, node, *_ in rows}
+    columns = ",".join(f"{column}:{width}" for column, width in SQUEUE_WIDTHS.items())
+    options = ("--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={columns}")
+    statuses = {}
+    for line in run_slurm_command("squeue", *options).splitlines():
+        ends = list(accumulate(SQUEUE_WIDTHS.values(), initial=0))
+        job, state, count, node, reason = (line[start:end].strip() for start, end in pairwise(ends))
+        statuses[job] = JobStatus(state, int(count) if count.isdigit() else 0, node, reason)
+    return statuses
 
 
 def query_past_status(job: str) -> JobStatus:
@@ -105,15 +112,18 @@ def cancel_jobs(name: str) -> str:
 def _cancel_jobs(name: str) -> str:
     filters = (f"--name={name}", f"--user={getpass.getuser()}")
     job_states = run_slurm_command("squeue", "--noheader", "--array", "--format=%T", *filters).split()
-    states = [state.lower() for state in job_states if state != ENDING_STATE]
-    if not states:
-        return ""
-    run_slurm_command("scancel", *filters)
-    deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
-    while time.monotonic() < deadline and any(status.is_active for status in query_statuses(name).values()):
+    deadline, jobs_before = time.monotonic() + STOP_TIMEOUT_SECONDS, None
+    while job_states and time.monotonic() < deadline:
+        jobs = {job: status for job, status in query_statuses(name).items() if status.is_active}
+        if not jobs:
+            break
+        if jobs != jobs_before:  # a job that is preempted ends, and waits again afterwards
+            run_slurm_command("scancel", *filters)
+        jobs_before = jobs
         time.sleep(POLL_SECONDS)
+    states = [state.lower() for state in job_states if state != ENDING_STATE]
     counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
-    return f"Cancelled {len(states)} Slurm job(s): {counts}."
+    return f"Cancelled {len(states)} Slurm job(s): {counts}." if states else ""
 
 
 def sbatch_options(

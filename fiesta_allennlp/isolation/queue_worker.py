@@ -56,7 +56,11 @@ def make_queued_runs(
     while num_runs < max_runs:
         take = partial(queue.take, worker, restart_count, num_runs)
         latest_time = min(deadline, time.monotonic() + seconds_idle)
-        claim = _wait_for_claim(queue, take, worker=worker, machine=machine, deadline=latest_time)
+        try:
+            claim = _wait_for_claim(queue, take, worker=worker, machine=machine, deadline=latest_time)
+        except KeyboardInterrupt:
+            report("No run was under way.")
+            raise
         if claim is None:
             break
         num_runs += 1
@@ -69,6 +73,7 @@ def make_queued_runs(
             is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
         except BaseException:
             queue.withdraw(claim.ticket)
+            report(f"{claim.run}: given back; another worker starts it again")
             raise
         text = f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
         report(f"{claim.run}: {text if is_wanted else 'stopped, because it is not wanted any more'}")

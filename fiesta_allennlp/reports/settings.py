@@ -28,6 +28,9 @@ class StatusSettings:
     follow: bool = option(
         False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
     )
+    json: bool = option(
+        False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
+    )
     every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,5 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -10,7 +9,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
+from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
@@ -23,6 +22,10 @@ from fiesta_allennlp.reports.words import (
 )
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
+from fiesta_allennlp.version import __version__
+
+STATUS_FORMAT = 1
+"""The number of the format of `fiesta status --json`, which every change of a key raises."""
 
 MAX_CONFIGS_SHOWN = 5
 """The number of best configs of a screening to show."""
@@ -30,11 +33,12 @@ MAX_CONFIGS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Status:
-    """A table and the sentences below it."""
+    """A table and the sentences below it, and the same as plain data for `--json`."""
 
     table: Table
     sentences: Tuple[str, ...]
     running: bool
+    data: Dict[str, Any]
 
 
 def read_status(root: Path) -> Status:
@@ -44,40 +48,51 @@ def read_status(root: Path) -> Status:
         with open_selection(directory.screening.root) as screening:
             status, directory = _make_screening_status(screening), directory.screening
     else:
-        status = _make_selection_status(read_directory(root))
-    return replace(status, sentences=(*status.sentences, *_describe_workers(directory, root)))
+        status = _make_selection_status(read_directory(root), directory)
+    workers = read_workers(directory)
+    shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
+    data = {**shared_data, **status.data, "workers": workers or []}
+    return replace(status, sentences=(*status.sentences, *_describe_workers(workers, root)), data=data)
 
 
-def _describe_workers(directory: RunDirectory, root: Path) -> Iterator[str]:
-    """List the workers of a selection, if it has a queue that this user can read."""
-    with suppress(OSError):
-        for queue in RunQueue.open_queues(directory.queue):
-            run_by_worker = {claim.job: claim.run for claim in queue.taken_claims().values()}
-            silent_seconds = queue.seconds_since_heartbeat()
-            for name, seconds in silent_seconds.items():
-                worker = Worker.from_name(name)
-                gpu_text = f", GPU {worker.device}" if worker.device else ""
-                silence_text = f"last sign of life {duration_text(round(seconds))} ago"
-                run = run_by_worker.get(name, "no run")
-                yield f"Worker on {worker.host} (process {worker.pid}{gpu_text}): {run}, {silence_text}."
-            if not silent_seconds:
-                yield f"No worker is there. Start one: {full_command('worker')} {root}"
+def _describe_workers(workers: Optional[Sequence[WorkerState]], root: Path) -> Iterator[str]:
+    """List the workers of a selection; None if it has no queue."""
+    for worker in workers or ():
+        gpu_text = f", GPU {worker.gpu}" if worker.gpu else ""
+        silence_text = f"last sign of life {duration_text(round(worker.silent_seconds))} ago"
+        yield f"Worker on {worker.host} (process {worker.process}{gpu_text}): {worker.run or 'no run'}, {silence_text}."
+    if workers == []:
+        yield f"No worker is there. Start one: {full_command('worker')} {root}"
 
 
-def _make_selection_status(report: Report) -> Status:
+def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     result = report.result
+    pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
+    num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
+    candidates = tuple(
+        replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
+        for c in result.candidates
+    )
+    result = replace(result, candidates=candidates)
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
-    sentences = tuple(
-        filter(None, (*run_sentences, _error_text(report), *report.legend, _last_finish_text(report.history)))
-    )
-    return Status(candidate_table(result, title=result.metric_text), sentences, result.running)
+    error = None if report.selection is None or result.running else report.selection.meta.error
+    error_text = error and f"The last session ended with an error: {error}"
+    last_sentences = (*_describe_jobs(pending_runs), error_text, *report.legend, _last_finish_text(report.history))
+    sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
+    data = {"error": error, "pending": pending_runs, "selection": result.content(), "screening": None}
+    return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
 
 
-def _error_text(report: Report) -> Optional[str]:
-    """State the error that ended the last session; None if none did."""
-    error = None if report.selection is None or report.result.running else report.selection.meta.error
-    return error and f"The last session ended with an error: {error}"
+def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
+    """Name the runs that Slurm jobs have taken, and those that wait for one."""
+    slurm_runs = [f"{run.run} on {run.host or '?'} (job {run.job})" for run in pending_runs if run.is_of_slurm]
+    if slurm_runs:
+        yield f"Running: {join_some(slurm_runs)}."
+    queued_runs = [run for run in pending_runs if run.state == "queued"]
+    if queued_runs:
+        reason = queued_runs[0].reason
+        yield f"Queued: {join_some([run.run for run in queued_runs])}{f' (Slurm: {reason})' if reason else ''}."
 
 
 def _make_screening_status(screening: StoredSelection) -> Status:
@@ -97,7 +112,13 @@ def _make_screening_status(screening: StoredSelection) -> Status:
     counts_text = f"{len(failed_configs(history))} failed, {len(history.pending)} {pending_word}"
     value_lines = numbered_legend(screening.candidate_values(run.request.candidate for run in best_evaluations))
     sentences = (f"The screening is {state}.", f"{finished_text}, {counts_text}.", *value_lines)
-    return Status(table, tuple(filter(None, (*sentences, _last_finish_text(history)))), screening.is_running)
+    sentences = tuple(filter(None, (*sentences, _last_finish_text(history))))
+    pending_runs = read_pending_runs(screening.directory, history, is_running=screening.is_running)
+    best = {run.request.candidate: run.score for run in best_evaluations}
+    counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
+    error = None if screening.is_running else screening.meta.error
+    data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts}
+    return Status(table, sentences, screening.is_running, data)
 
 
 def _last_finish_text(history: History) -> Optional[str]:

@@ -102,6 +102,7 @@ COLUMNS: List[Column] = [
         text=lambda value, decimals: str(value or ""),
         is_shown=_any_value("num_pending"),
     ),
+    Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value("num_queued")),
     Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value("num_waiting")),
     Column("failures", "failed", cell=failures_text, is_shown=_any_value("failures")),
     Column("num_missed", "missed --min-score", DATA),

@@ -69,8 +69,8 @@ class CandidateResult:
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
-    `num_counted_failures` is the number of those that count for `--max-failures`. `num_waiting` runs wait for another
-    try, besides the `num_pending`. `seconds` is the sum over the candidate's finished runs.
+    `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
+    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `seconds` is the sum over the candidate's finished runs.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
@@ -93,6 +93,7 @@ class CandidateResult:
     seconds: float = 0.0
     num_pending: int = 0
     num_waiting: int = 0
+    num_queued: int = 0
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
     scores: Tuple[float, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, full_command
-from fiesta_allennlp.core.files import check_private
+from fiesta_allennlp.core.files import check_private, read_json
 from fiesta_allennlp.selection.options import check_options, option
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> 
     its selection.
 
     Raises:
-        ConfigError: if no selection waits for workers there, or this worker cannot make its runs.
+        ConfigError: if a selection that has not ended waits for no workers there, or this worker cannot make its runs.
         FiestaError: if the file system fails, or another user could have written a file of the queue.
     """
     from fiesta_allennlp.trainings.preparation import resolve_devices
@@ -63,7 +63,9 @@ def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str
 
     name, idle = Worker.current(settings.cuda_device or "").name, 60 * settings.idle
     deadline = float("inf") if settings.max_hours is None else time.monotonic() + 3600 * settings.max_hours
-    queue: "Optional[RunQueue]" = find_queue(root)
+    queue = find_queue(root)
+    if queue is None:
+        report(f"The selection in {root} has ended and has no runs to make.")
     while queue is not None:
         terms = _check_terms(queue)
         report(f"Working for {root} as {name}.")
@@ -77,8 +79,9 @@ def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str
         queue = _wait_for_queue(root, min(deadline, time.monotonic() + idle)) if is_over and is_first else None
 
 
-def find_queue(root: Path) -> "RunQueue":
-    """Return the queue of the selection in a directory. Raise a `ConfigError` if this user can work for none."""
+def find_queue(root: Path) -> "Optional[RunQueue]":
+    """Return the queue of the selection in a directory; None if the selection has ended. Raise a `ConfigError` if it
+    has no queue for another reason, or this user cannot work for it."""
     from fiesta_allennlp.isolation.run_queue import RunQueue  # which --help does without
 
     directory = RunDirectory(root)
@@ -89,16 +92,26 @@ def find_queue(root: Path) -> "RunQueue":
             check_private(queue_directory, root)
         if queues := RunQueue.open_queues(queue_directory):
             return queues[0]
+    if _has_ended(directory):
+        return None
     raise ConfigError(
         f"no selection in {root} waits for workers. Continue it with: {full_command('select')} -s {root} --recover "
         "--executor workers"
     )
 
 
+def _has_ended(directory: RunDirectory) -> bool:
+    """Return whether the selection has come to its end, decided or not."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return read_json(directory.selection_json)["stopped_by"] not in (None, "interrupted")
+    return False
+
+
 def _wait_for_queue(root: Path, deadline: float) -> "Optional[RunQueue]":
     while time.monotonic() < deadline:
         with suppress(ConfigError):
-            return find_queue(root)
+            if queue := find_queue(root):
+                return queue
         time.sleep(POLL_SECONDS)
     return None
 

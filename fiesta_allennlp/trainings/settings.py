@@ -144,8 +144,8 @@ class TrainingSettings(SelectionSettings):
     )
     notify: Optional[str] = resource_option(
         None,
-        "shell command to run at the end, after an error or a failed run, and when runs wait; it gets FIESTA_EVENT, "
-        "FIESTA_MESSAGE and FIESTA_DIRECTORY",
+        "shell command to run at the end, after an error or a failed run, when runs wait, and when a machine takes no "
+        "more; it gets FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
     overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")

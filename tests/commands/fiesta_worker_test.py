@@ -144,7 +144,8 @@ def test_a_worker_that_is_interrupted_gives_its_run_back(work: Start, run: Path,
     queue, worker = queue_of(run), work()
     until(lambda: workers_of(queue) == {worker.pid})
     worker.send_signal(signal.SIGTERM)
-    assert "Interrupted. Another worker" in worker.communicate()[0] and worker.returncode == 130
+    output = worker.communicate()[0]
+    assert "given back; another worker starts it again\nInterrupted.\n" in output and worker.returncode == 130
     until(lambda: len(queue.waiting_tickets()) == 1)  # at once, although the time of silence is two minutes
     command.kill()
     command.wait()
@@ -194,7 +195,26 @@ def test_a_worker_of_no_selection_or_of_another_user_is_refused(
     worker.refused(run, "--idle", 0, said="--idle must be above 0")
     worker.refused(run / ("x" * 300), said="File name too long")
     queue.close()
-    worker.refused(run, said="no selection in .* waits for workers")
+    for stopped_by in (None, "interrupted"):
+        (run / "selection.json").write_text(json.dumps({"stopped_by": stopped_by}))
+        worker.refused(run, said="no selection in .* waits for workers")
+
+
+@pytest.mark.parametrize("stopped_by", ["confidence", "max_evaluations", "failures"])
+def test_a_worker_that_comes_after_the_end_has_nothing_to_do(
+    in_process: Callable[[str], Call], run: Path, stopped_by: str
+) -> None:
+    write_queue(run).close()
+    (run / "selection.json").write_text(json.dumps({"stopped_by": stopped_by}))
+    assert in_process("worker").done(run) == f"The selection in {run} has ended and has no runs to make.\n"
+
+
+def test_a_worker_that_is_interrupted_without_a_run_says_so(work: Start, run: Path) -> None:
+    queue, worker = write_queue(run), work()
+    until(lambda: queue.seconds_since_heartbeat() != {})
+    worker.send_signal(signal.SIGTERM)
+    output = worker.communicate()[0]
+    assert output.endswith("No run was under way.\nInterrupted.\n") and worker.returncode == 130
 
 
 def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,16 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory:
     assert scores(executor.completed()) == [0]
 
 
+def test_a_job_that_is_preempted_while_it_is_cancelled_does_not_come_back(slurm: LocalSlurm, tmp_path: Path) -> None:
+    log, script = f"--output={tmp_path / 'log'}", "trap '' TERM; echo begun; while :; do sleep 0.1; done"
+    run_slurm_command("sbatch", "--job-name=fiesta-preempted", "--requeue", log, f"--wrap={script}")
+    until(lambda: (tmp_path / "log").exists() and "begun" in (tmp_path / "log").read_text())
+    run_slurm_command("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    until(lambda: [s.state for s in query_statuses("fiesta-preempted").values()] == [slurm_commands.ENDING_STATE])
+    assert slurm_commands.cancel_jobs("fiesta-preempted") == ""
+    assert not any(status.is_active for status in query_statuses("fiesta-preempted").values())
+
+
 def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Make) -> None:
     failure = failure_of(make(memory_per_evaluation=0.4), Light("take memory"))
     assert failure.kind == "machine" and "because it ran out of memory: " in failure.error

@@ -231,7 +231,7 @@ def test_a_run_that_waits_for_another_machine_has_failed_once_its_own_finishes_a
     executor = OneMachine(slots=2, fail=lambda request, attempt: "error" if request == executor.started[1] else None)
     run.go_with(executor)
     failed_run = executor.started[1]
-    assert waiting == [failed_run.name] and executor.abandoned == [failed_run]
+    assert waiting == [failed_run.name] and executor.abandoned[0] == failed_run
     assert run.history.num_counted_failures(failed_run.candidate) == 1 and run.decision.best == "b"
 
 
