@@ -1,7 +1,7 @@
 """The interface of executors, which make runs."""
 
 from abc import abstractmethod
-from typing import Iterator, Optional, Sequence
+from typing import Collection, Iterator, Optional, Sequence
 
 from fiesta_allennlp.core.blame import NO_FACTS, MachineFacts
 from fiesta_allennlp.core.records import Outcome, Request
@@ -41,6 +41,10 @@ class Executor(Registrable):
     def resume(self) -> str:
         """Take over what an earlier session left running. Return a sentence for the user."""
         return ""
+
+    def queued_runs(self) -> Collection[str]:
+        """Return the names of submitted runs that no job or worker has taken yet; none if that is unknown."""
+        return ()
 
     @abstractmethod
     def submit(self, evaluator: Evaluator, request: Request) -> None:

@@ -115,6 +115,9 @@ class SharedQueueExecutor(QueueingExecutor):
         self._open_queue = queue
         return self.open_jobs()
 
+    def queued_runs(self) -> Collection[str]:
+        return () if self._open_queue is None else self._open_queue.waiting_runs()
+
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         if self._open_queue is None:
             self.resume()

@@ -43,7 +43,7 @@ class SlurmUnavailable(Exception):
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of a job in Slurm's words, how often it has been requeued, its node, if it has one, and why it waits."""
+    """The state of a job in Slurm's words, how often it has been requeued, its node if it has one, and why it waits."""
 
     state: str
     restart_count: int = 0

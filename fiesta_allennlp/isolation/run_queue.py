@@ -209,6 +209,10 @@ class RunQueue:
         """Return the tickets that no job has taken."""
         return _file_names(self.root / WAITING, TICKET_PATTERN)
 
+    def waiting_runs(self) -> List[str]:
+        """Return the names of the runs that no job has taken."""
+        return [ticket.rpartition(".")[0] for ticket in self.waiting_tickets()]
+
     def taken_claims(self) -> Dict[str, Claim]:
         """Return the claims of runs that jobs have taken, by ticket."""
         return _claims_by_ticket(self.root / TAKEN)

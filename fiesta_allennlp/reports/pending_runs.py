@@ -62,7 +62,7 @@ def read_pending_runs(directory: RunDirectory, history: History, *, is_running: 
 
 
 def _runs_of_workers(queue: RunQueue) -> Dict[str, PendingRun]:
-    runs = {name: PendingRun(name, state="queued", executor="workers") for name in _waiting_names(queue)}
+    runs = {name: PendingRun(name, state="queued", executor="workers") for name in queue.waiting_runs()}
     for claim in queue.taken_claims().values():
         worker = Worker.from_name(claim.job)
         runs[claim.run] = PendingRun(claim.run, state="running", job=worker.pid, host=worker.host, executor="workers")
@@ -74,15 +74,11 @@ def _runs_of_slurm(queue: RunQueue) -> Dict[str, PendingRun]:
     with suppress(SlurmUnavailable):
         jobs = query_statuses(queue.root.name)
     reason = ", ".join(dict.fromkeys(job.reason for job in jobs.values() if job.state in WAITING_STATES and job.reason))
-    runs = {name: PendingRun(name, state="queued", reason=reason, executor="slurm") for name in _waiting_names(queue)}
+    runs = {name: PendingRun(name, state="queued", reason=reason, executor="slurm") for name in queue.waiting_runs()}
     for claim in queue.taken_claims().values():
         host = jobs[claim.job].node if claim.job in jobs else ""
         runs[claim.run] = PendingRun(claim.run, state="running", job=claim.job, host=host, executor="slurm")
     return runs
-
-
-def _waiting_names(queue: RunQueue) -> List[str]:
-    return [ticket.rpartition(".")[0] for ticket in queue.waiting_tickets()]
 
 
 def read_workers(directory: RunDirectory) -> Optional[List[WorkerState]]:

@@ -1,12 +1,13 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import full_command
+from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers

@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
+from typing import Callable, Collection, Iterator, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
@@ -61,6 +61,7 @@ class ProgressDisplay(Listener):
         title: Optional[str] = None,
         describe_remaining: Callable[[History], str] = lambda history: "",
         find_collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
+        find_queued: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
         self._console = console
         self._metric = metric
@@ -68,6 +69,7 @@ class ProgressDisplay(Listener):
         self._report_every = report_every
         self._estimate_remaining = describe_remaining
         self._find_collapsed = find_collapsed
+        self._find_queued = find_queued
         self._noted_candidates: Set[str] = set()
         self._remaining_text = ""
         self._num_finished = 0
@@ -162,15 +164,23 @@ class ProgressDisplay(Listener):
     def _build_table(self) -> Table:
         history = self._history
         num_waiting = Counter(request.candidate for request in self._waiting_requests if request in history.pending)
+        queued_names = {*self._find_queued()}
+        num_queued = Counter(request.candidate for request in history.pending if request.name in queued_names)
+        num_outside = num_waiting + num_queued
         runs_text = count_text(len(history.evaluations), "run")
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
-        running_text = f"{len(history.pending) - num_waiting.total()} running{waiting_text}"
+        queued_text = f", {num_queued.total()} queued" if num_queued else ""
+        running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
         title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_text}"
         decision = self._decision
         candidates = tuple(
-            replace(candidate, num_pending=candidate.num_pending - num_waiting[name], num_waiting=num_waiting[name])
+            replace(
+                CandidateResult.from_history(history, decision, name),
+                num_pending=history.num_pending(name) - num_outside[name],
+                num_waiting=num_waiting[name],
+                num_queued=num_queued[name],
+            )
             for name in history.candidates
-            for candidate in [CandidateResult.from_history(history, decision, name)]
         )
         result = Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
         return candidate_table(result, title=f"{self._title}: {title}")

@@ -70,7 +70,8 @@ class CandidateResult:
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
     `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
-    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `seconds` is the sum over the candidate's finished runs.
+    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `seconds` is the sum over the
+    candidate's finished runs.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may

@@ -213,6 +213,7 @@ class TrainingSelection(SelectionFamily):
             title=metric.display_name,
             describe_remaining=estimate(seconds_before=seconds, max_hours=max_hours),
             find_collapsed=find_collapsed,
+            find_queued=executor.queued_runs,
         )
         console.print(f"Training {executor.describe()}.")
         with reporting_jobs(executor, directory, console), progress:
