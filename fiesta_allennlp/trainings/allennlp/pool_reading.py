@@ -183,13 +183,13 @@ def read_pool(
         evaluated_paths = {set_name: path for set_name, path in paths.items() if set_name != "train"}
         training_sources = split_by_task(first, readers[first], {"train": paths["train"]})
         views = [_PoolView(training_sources + split_by_task(last, readers[last], evaluated_paths))]
-        for set_name, size in views[0].sizes.items():
-            if not size:
-                raise DataError(f"'{set_name}_data_path': {paths[set_name]} contains no instances.")
     else:
         key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
         views = [_random_view(config, name, reader, paths, key) for name, reader in readers.items()]
-        check_readers_match(views[0].identities, views[-1].identities, key)
+    for set_name, size in views[-1].sizes.items():
+        if not size:
+            raise DataError(f"'{set_name}_data_path': no instances were read. Check {paths[set_name]} and its reader.")
+    check_readers_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
     labels, fields = _label_fields(views[-1].pool), tuple(views[-1].pool[0].fields)
