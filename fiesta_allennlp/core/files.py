@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
-from fiesta_allennlp.core.errors import DataError, StoreError, escape_invisible
+from fiesta_allennlp.core.errors import DataError, StoreError, cut_text, escape_invisible
 from fiesta_allennlp.version import __version__
 
 CHUNK_BYTES = 2**20
@@ -193,7 +193,7 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def shorten(value: Any, limit: int = 120) -> str:
     """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= limit else f"{text[:limit]} ..."
+    return cut_text(text, limit)
 
 
 def to_csv_cell(value: Any) -> Any:

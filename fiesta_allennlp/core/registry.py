@@ -18,12 +18,14 @@ from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
     ConfigError,
     PackageError,
     check_known_keys,
     code_line_of,
     describe,
     did_you_mean,
+    join_some,
 )
 from fiesta_allennlp.core.files import shorten
 
@@ -75,7 +77,7 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         registered_class = Registrable._registered[cls].get(name) if isinstance(name, str) else None
         if registered_class is None:
             text, names = shorten(name), cls.available()
-            hint = did_you_mean(text, names) or f" Valid names: {', '.join(names)}."
+            hint = did_you_mean(text, names) or f" Valid names: {join_some(names, limit=MAX_CHOICES)}."
             raise ConfigError(f"'type' is '{text}', not a registered name.{hint} Your own need --include-package.")
         return registered_class
 

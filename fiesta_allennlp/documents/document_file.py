@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, join_some
 from fiesta_allennlp.core.files import read_jsonl, shorten
 from fiesta_allennlp.documents.tasks import Task
 
@@ -106,7 +106,7 @@ def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str
     golds = {name: fields.pop(field) for name, field in field_by_name.items() if field in fields}
     if len(golds) != 1:
         choices = " or ".join(f"'{field}'" for field in field_by_name.values())
-        number, names = "more than one" if golds else "no", ", ".join(record) or "none"
+        number, names = "more than one" if golds else "no", join_some(record, limit=MAX_CHOICES) or "none"
         remedy = f"Use --fields {task.gold_fields[0]}=FIELD."
         raise DataError(f"{where} has {number} gold annotation ({choices}); its fields are {names}. {remedy}")
     ((name, value),) = golds.items()

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.summary import BATCH_WORDS, DOCUMENT_WORDS, Words
 
@@ -33,7 +34,7 @@ class SystemResult(CandidateResult):
 
 def unknown_text(num_unknown: int, labels: Mapping[str, int]) -> str:
     """Word how many answers are no gold label, and the commonest; empty if all are gold labels."""
-    labels_text = ", ".join(f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items())
+    labels_text = join_some([f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items()])
     return f"{num_unknown}: {labels_text}" if num_unknown else ""
 
 

@@ -37,7 +37,7 @@ def build_checklist(
 ) -> Checklist:
     """Return pairs of key and value."""
     if selection is None:
-        files_text = "; ".join(f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files)
+        files_text = join_some([f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files], "; ")
         environments = [describe_environment()]
         text_values = {"files_text": files_text or "rows from Python", "environments": environments}
         return render_rows("checklist.j2", result=result, table=table, **text_values)

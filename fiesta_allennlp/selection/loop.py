@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
@@ -205,7 +205,7 @@ class SelectionLoop:
         withdrawn_runs = [request for request in history.pending if request.candidate in history.withdrawn]
         if not withdrawn_runs:
             return history
-        logger.info("stop %s", ", ".join(request.name for request in withdrawn_runs))
+        logger.info("stop %s", join_some([request.name for request in withdrawn_runs]))
         self._release_runs(withdrawn_runs)
         active_requests.difference_update(withdrawn_runs)
         return self._read_history()

@@ -11,6 +11,7 @@ from typing import Callable, Iterator, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.result import CandidateResult, Result
@@ -107,11 +108,11 @@ class ProgressDisplay:
     def _missing_runs_text(self, history: History, decision: Decision) -> str:
         """Return the runs that are missing before a probable winner is named."""
         num_finished = {name: history.num_finished(name) for name in decision.lacking}
-        texts = (
+        texts = [
             f"{name} {num_finished[name]} of at least {num_finished[name] + num_missing} runs"
             for name, num_missing in Counter(decision.lacking).items()
-        )
-        return f"; before a winner is named: {', '.join(texts)}"
+        ]
+        return f"; before a winner is named: {join_some(texts)}"
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""

@@ -48,7 +48,7 @@ class ReportedMetrics:
             return reported_name
         valid_names = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
         hint = did_you_mean(names[0], list(self.values))
-        reported_names = shorten(join_some(sorted(self.values)) or "nothing")
+        reported_names = join_some(sorted(self.values)) or "nothing"
         found = f"In {', '.join(self.places)}: {reported_names}.{hint}"
         raise MetricError(f"the run did not report a metric named {valid_names}. {found}")
 
