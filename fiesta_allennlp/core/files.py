@@ -10,11 +10,12 @@ import shlex
 import shutil
 import stat
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
-from fiesta_allennlp.core.errors import DataError, StoreError, cut_text, escape_invisible
+from fiesta_allennlp.core.errors import MAX_NAME_CHARACTERS, DataError, StoreError, cut_text, escape_invisible
 from fiesta_allennlp.version import __version__
 
 CHUNK_BYTES = 2**20
@@ -185,8 +186,8 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     """Make an object of JSON, but refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' appears twice")
+        ((repeated_key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key '{cut_text(repeated_key, MAX_NAME_CHARACTERS)}' appears twice")
     return mapping
 
 

@@ -29,7 +29,7 @@ from fiesta_allennlp.trainings.pool import FileContent
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, Record
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 from fiesta_allennlp.trainings.starting_weights import StartingWeights, describe_starting_weights
-from tests.commands.conftest import Call
+from tests.commands.conftest import EQUALLY, Call
 from tests.selections import write_selection
 
 MANY = 5000
@@ -40,6 +40,32 @@ def test_100000_metrics_are_described_in_a_line() -> None:
     with pytest.raises(MetricError, match="1000, 10000, 10001, 10002, and 99992 more") as raised:
         reported.name_of(["accuracy"])
     assert len(str(raised.value)) < 300
+
+
+def test_a_program_may_report_100000_metrics(
+    write_program: Callable[..., str], reviews: Path, call: Call, in_process: Callable[[str], Call], run: Path
+) -> None:
+    """Its run keeps them all, and what is shown and stored of the selection stays small."""
+    metrics = {f"label-{k:06d}-f1": k / 100_000 for k in range(100_000)}
+    (reviews / "good.json").write_text(json.dumps({**metrics, "accuracy": 0.8}))
+    (reviews / "without.json").write_text(json.dumps(metrics))
+    programs = [
+        write_program("printing", f"cat {reviews}/good.json"),
+        write_program("writing", f'cp {reviews}/good.json "$5/metrics.json"', metrics=None),
+        write_program("without", f"cat {reviews}/without.json"),
+    ]
+    output = call.done(*programs, *EQUALLY, "--metric", "accuracy", "--budget", 3, "-s", run, "--seed", 3)
+    assert "dropped out: without: its first run did not report the metric" in output
+    outputs = [output, *(in_process(command).done(run) for command in ("status", "report"))]
+    small_files = ("selection.json", "selection.log", "report/report.md", "report/report.html", "report/table.csv")
+    outputs += [(run / name).read_text() for name in small_files]
+    assert all("label-000008-f1" not in text and len(text) < 200_000 for text in outputs), "only the first 8"
+    for name in ("printing", "writing"):
+        kept = json.loads((run / "evaluations" / f"{name}-0" / "outcome.json").read_text())["metrics"]
+        assert metrics.items() <= kept.items() and kept["accuracy"] == 0.8
+    assert (
+        json.loads((run / "evaluations" / "without-0" / "reported.json").read_text())["reported"]["values"] == metrics
+    )
 
 
 def test_thousands_of_failures_are_counted_and_a_few_are_listed(
