@@ -173,7 +173,7 @@ def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
             raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: expected a JSON object but found {shorten(record)}.")
+            raise DataError(f"{path}, line {line}: expected a JSON object but found {shown_value(record)}.")
         yield line, record
 
 
@@ -195,6 +195,11 @@ def shorten(value: Any, limit: int = 120) -> str:
     """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return cut_text(text, limit)
+
+
+def shown_value(value: Any) -> str:
+    """Return a value that a user wrote as JSON for a message, a text in quotes, cut if long."""
+    return shorten(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def to_csv_cell(value: Any) -> Any:

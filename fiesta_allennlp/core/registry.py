@@ -6,7 +6,6 @@ Only registered names can be built. A text from somebody else's file therefore c
 import dataclasses
 import importlib
 import inspect
-import json
 import pkgutil
 import sys
 import types
@@ -27,7 +26,7 @@ from fiesta_allennlp.core.errors import (
     did_you_mean,
     join_some,
 )
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import shorten, shown_value
 
 Registered = TypeVar("Registered", bound="Registrable")
 RegisteredClass = TypeVar("RegisteredClass", bound=type)
@@ -231,5 +230,5 @@ def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any
     is_lookalike = any(isinstance(value, kind) and expected_type is not kind for kind in (bool, str))
     is_number = isinstance(value, (int, float)) and expected_type == (int, float)
     if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
-        raise ConfigError(f"{key} must be {type_name} but got {shorten(json.dumps(value, default=str))}.")
+        raise ConfigError(f"{key} must be {type_name} but got {shown_value(value)}.")
     return value

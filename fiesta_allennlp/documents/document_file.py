@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, join_some
-from fiesta_allennlp.core.files import read_jsonl, shorten
+from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
 from fiesta_allennlp.documents.tasks import Task
 
 FIELD_NAMES = ("id", "items", "label", "tags", "spans")
@@ -91,7 +91,9 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
         return Document(str(id_), line, item.fields, (item,), has_items=False)
     records = fields.pop(items_field)
     if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
-        raise DataError(f"{where}: '{items_field}' must be a list of one or more objects but is {shorten(records)}.")
+        raise DataError(
+            f"{where}: '{items_field}' must be a list of one or more objects but is {shown_value(records)}."
+        )
     numbered = enumerate(records, start=1)
     items = tuple(_parse_item(item, task, aliases, f"{where}, item {number}") for number, item in numbered)
     for gold_field in task.gold_fields:
@@ -113,5 +115,4 @@ def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
-        value_text = shorten(value) or '""'
-        raise DataError(f"{where}: '{field_by_name[name]}': {error} but is {value_text}.") from error
+        raise DataError(f"{where}: '{field_by_name[name]}': {error} but is {shown_value(value)}.") from error

@@ -14,7 +14,7 @@ from allennlp.data.fields import LabelField, ListField, MultiLabelField, Sequenc
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
@@ -148,7 +148,7 @@ def split_by_task(
         if not isinstance(path, Mapping) or set(path) != set(reader.readers):
             raise ConfigError(
                 f"'{set_name}_data_path' must be an object with a path for each task of '{key}', "
-                f"{join_some(reader.readers)}, but is {shorten(path)}."
+                f"{join_some(reader.readers)}, but is {shown_value(path)}."
             )
     shims = reader.readers.items()
     return [(shim.inner, {set_name: path[task] for set_name, path in paths.items()}) for task, shim in shims]
