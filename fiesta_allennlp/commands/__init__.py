@@ -22,7 +22,7 @@ from fiesta_allennlp.commands.selecting import (
     detach,
     detach_interrupt_text,
 )
-from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean
+from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean, join_some
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -75,7 +75,7 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
         namespace, unrecognized = parse(*args, **kwargs)
         if unrecognized:
             hint = did_you_mean(unrecognized[0].partition("=")[0], list(parser._option_string_actions))
-            refuse(f"unrecognized arguments: {' '.join(unrecognized)}.{hint}")
+            refuse(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
         return namespace, unrecognized
 
     parser.parse_known_args = parse_all

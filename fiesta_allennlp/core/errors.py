@@ -126,14 +126,29 @@ def _escape_character(character: str) -> str:
 MAX_ERROR_CHARACTERS = 1000
 """The length of the longest error to keep and to show. The log of a run has the whole."""
 
-MAX_SHOWN = 8
-"""How many of several names, or of several reasons, a message has."""
+MAX_SHOWN, MAX_CHOICES = 8, 40
+"""How many of several names, or of several reasons, a message has; and how many of which the user must choose one."""
+
+MAX_NAME_CHARACTERS = 200
+MAX_LINE_CHARACTERS = MAX_ERROR_CHARACTERS + MAX_SHOWN * MAX_NAME_CHARACTERS
+"""The lengths of the longest of several names in a message, and of the longest line about some of them."""
 
 
-def join_some(texts: Collection[str], separator: str = ", ", *, num_all: int = 0) -> str:
-    """Join names that users chose, or what is said about them: the first `MAX_SHOWN`, and the number of the others.
-    `num_all` is the number of all if `texts` are the first of them."""
-    shown = list(islice(texts, MAX_SHOWN))
+def cut_text(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} ..."
+
+
+def join_some(
+    texts: Collection[str],
+    separator: str = ", ",
+    *,
+    num_all: int = 0,
+    limit: int = MAX_SHOWN,
+    max_characters: int = MAX_NAME_CHARACTERS,
+) -> str:
+    """Join names that users chose, or what is said about them: the first `limit`, each cut if long, and the number of
+    the others. `num_all` is the number of all if `texts` are the first of them."""
+    shown = [cut_text(text, max_characters) for text in islice(texts, limit)]
     num_more = max(len(texts), num_all) - len(shown)
     return separator.join([*shown, f"and {num_more} more"] if num_more else shown)
 
@@ -143,15 +158,15 @@ def describe(error: BaseException) -> str:
     traceback at the end of another package's message is left out. Invisible characters are written as escapes."""
     is_ours, text = isinstance(error, FiestaError), str(error)
     message = escape_invisible(" ".join((text if is_ours else text.partition("Traceback ")[0] or text).split()))
-    if len(message) > MAX_ERROR_CHARACTERS:
-        message = f"{message[:MAX_ERROR_CHARACTERS]} ..."
+    message = cut_text(message, MAX_ERROR_CHARACTERS)
     name = type(error).__name__
     has_clear_message = is_ours or name == "ConfigurationError"
     return message if has_clear_message and message else f"{name}: {message}".rstrip(": ")
 
 
 def near_names(name: str, names: Iterable[str], *, max_names: int = 1) -> List[str]:
-    return difflib.get_close_matches(name, list(names), n=max_names)
+    """Return the names that are most like this one; none for one that is too long to compare with thousands."""
+    return [] if len(name) > MAX_NAME_CHARACTERS else difflib.get_close_matches(name, list(names), n=max_names)
 
 
 def did_you_mean(name: str, names: Iterable[str], *, max_names: int = 1) -> str:
@@ -200,7 +215,8 @@ def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     for label, reason in reasons.items():
         labels_by_reason.setdefault(reason, []).append(label)
     lines = [f"{join_some(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
-    return ConfigError("\n  ".join([f"{len(reasons)} {noun}:", join_some(lines, "\n  ")]))
+    shown = join_some(lines, "\n  ", max_characters=MAX_LINE_CHARACTERS)
+    return ConfigError(f"{len(reasons)} {noun}:\n  {shown}")
 
 
 def describe_as_sentence(error: BaseException) -> str:

@@ -10,11 +10,12 @@ import shlex
 import shutil
 import stat
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
-from fiesta_allennlp.core.errors import DataError, StoreError, escape_invisible
+from fiesta_allennlp.core.errors import MAX_NAME_CHARACTERS, DataError, StoreError, cut_text, escape_invisible
 from fiesta_allennlp.version import __version__
 
 CHUNK_BYTES = 2**20
@@ -174,7 +175,7 @@ def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
             raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: expected a JSON object but found {shorten(record)}.")
+            raise DataError(f"{path}, line {line}: expected a JSON object but found {shown_value(record)}.")
         yield line, record
 
 
@@ -187,15 +188,20 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     """Make an object of JSON, but refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' appears twice")
+        ((repeated_key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key '{cut_text(repeated_key, MAX_NAME_CHARACTERS)}' appears twice")
     return mapping
 
 
 def shorten(value: Any, limit: int = 120) -> str:
     """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= limit else f"{text[:limit]} ..."
+    return cut_text(text, limit)
+
+
+def shown_value(value: Any) -> str:
+    """Return a value that a user wrote as JSON for a message, a text in quotes, cut if long."""
+    return shorten(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def to_csv_cell(value: Any) -> Any:

@@ -3,7 +3,7 @@
 import unicodedata
 from typing import Dict, Iterable, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, escape_invisible
+from fiesta_allennlp.core.errors import ConfigError, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
 
 FORBIDDEN_CHARACTERS = '/\\:*?"<>|'
@@ -43,7 +43,7 @@ def check_names(named_sources: Iterable[Tuple[str, str]], *, noun: str, min_coun
         source_by_name[name] = source
     check_no_similar_names(source_by_name, noun=noun)
     if len(source_by_name) < min_count:
-        names = ", ".join(source_by_name) or "none"
+        names = join_some(source_by_name) or "none"
         raise ConfigError(f"a selection needs at least 2 {noun}s but got {len(source_by_name)}: {names}. {remedy}")
 
 

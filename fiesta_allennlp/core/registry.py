@@ -7,7 +7,6 @@ import dataclasses
 import importlib
 import importlib.metadata
 import inspect
-import json
 import os
 import pkgutil
 import sys
@@ -20,14 +19,16 @@ from functools import cache
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
     ConfigError,
     PackageError,
     check_known_keys,
     code_line_of,
     describe,
     did_you_mean,
+    join_some,
 )
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import shorten, shown_value
 
 Registered = TypeVar("Registered", bound="Registrable")
 RegisteredClass = TypeVar("RegisteredClass", bound=type)
@@ -82,7 +83,7 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         registered_class = cls.find(name)
         if registered_class is None:
             text, names = shorten(name), cls.available()
-            hint = did_you_mean(text, names) or f" Valid names: {', '.join(names)}."
+            hint = did_you_mean(text, names) or f" Valid names: {join_some(names, limit=MAX_CHOICES)}."
             raise ConfigError(f"'type' is '{text}', not a registered name.{hint} Your own need --include-package.")
         return registered_class
 
@@ -266,5 +267,5 @@ def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any
     is_lookalike = any(isinstance(value, kind) and expected_type is not kind for kind in (bool, str))
     is_number = isinstance(value, (int, float)) and expected_type == (int, float)
     if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
-        raise ConfigError(f"{key} must be {type_name} but got {shorten(json.dumps(value, default=str))}.")
+        raise ConfigError(f"{key} must be {type_name} but got {shown_value(value)}.")
     return value

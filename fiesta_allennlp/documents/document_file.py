@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.files import read_jsonl, shorten
+from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, join_some
+from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
 from fiesta_allennlp.documents.tasks import Task
 
 FIELD_NAMES = ("id", "items", "label", "tags", "spans")
@@ -91,7 +91,9 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
         return Document(str(id_), line, item.fields, (item,), has_items=False)
     records = fields.pop(items_field)
     if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
-        raise DataError(f"{where}: '{items_field}' must be a list of one or more objects but is {shorten(records)}.")
+        raise DataError(
+            f"{where}: '{items_field}' must be a list of one or more objects but is {shown_value(records)}."
+        )
     numbered = enumerate(records, start=1)
     items = tuple(_parse_item(item, task, aliases, f"{where}, item {number}") for number, item in numbered)
     for gold_field in task.gold_fields:
@@ -106,12 +108,11 @@ def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str
     golds = {name: fields.pop(field) for name, field in field_by_name.items() if field in fields}
     if len(golds) != 1:
         choices = " or ".join(f"'{field}'" for field in field_by_name.values())
-        number, names = "more than one" if golds else "no", ", ".join(record) or "none"
+        number, names = "more than one" if golds else "no", join_some(record, limit=MAX_CHOICES) or "none"
         remedy = f"Use --fields {task.gold_fields[0]}=FIELD."
         raise DataError(f"{where} has {number} gold annotation ({choices}); its fields are {names}. {remedy}")
     ((name, value),) = golds.items()
     try:
         return Item(fields, task.gold(name, value))
     except DataError as error:
-        value_text = shorten(value) or '""'
-        raise DataError(f"{where}: '{field_by_name[name]}': {error} but is {value_text}.") from error
+        raise DataError(f"{where}: '{field_by_name[name]}': {error} but is {shown_value(value)}.") from error

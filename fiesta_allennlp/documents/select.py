@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.core.registry import build
@@ -107,7 +107,7 @@ def _system_config(name: str, source: str) -> Dict[str, Any]:
         raise ConfigError(f"{where}: config file not found. Check the path.")
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
-        raise ConfigError(f"{where} must be an object whose 'type' is one of {', '.join(System.available())}.")
+        raise ConfigError(f"{where} must be an object whose 'type' is one of {join_some(System.available())}.")
     return config
 
 

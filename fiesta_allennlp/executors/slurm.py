@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, join_some
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Failure, Request
 from fiesta_allennlp.executors.base import Executor
@@ -138,7 +138,7 @@ class SlurmJobs:
                 logger.warning("Slurm accepts no jobs now; trying again: %s", error)
                 self._last_refusal_time = time.monotonic()
                 return
-            logger.info("submit Slurm job(s) %s", ", ".join(new_jobs))
+            logger.info("submit Slurm job(s) %s", join_some(new_jobs))
             self._unused_jobs.update(new_jobs)
             self._statuses.update(dict.fromkeys(new_jobs, JobStatus("PENDING")))
             num_missing -= len(new_jobs)

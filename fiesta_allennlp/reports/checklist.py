@@ -38,7 +38,7 @@ def build_checklist(
 ) -> Checklist:
     """Return pairs of key and value."""
     if selection is None:
-        files_text = "; ".join(f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files)
+        files_text = join_some([f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files], "; ")
         text_values = {"files_text": files_text or "rows from Python", "origin": origin_here()}
         return render_rows("checklist.j2", result=result, table=table, **text_values)
     run_candidates = [] if result.by_documents else selection.candidates

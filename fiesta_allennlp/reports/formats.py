@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible, join_some
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
@@ -165,7 +165,7 @@ def _template_environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals.update(prose=render_prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines)
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines, some=join_some)
     environment.filters.update(number=number_text, probability=probability_text)
     environment.filters.update(missed=missed_text, withdrawn=withdrawn_text, reason=reason_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)

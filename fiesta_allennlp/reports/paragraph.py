@@ -3,7 +3,7 @@
 import re
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
@@ -141,7 +141,7 @@ def _screening(report: Report) -> Slot:
 
 def _candidates(report: Report) -> Slot:
     result = report.result
-    names = f" ({', '.join(c.name for c in result.ranked)})" if len(result.candidates) <= 8 else ""
+    names = f" ({join_some([c.name for c in result.ranked])})" if len(result.candidates) <= MAX_SHOWN else ""
     data = ""
     if result.by_documents:
         data = " on randomly drawn labeled documents"

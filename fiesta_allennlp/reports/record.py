@@ -114,7 +114,7 @@ class Report(Printable):
     def title(self) -> str:
         result = self.result
         if self.is_pair:
-            return " against ".join(candidate.name for candidate in result.candidates)
+            return join_some([candidate.name for candidate in result.candidates], " against ")
         subject = "Selection" if self.is_selection else "Scores"
         return f"{subject} among {len(result.candidates)} {result.words.candidates} by {result.metric_text}"
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import refuse_constant, shorten
+from fiesta_allennlp.core.files import refuse_constant, shorten, shown_value
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
 SIGNIFICANT_DIGITS = 3
@@ -177,7 +177,7 @@ def _parse_dimensions(content: Any) -> Dict[str, Dimension]:
     if isinstance(content, list):
         content = dict(_parse_optuna_entry(entry, number) for number, entry in enumerate(content, start=1))
     if not isinstance(content, dict) or not content:
-        raise ConfigError(f"must be an object such as {EXAMPLE} but is {shorten(content)}.")
+        raise ConfigError(f"must be an object such as {EXAMPLE} but is {shown_value(content)}.")
     return {
         name: _parse_range(name, entry) if isinstance(entry, dict) else _parse_choices(name, entry)
         for name, entry in content.items()
@@ -208,7 +208,7 @@ def _parse_range(name: str, entry: Mapping[str, Any]) -> NumberRange:
     if not is_valid_range or not is_valid_step or not RANGE_KEYS.issuperset(entry) or (log and low <= 0):
         raise ConfigError(
             f"'{name}': a range needs the numbers 'low' and 'high' (above 0 with 'log'), and optionally 'log' (true or "
-            f"false) or 'step' (above 0), and 'type' (int or float), but is {shorten(entry)}. Or list values."
+            f"false) or 'step' (above 0), and 'type' (int or float), but is {shown_value(entry)}. Or list values."
         )
     numbers = (low, high, step or 1)
     is_int = dtype == "int" or (dtype is None and all(isinstance(value, int) for value in numbers))
@@ -220,5 +220,5 @@ def _parse_range(name: str, entry: Mapping[str, Any]) -> NumberRange:
 def _parse_choices(name: str, entry: Any) -> Choices:
     values = entry if isinstance(entry, list) else [entry]
     if not values or len({json.dumps(value, sort_keys=True) for value in values}) < len(values):
-        raise ConfigError(f"'{name}' must be a list of different values but is {shorten(values)}.")
+        raise ConfigError(f"'{name}' must be a list of different values but is {shown_value(values)}.")
     return Choices(values)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
@@ -223,7 +223,7 @@ class SelectionLoop:
         ]
         if not unwanted_runs:
             return history
-        logger.info("stop %s", ", ".join(request.name for request in unwanted_runs))
+        logger.info("stop %s", join_some([request.name for request in unwanted_runs]))
         self._release_runs(unwanted_runs)
         active_requests.difference_update(unwanted_runs)
         return self._read_history()

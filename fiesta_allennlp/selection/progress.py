@@ -12,6 +12,7 @@ from typing import Callable, Collection, Iterator, Mapping, Optional, Sequence, 
 from rich.console import Console
 
 from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
@@ -112,11 +113,11 @@ class ProgressDisplay(Listener):
     def _missing_runs_text(self, history: History, decision: Decision) -> str:
         """Return the runs that are missing before a probable winner is named."""
         num_finished = {name: history.num_finished(name) for name in decision.lacking}
-        texts = (
+        texts = [
             f"{name} {num_finished[name]} of at least {num_finished[name] + num_missing} runs"
             for name, num_missing in Counter(decision.lacking).items()
-        )
-        return f"; before a winner is named: {', '.join(texts)}"
+        ]
+        return f"; before a winner is named: {join_some(texts)}"
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""

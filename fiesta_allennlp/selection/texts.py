@@ -113,7 +113,7 @@ BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
 
 def unknown_text(num_unknown: int, labels: Mapping[str, int]) -> str:
     """Format the number of answers that are no gold label, and the commonest; empty if all are gold labels."""
-    labels_text = ", ".join(f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items())
+    labels_text = join_some([f"{json.dumps(label, ensure_ascii=False)} {number}" for label, number in labels.items()])
     return f"{num_unknown}: {labels_text}" if num_unknown else ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeated_keys, shorten
+from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeated_keys, shorten, shown_value
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 SEPARATORS = (",", ";", "\t")
@@ -97,7 +97,9 @@ def make_sheet(content: Content, name: str, *, scores_per_split: Optional[int]) 
         return _make_sheet_of_lists(name, content, scores_per_split)
     if isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
         return _make_sheet_of_rows(name, content, range(1, len(content) + 1))
-    raise DataError(f'{name}: expected {{"candidate": [scores], ...}} or {ROWS_EXAMPLE} but got {shorten(content)}.')
+    raise DataError(
+        f'{name}: expected {{"candidate": [scores], ...}} or {ROWS_EXAMPLE} but got {shown_value(content)}.'
+    )
 
 
 def _read_separated_text(name: str, text: str) -> Sheet:

@@ -3,9 +3,9 @@
 import shlex
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.errors import escape_invisible
+from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
@@ -15,8 +15,8 @@ from fiesta_allennlp.tables.forms import SplitSource
 MIN_VALUES, MAX_VALUES = 2, 20
 """The bounds of the number of values, among the scored rows of a candidate, of a column that is read back."""
 
-MAX_NAMES, MAX_SHOWN, MAX_CELL = 12, 5, 40
-"""The most that a line shows: names of candidates; values, candidates and columns; characters of a cell."""
+MAX_CELL = 40
+"""The most characters of a cell that a line shows."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,14 @@ class ReadBack:
         names = [_show(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
         num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
         scores = f"{_show(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
-        alike = "".join(
-            f"; {' and '.join(map(ascii, names))} are {len(names)} candidates" for names in self.look_alikes
-        )
+        alike = [
+            f"{join_some([_show(ascii(name)) for name in names], ' and ')} are {len(names)} candidates"
+            for names in self.look_alikes
+        ]
         return (
             f"{self.name}: {count_text(num_runs, 'run')} of {count_text(len(self.runs), 'candidate')}{each} "
-            f"({_join(names, MAX_NAMES)}), {scores}the {'lowest' if self.metric.minimise else 'highest'} mean "
-            f"wins{alike}"
+            f"({join_some(names)}), {scores}the {'lowest' if self.metric.minimise else 'highest'} mean wins"
+            f"{'; ' * bool(alike)}{join_some(alike, '; ', max_characters=MAX_LINE_CHARACTERS)}"
         )
 
     def _splits_line(self) -> str:
@@ -130,21 +131,16 @@ class ReadBack:
         if not self.varying:
             return ""
         columns = [
-            f"{_show(each.column)} = {_join(each.values, MAX_SHOWN)} ({self._whom(each)})" for each in self.varying
+            f"{_show(each.column)} = {join_some(list(map(_show, each.values)))} ({self._whom(each)})"
+            for each in self.varying
         ]
         example = shlex.quote(_show(f"{self.varying[0].column}={self.varying[0].values[0]}"))
-        more = "" if len(columns) <= MAX_SHOWN else f"; and {len(columns) - MAX_SHOWN} more columns"
-        texts = "; ".join(columns[:MAX_SHOWN]) + more
+        texts = join_some(columns, "; ", max_characters=MAX_LINE_CHARACTERS)
         return f"differs within a candidate, not used: {texts}. To keep one: --where {example}"
 
     def _whom(self, column: VaryingColumn) -> str:
-        return "all" if len(column.candidates) == len(self.runs) > 1 else _join(column.candidates, MAX_SHOWN)
+        return "all" if len(column.candidates) == len(self.runs) > 1 else join_some(list(map(_show, column.candidates)))
 
 
 def _show(text: str) -> str:
     return shorten(escape_invisible(text), MAX_CELL)
-
-
-def _join(texts: Sequence[str], limit: int) -> str:
-    more = [f"and {len(texts) - limit} more"] if len(texts) > limit else []
-    return ", ".join([*map(_show, texts[:limit]), *more])

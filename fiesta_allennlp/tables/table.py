@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
-from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.score_threshold import NO_THRESHOLD, ScoreThreshold
@@ -83,7 +82,7 @@ class ScoreTable(ScoreSource):
             notes=(
                 *self.notes,
                 f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
-                f"scores, without {shorten(', '.join(dropped))}.",
+                f"scores, without {join_some(dropped)}.",
             ),
         )
 

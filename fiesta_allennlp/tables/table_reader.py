@@ -7,7 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, near_names
+from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
+    ConfigError,
+    DataError,
+    did_you_mean,
+    escape_invisible,
+    join_some,
+    near_names,
+)
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.core.records import MAX_SCORE
@@ -115,7 +123,7 @@ class _TableReader:
         if not complete_rows:
             has_splits = all_columns[0].positions["split"] is not None
         return RunTable(
-            ", ".join(sheet.name for sheet in sheets),
+            join_some([sheet.name for sheet in sheets]),
             _select_rows(complete_rows),
             all_columns[0].sheet.splits_from if has_splits else SplitSource.NONE,
             self._determine_metric(complete_rows, all_columns[0]),
@@ -157,7 +165,7 @@ class _TableReader:
         wide_hint = "" if self.settings.wide else ", or add --wide candidate if each candidate has a column of its own"
         raise DataError(
             f"{sheet.header}: the column '{header}' is missing.{hint} Name the column of the {column} with --columns "
-            f"{column}=NAME{wide_hint}. Columns: {shorten(', '.join(names), 400) or 'none'}."
+            f"{column}=NAME{wide_hint}. Columns: {join_some(names, limit=MAX_CHOICES) or 'none'}."
         )
 
     def _filter_lines(self, sheet: Sheet) -> Tuple[Sheet, Set[str], List[str]]:
@@ -173,7 +181,7 @@ class _TableReader:
                 raise ConfigError(
                     f"--where {text}: must be COLUMN=VALUE with a column of {sheet.name}."
                     f"{did_you_mean(text.partition('=')[0], sheet.columns)} Columns: "
-                    f"{shorten(escape_invisible(', '.join(sheet.columns)), 400)}."
+                    f"{escape_invisible(join_some(sheet.columns, limit=MAX_CHOICES))}."
                 )
             values = {cell_name(cells[position]): None for _, cells in sheet.lines}
             if value == LARGEST and LARGEST not in values:
@@ -183,7 +191,7 @@ class _TableReader:
             else:
                 raise DataError(
                     f"{sheet.name}: no row has --where {text}.{did_you_mean(value, values)} Values of "
-                    f"'{sheet.columns[position]}': {shorten(escape_invisible(', '.join(values)))}."
+                    f"'{sheet.columns[position]}': {escape_invisible(join_some(values))}."
                 )
         lines = [line for line in sheet.lines if all(cell_name(line[1][p]) in kept_values[p] for p in kept_values)]
         filtered_names = {sheet.columns[position] for position in kept_values}
@@ -282,7 +290,7 @@ def find_column(sheet: Sheet, header: str) -> Optional[int]:
     positions = [position for position, name in enumerate(sheet.columns) if name == header]
     positions = positions or [position for position, name in enumerate(sheet.columns) if comparison_key(name) == key]
     if len(positions) > 1:
-        names = " and ".join(ascii(sheet.columns[position]) for position in positions[:2])
+        names = join_some([ascii(sheet.columns[position]) for position in positions[:2]], " and ")
         raise DataError(f"{sheet.header}: the column '{header}' is there twice: {names}. Rename one.")
     return positions[0] if positions else None
 
@@ -348,7 +356,7 @@ def _complete_rows(rows: Sequence[RunRow], first_columns: _Columns) -> List[RunR
             complete_rows.append(row._replace(seed=str(num_rows[row.candidate])) if is_numbered else row)
             num_rows[row.candidate] += 1
         elif row.is_scored:
-            names = ", ".join(map(first_columns.header_of, kinds))
+            names = join_some(list(map(first_columns.header_of, kinds)))
             raise DataError(
                 f"{row.where}: '{first_columns.header_of(missing)}' is empty. Every row with a score needs {names}. "
                 "Fill it in, or remove the row."
@@ -380,7 +388,7 @@ def _refuse_repeated_run(row: RunRow, earlier: RunRow) -> NoReturn:
     ]
     split, seed = (f", {kind} {getattr(row, kind)}" if getattr(row, kind) else "" for kind in ("split", "seed"))
     remedy = (
-        f"They differ in {', '.join(differing)}. Keep one with --where COLUMN=VALUE, or name the column that tells "
+        f"They differ in {join_some(differing)}. Keep one with --where COLUMN=VALUE, or name the column that tells "
         "runs apart: --columns seed=NAME."
     )
     raise DataError(

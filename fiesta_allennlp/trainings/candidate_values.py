@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten
+from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten, shown_value
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER_PATTERN
@@ -150,13 +150,13 @@ def read_points(points: Any) -> List[Point]:
     elif isinstance(points, (list, tuple)):
         rows = [(f"--points, point {position}", row) for position, row in enumerate(points, start=1)]
     else:
-        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shorten(points)}.")
+        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shown_value(points)}.")
     if not rows:
         raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
     points_by_identity: Dict[str, Point] = {}
     for where, row in rows:
         if not isinstance(row, Mapping):
-            raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shorten(row)}.')
+            raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shown_value(row)}.')
         try:
             point = Point(row)
         except ConfigError as error:

@@ -28,7 +28,7 @@ class FileContent:
 
     @property
     def text(self) -> str:
-        ending = f" under {shorten(', '.join(self.fields))}" if self.fields else ""
+        ending = f" under {join_some(self.fields)}" if self.fields else ""
         if self.first_line and not self.fields:
             ending = f"; the first: {shorten(escape_invisible(self.first_line))!r}"
         return f"{Path(self.path).name}: {self.num_items:,} {self.unit}{ending}"

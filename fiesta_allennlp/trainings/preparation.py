@@ -12,6 +12,7 @@ from rich.console import Console
 from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
     ConfigError,
     FiestaError,
     ForeignError,
@@ -61,7 +62,7 @@ def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packa
         import_module(f"fiesta_allennlp.executors.{module}")
     executor_class = Executor.find(name)
     if executor_class is None:
-        raise ConfigError(f"--executor must be one of {', '.join(Executor.available())} but got '{name}'.")
+        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'.")
     parameters = inspect.signature(executor_class).parameters
     foreign_keys = [key for key in params if key in executor_options() and key not in parameters]
     if foreign_keys:
@@ -207,7 +208,7 @@ def _choose_metric(
     if METRIC in common_metrics:
         return METRIC
     if len(common_metrics) != 1:
-        names = ", ".join(sorted({*common_metrics, LOSS_METRIC}))
+        names = join_some(sorted({*common_metrics, LOSS_METRIC}), limit=MAX_CHOICES)
         raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
     (metric,) = common_metrics
     check_metric_sign(metric)

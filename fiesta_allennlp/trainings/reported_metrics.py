@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import MODEL_DIRECTORY
 from fiesta_allennlp.core.errors import MetricError, did_you_mean, escape_invisible, join_some
-from fiesta_allennlp.core.files import refuse_repeated_keys, shorten
+from fiesta_allennlp.core.files import refuse_repeated_keys, shorten, shown_value
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.selection.metrics import checked_score
 
@@ -48,7 +48,7 @@ class ReportedMetrics:
             return reported_name
         valid_names = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
         hint = did_you_mean(names[0], list(self.values))
-        reported_names = shorten(join_some(sorted(self.values)) or "nothing")
+        reported_names = join_some(sorted(self.values)) or "nothing"
         found = f"In {', '.join(self.places)}: {reported_names}.{hint}"
         raise MetricError(f"the run did not report a metric named {valid_names}. {found}")
 
@@ -58,7 +58,7 @@ class ReportedMetrics:
         name = self.name_of(names)
         value = self.values[name]
         if not is_number(value):
-            where, shown = ", ".join(self.places), shorten(json.dumps(value, default=str))
+            where, shown = ", ".join(self.places), shown_value(value)
             raise MetricError(f"the run did not report a number: in {where}, {name} is {shown}.")
         return checked_score(value, f"the run reported {name}")
 

@@ -128,7 +128,7 @@ class TrainingSelection(SelectionFamily):
             on_official_splits=self.settings.on_official_splits,
             is_allowed=self.settings.allow_pretrained_on_pool,
         )
-        for text in describe_starting_weights(weights):
+        if text := describe_starting_weights(weights):
             console.print(f"Note: {text}.")
         return weights
 

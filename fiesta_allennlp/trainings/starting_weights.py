@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, ConfigError, join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind
@@ -71,15 +71,16 @@ def check_starting_weights(
                 )
 
 
-def describe_starting_weights(weights_by_candidate: Mapping[str, Sequence[StartingWeights]]) -> List[str]:
-    """Return a sentence without its full stop for each source of weights, with the candidates that start from it."""
+def describe_starting_weights(weights_by_candidate: Mapping[str, Sequence[StartingWeights]]) -> str:
+    """Say which candidates start from which weights, without a full stop."""
     names_by_weights: Dict[str, List[str]] = {}
     for name, weights in weights_by_candidate.items():
         for start in weights:
             names_by_weights.setdefault(start.description, []).append(name)
-    return [
+    texts = [
         f"{join_some(names)} start{'s' * (len(names) == 1)} from {text}" for text, names in names_by_weights.items()
     ]
+    return join_some(texts, "; ", max_characters=MAX_LINE_CHARACTERS)
 
 
 def _config_beside(source: Path) -> Config:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import shorten, shown_value
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
@@ -199,8 +199,7 @@ class System(Registrable):
         try:
             return task.answer(value, gold)
         except DataError as error:
-            value_text = shorten(value) or '""'
-            raise Unanswered(f"{error} but is {value_text}") from error
+            raise Unanswered(f"{error} but is {shown_value(value)}") from error
 
 
 def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:

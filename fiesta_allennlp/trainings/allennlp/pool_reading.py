@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 import itertools
-import json
 from collections import defaultdict
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -14,7 +13,8 @@ from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
 from allennlp.data.fields import LabelField, ListField, MultiLabelField, SequenceLabelField, SpanField, TextField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
+from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
@@ -49,7 +49,10 @@ def check_readers_match(
         if theirs is None:
             raise ConfigError(f"'validation_dataset_reader' reads no instances with {key} = {group!r}. {MATCH_ADVICE}")
         if labels != theirs if group_by is None else labels and theirs and labels.isdisjoint(theirs):
-            one, other = (" or ".join(sorted(", ".join(map(repr, x)) for x in s)) or "none" for s in (labels, theirs))
+            one, other = (
+                join_some(sorted(join_some(list(map(repr, values))) for values in label_sets), " or ") or "none"
+                for label_sets in (labels, theirs)
+            )
             raise ConfigError(f"{key} = {group!r} is {one} for one reader, {other} for the other. {MATCH_ADVICE}")
 
 
@@ -145,7 +148,7 @@ def split_by_task(
         if not isinstance(path, Mapping) or set(path) != set(reader.readers):
             raise ConfigError(
                 f"'{set_name}_data_path' must be an object with a path for each task of '{key}', "
-                f"{', '.join(reader.readers)}, but is {json.dumps(path)}."
+                f"{join_some(reader.readers)}, but is {shown_value(path)}."
             )
     shims = reader.readers.items()
     return [(shim.inner, {set_name: path[task] for set_name, path in paths.items()}) for task, shim in shims]
@@ -183,13 +186,13 @@ def read_pool(
         evaluated_paths = {set_name: path for set_name, path in paths.items() if set_name != "train"}
         training_sources = split_by_task(first, readers[first], {"train": paths["train"]})
         views = [_PoolView(training_sources + split_by_task(last, readers[last], evaluated_paths))]
-        for set_name, size in views[0].sizes.items():
-            if not size:
-                raise DataError(f"'{set_name}_data_path': {paths[set_name]} contains no instances.")
     else:
         key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
         views = [_random_view(config, name, reader, paths, key) for name, reader in readers.items()]
-        check_readers_match(views[0].identities, views[-1].identities, key)
+    for set_name, size in views[-1].sizes.items():
+        if not size:
+            raise DataError(f"'{set_name}_data_path': no instances were read. Check {paths[set_name]} and its reader.")
+    check_readers_match(views[0].identities, views[-1].identities, key)
     for view in views:
         _check_labels(view, paths)
     labels, fields = _label_fields(views[-1].pool), tuple(views[-1].pool[0].fields)
@@ -217,7 +220,7 @@ def _check_labels(view: "_PoolView", paths: Dict[str, Any]) -> None:
     """Refuse data with a single label: all candidates would be equally right."""
     labels = [labels for _, labels in view.identities]
     if labels[0] and all(values == labels[0] for values in labels):
-        files, label = ", ".join(map(str, paths.values())), ", ".join(map(repr, labels[0]))
+        files, label = (join_some(list(map(str, values))) for values in (paths.values(), map(repr, labels[0])))
         raise DataError(f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn.")
 
 

@@ -21,12 +21,14 @@ from allennlp.training import GradientDescentTrainer
 from filelock import FileLock
 
 from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
     ConfigError,
     DataError,
     FiestaError,
     ModelError,
     check_known_keys,
     describe_with_line,
+    join_some,
 )
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
@@ -189,5 +191,5 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     validation_metric = trainer.get("validation_metric", "-loss")
     for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:
         if name[:1] in "+-" and name[1:] not in metrics:
-            names = ", ".join(sorted(metrics))
+            names = join_some(sorted(metrics), limit=MAX_CHOICES)
             raise ConfigError(f"'trainer.validation_metric' is '{name}', but the model reports: {names}.")

@@ -7,11 +7,13 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
     DataError,
     FiestaError,
     ReaderError,
     code_line_of,
     describe_as_sentence,
+    join_some,
 )
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.splits import SET_NAMES, check_ratios, split_pool, target_sizes
@@ -170,5 +172,5 @@ def _group_value(instance: Instance, group_by: str) -> Any:
             if group_by in field.metadata:
                 return field.metadata[group_by]
             keys.extend(field.metadata)
-    names = ", ".join(sorted(map(str, keys))) or "none"
+    names = join_some(sorted(map(str, keys)), limit=MAX_CHOICES) or "none"
     raise DataError(f"--group-by {group_by}: an instance has no such metadata. Its keys are {names}. Use one, or none.")

@@ -12,7 +12,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequ
 
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.core.splits import SET_NAMES, Division
 from fiesta_allennlp.trainings.config import absolute_paths
 from fiesta_allennlp.trainings.programs.data import FORMATS, set_file_name
@@ -85,7 +85,7 @@ def check_keys(config: Mapping[str, Any]) -> None:
 
 def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str = "") -> None:
     if not is_valid:
-        raise ConfigError(f"'{key}' must be {expected} but is {shorten(value)}.{hint}")
+        raise ConfigError(f"'{key}' must be {expected} but is {shown_value(value)}.{hint}")
 
 
 def _is_list_of_texts(value: Any) -> bool:

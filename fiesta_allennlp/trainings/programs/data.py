@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -73,7 +73,7 @@ class DataFormat(ABC):
         field."""
         for record in file.records:
             if record.fields.get(group_by) in (None, ""):
-                names = ", ".join(record.fields) or "none"
+                names = join_some(record.fields, limit=MAX_CHOICES) or "none"
                 raise DataError(
                     f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing. Fields of this "
                     f"record: {names}. Use a field that every record has, or --group-by none."

@@ -137,6 +137,16 @@ def test_readers_that_do_not_match_are_refused(
         read_pool(keyless, "id")
 
 
+@pytest.mark.parametrize("division", [OFFICIAL_RATIOS_DIVISION, Division(is_official=True)])
+def test_a_file_without_instances_is_named(reviews: Path, division: Division) -> None:
+    with pytest.raises(DataError, match=r"'train_data_path': no instances were read. Check \S+train.jsonl"):
+        read_pool(config_of(reviews, {"max_instances": 0}, None), None, division=division)
+    config = config_of(reviews, {}, None)
+    Path(config["test_data_path"]).write_text("")
+    with pytest.raises(DataError, match=r"'test_data_path': no instances were read. Check \S+test.jsonl"):
+        read_pool(config, None, division=division)
+
+
 def test_one_label_in_common_is_enough() -> None:
     """As where a run trains on the labels of all annotators and is scored on those of the majority."""
     of_all = [("x", ["good"]), ("x", ["bad"]), ("y", ["bad"])]
